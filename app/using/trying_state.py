@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.studio import Studio
 from app.tasks import view_class
-from engine.config.tasks import TASKS
-from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
+from engine.config.tasks import TASKS, head_of
+from engine.messages.explore.attribution import Attribute, Attributed, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
 
@@ -81,14 +81,21 @@ class TryingState(QObject):
             )
         )
 
-    def _explain(self, start: int) -> None:
+    def _explain(self, start: int = 0) -> None:
+        if head_of(self.task).reads_tokens:
+            self.no_words = self.tr(
+                "No words are shown: this model scores every token, so there is no single score "
+                "that a word could change."
+            )
+            return
         self._occluding = self._explorer.ask(
-            Occlude(
+            Attribute(
                 checkpoint=self._checkpoint,
                 text=self.text,
                 pair=self.pair or None,
                 endings=self.endings,
                 start=start,
+                so_far=tuple(word.effect for word in self.words),
             )
         )
 
@@ -101,14 +108,14 @@ class TryingState(QObject):
             self.problem = answer if isinstance(answer, Refused) else None
             self.words, self.left, self.no_words = (), 0, ""
             if self.predicted is not None and not self.compares:
-                self._explain(0)
+                self._explain()
         elif answer.to == self._occluding:
             self._occluding = 0
             if isinstance(answer, Refused):
                 self.no_words = answer.phrase
-            elif isinstance(answer, Occluded):
-                self.words, self.explained = (*self.words, *answer.words), answer.label
-                self.left = answer.total - len(self.words)
+            elif isinstance(answer, Attributed):
+                self.words, self.explained = answer.words, answer.explained.label
+                self.left = answer.points - answer.done
                 if answer.next is not None:
                     self._explain(answer.next)
         else:

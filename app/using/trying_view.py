@@ -11,7 +11,7 @@ from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, height_of_lines
-from app.widgets.text.word_effects import Words
+from app.widgets.text.word_effects import Words, tint_effects
 from engine.config.tasks import TASKS, head_of
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
@@ -91,7 +91,7 @@ class TryingView(QWidget):
         has_words = bool(state.words)
         self.words_title.setText(self._title())
         self.words_title.setVisible(has_words)
-        self.words.show_words(state.words)
+        self.words.show_words(tint_effects(state.words))
         self.words.setVisible(has_words)
         self.words_note.setText(self._note())
         self.words_note.setVisible(bool(self.words_note.text()))

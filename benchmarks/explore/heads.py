@@ -102,25 +102,24 @@ def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
     """Disable a head, until the new predictions are painted."""
     page = bench.page
     state, words = page.panels["words"]._state, page.panels["words"].predictions
+    query = state.fills[0]
     page.bench.show_panel("words")
     sentence(bench, 16)
-    bench.until(lambda: state.positions() and not state.query.is_waiting)
+    bench.until(lambda: state.positions() and not query.is_waiting)
     times = []
     layers, heads = page.state.first.model.info.layers, page.state.first.model.info.heads
     for number in range(inputs):
         head = number % layers, number // layers % heads
-        answer = state.query.answer
+        answer = query.answer
         began = time.perf_counter()
         page.state.switch_head(*head)
-        bench.until(
-            lambda answer=answer: state.query.answer is not answer and not state.query.is_waiting
-        )
+        bench.until(lambda answer=answer: query.answer is not answer and not query.is_waiting)
         card = words.cards[0]
         bench.watch(card)
         card.update()
         bench.until_painted(card, 0)
         times.append((time.perf_counter() - began) * 1000)
         page.state.switch_head(*head)
-        bench.until(lambda: page.state.is_settled and not state.query.is_waiting)
+        bench.until(lambda: page.state.is_settled and not query.is_waiting)
     what = "head off, 16 tokens: to new predictions"
     bench.row(what, f"{statistics.median(times):.0f} ms", "≤ 300 ms")

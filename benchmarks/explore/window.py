@@ -224,22 +224,23 @@ def at_the_end(bench: Bench) -> None:
 def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to the bars of the masked word, including the typing delay."""
     page, state = bench.page, bench.page.panels["words"]._state
+    query = state.fills[0]
     page.bench.show_panel("words")
     times, worker = [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
-        bench.until(lambda: state.positions() and not state.query.is_waiting)
+        bench.until(lambda: state.positions() and not query.is_waiting)
         bars = page.panels["words"].predictions.cards[0]
         bench.watch(bars)
         at_the_end(bench)
-        before, answer = bench.painted[bars], state.query.answer
+        before, answer = bench.painted[bars], query.answer
         began = time.perf_counter()
         typed(bench)
-        bench.until(lambda answer=answer: state.query.answer is not answer)
+        bench.until(lambda answer=answer: query.answer is not answer)
         bars.update()  # equal bars would not be painted
         bench.until_painted(bars, before)
         times.append((time.perf_counter() - began) * 1000)
-        worker.append(state.milliseconds)
+        worker.append(query.answer.milliseconds)
     bench.row(
         f"masked word, {tokens} tokens: key to bars",
         f"{statistics.median(times):.0f} ms, worker {statistics.median(worker):.0f}",

@@ -21,12 +21,8 @@ from engine.messages.explore.attribution import (
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask
-from engine.messages.explore.lens import ApplyLens
 from engine.messages.explore.nearest import EncodeRows, FindNearest
-from engine.messages.explore.next_sentence import PredictNextSentence
-from engine.messages.explore.occlusion import Occlude
-from engine.messages.explore.prediction import Predict
-from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.prediction import Predict, PredictNextSentence
 from engine.messages.explore.templates import ScoreTemplates
 from engine.messages.explore.text_set import (
     AverageHeads,
@@ -41,8 +37,8 @@ from engine.messages.explore.text_set import (
     TypedText,
     WeighHeads,
 )
-from engine.messages.explore.word_neighbours import FindTokens, FindWords
-from engine.messages.explore.word_vectors import CompareWord
+from engine.messages.explore.token_scores import ApplyLens, ScoreTokens
+from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
 from engine.messages.question import Answer, Question
 from engine.worker.answerers import ANSWERERS
 from engine.worker.context import WorkerContext
@@ -91,7 +87,6 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}
     yield Predict(**classes)
     yield Predict(**classes | {"checkpoint": models.tagger}, heads_off=((0, 0),))
-    yield Occlude(**classes)
     for method in get_args(Method):
         yield Attribute(**classes, method=method)
     yield Attribute(**words, masked=(2,), head="mlm", method="input_x_gradient")

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.explore.layers import steps
 from engine.explore.measures import iter_measure
 from engine.files.atomic_write import disk_errors_for
 from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measure
@@ -49,14 +48,12 @@ def attend(
 
     `emit` gets the number of layers that are ready. On failure no file is left.
     """
-    began = time.perf_counter()
     given, spec = inputs(checkpoint, question), checkpoint.network.spec
     count, heads = len(given.described), spec.heads if question.measure in BY_HEAD else 1
     path = scratch / f"attention-{question.number}.npy"
     answer = Attended(
         to=question.number,
         tokens=given.described,
-        truncated=given.truncated,
         weights=ArrayFile(path=path, shape=(spec.layers, heads, count, count), dtype="float32"),
         measure=question.measure,
     )
@@ -73,8 +70,7 @@ def attend(
         path.unlink(missing_ok=True)
         raise
     remove_older(scratch, path)
-    milliseconds = (time.perf_counter() - began) * 1000
-    return answer.model_copy(update={"largest": scale(largest), "milliseconds": milliseconds})
+    return answer.model_copy(update={"largest": scale(largest)})
 
 
 def _write(
@@ -101,7 +97,7 @@ def _write(
 
 def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
     """Yield L arrays, float32 [H, T, T]: rows are query tokens, columns key tokens."""
-    for layer in iter_measure(steps(checkpoint.network, given), measure):
+    for layer in iter_measure(checkpoint.network, given, measure):
         # a non-finite value makes the sum non-finite; one pass instead of four
         if not torch.isfinite(layer.sum()):
             raise not_finite()

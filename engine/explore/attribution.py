@@ -1,18 +1,19 @@
-"""Contribution of each word to a logit; `Attribute` in the messages has the formulas.
+"""Contribution of each word to a logit, and its faithfulness; the messages have the formulas.
 
 Gradients are computed by the plain network: the packed one, which answers faster, consists of
 library calls without a backward pass, and raises an error. Shapes: B inputs, T tokens, E width of
 the token embeddings, N words, P points of a path.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.explore.layers import steps
+from engine.errors import StudioError
 from engine.explore.measures import iter_measure
 from engine.explore.targets import Target, find_target, scores, word_token_indices
 from engine.messages.explore.attribution import (
@@ -20,15 +21,22 @@ from engine.messages.explore.attribution import (
     MAX_POINTS,
     Attribute,
     Attributed,
+    CheckFaithfulness,
+    Faithfulness,
+    FaithfulnessChecked,
     Method,
+    WordEffect,
 )
-from engine.messages.explore.occlusion import WordEffect
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 from engine.tasks.finite import not_finite
 
 FORWARD_SLICE = 4_096  # tokens per answer, so that the next question does not wait long
 BACKWARD_SLICE = 512  # tokens per answer with gradients, which take three times as long
 GRADIENTS: tuple[Method, ...] = ("integrated_gradients", "input_x_gradient")
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # fractions of the words (DeYoung et al. 2020, §4.2)
+RANDOM_ORDERS = 20
+SEED = 20  # the same random orders for every method
 
 
 def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
@@ -65,39 +73,20 @@ def scores_without(
     return torch.cat(found)
 
 
-def word_effect(target: Target, word: list[int], effect: float) -> WordEffect:
-    """A word of the typed texts and its effect."""
-    first, last = (target.given.described[word[place]] for place in (0, -1))
-    text = target.texts[first.segment][first.start : last.end]
-    return WordEffect(
-        text=text, segment=first.segment, start=first.start, end=last.end, effect=effect
-    )
-
-
 def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     words = word_token_indices(target.given)
     now = words[question.start :][: max(1, FORWARD_SLICE // len(target.given.described))]
     falls = target.explained.score - scores_without(checkpoint, target, now)  # [N]
     effects = (*question.so_far[: question.start], *falls.tolist())
-    answer = Attributed(
-        to=question.number,
-        tokens=target.given.described,
-        truncated=target.given.truncated,
-        explained=target.explained,
-        words=tuple(
-            word_effect(target, word, effect)
-            for word, effect in zip(words[: len(effects)], effects, strict=True)
-        ),
-        done=len(effects),
-        points=len(words),
-    )
-    return answer.model_copy(update={"next": len(effects) if len(effects) < len(words) else None})
+    done, points = len(effects), len(words)
+    rest = done if done < points else None
+    return _answer(question, target, words[:done], effects, done=done, points=points, next=rest)
 
 
 def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     """Attention from the token of the logit, in the last layer, to all tokens."""
     given = target.given
-    *_, last = iter_measure(steps(checkpoint.network, given), "rollout")
+    *_, last = iter_measure(checkpoint.network, given, "rollout")
     causal = checkpoint.network.spec.is_causal
     if target.position is not None:
         row = target.position - (causal and target.is_token)
@@ -196,17 +185,89 @@ def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
 
 def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
     """Sum the effects of the tokens, float [T], over each word."""
-    numbers = effects.tolist()
+    numbers, words = effects.tolist(), word_token_indices(target.given)
+    sums = [sum(numbers[number] for number in word) for word in words]
+    return _answer(question, target, words, sums, effects=tuple(numbers), done=1, points=1)
+
+
+def _answer(
+    question: Attribute,
+    target: Target,
+    words: Sequence[Sequence[int]],
+    of_words: Sequence[float],
+    **more: Any,
+) -> Attributed:
+    """Effects `of_words`, given as token indices; `more` are other fields of the answer."""
+    tokens, named = target.given.described, []
+    for word, effect in zip(words, of_words, strict=True):
+        start, end, segment = tokens[word[0]].start, tokens[word[-1]].end, tokens[word[0]].segment
+        text = target.texts[segment][start:end]
+        named.append(WordEffect(text=text, segment=segment, start=start, end=end, effect=effect))
     return Attributed(
         to=question.number,
-        tokens=target.given.described,
-        truncated=target.given.truncated,
+        tokens=tokens,
         explained=target.explained,
-        words=tuple(
-            word_effect(target, word, sum(numbers[number] for number in word))
-            for word in word_token_indices(target.given)
-        ),
-        effects=tuple(numbers),
-        done=1,
-        points=1,
+        words=tuple(named),
+        **more,
+    )
+
+
+@torch.inference_mode()
+def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessChecked:
+    """The next inputs; the answer without `next` has the measures of all orders.
+
+    Raises StudioError if `order` is not a permutation of the words, or there is no such logit.
+    """
+    target = find_target(checkpoint, question)
+    words = word_token_indices(target.given)
+    if sorted(question.order) != list(range(len(words))) or len(words) < 2:
+        raise StudioError(
+            phrase("This needs a text of at least two words that are not masked."),
+            phrase("Type a longer text."),
+        )
+    orders = [question.order, *random_orders(len(words))]
+    inputs = list(dict.fromkeys(one for order in orders for one in masked_sets(order)))
+    count = max(1, FORWARD_SLICE // len(target.given.described))
+    now = inputs[question.start : question.start + count]
+    hidden = [[number for word in sorted(one) for number in words[word]] for one in now]
+    found = (
+        *question.so_far[: question.start],
+        *scores_without(checkpoint, target, hidden).tolist(),
+    )
+    score = target.explained.score
+    if len(found) < len(inputs):
+        return FaithfulnessChecked(
+            to=question.number, scores=found, next=len(found), total=len(inputs)
+        )
+    known = dict(zip(inputs, found, strict=True))
+    own, *random = (_measures(order, known, score) for order in orders)
+    return FaithfulnessChecked(
+        to=question.number, own=own, random=tuple(random), scores=found, total=len(inputs)
+    )
+
+
+def random_orders(count: int) -> list[tuple[int, ...]]:
+    """Twenty fixed random orders of N words."""
+    rng = np.random.default_rng(SEED)
+    return [tuple(rng.permutation(count).tolist()) for _ in range(RANDOM_ORDERS)]
+
+
+def masked_sets(order: Sequence[int]) -> list[frozenset[int]]:
+    """The sets of masked words for each fraction: the first ones, at least one, then all others."""
+    found = []
+    for share in SHARES:
+        count = max(1, round(share * len(order)))
+        found += [frozenset(order[:count]), frozenset(order[count:])]
+    return found
+
+
+def _measures(
+    order: Sequence[int], known: dict[frozenset[int], float], score: float
+) -> Faithfulness:
+    """Means over the fractions, from the scores of all inputs."""
+    found = masked_sets(order)
+    gone, alone = found[::2], found[1::2]
+    return Faithfulness(
+        comprehensiveness=score - float(np.mean([known[one] for one in gone])),
+        sufficiency=score - float(np.mean([known[one] for one in alone])),
     )

@@ -4,7 +4,6 @@
 predicted at once, P tokens of a word, T tokens, V vocabulary.
 """
 
-import time
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -46,7 +45,6 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
 
     Raises StudioError if the model has no MLM head, or the position does not exist.
     """
-    began = time.perf_counter()
     mlm_head(checkpoint)
     if len(question.candidates) > MAX_CANDIDATES:
         raise StudioError(
@@ -73,7 +71,6 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
     return CandidatesScored(
         to=question.number,
         candidates=tuple(made[number] for number in range(len(question.candidates))),
-        milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 
@@ -84,7 +81,6 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     If a word was typed, only tokens that begin a word are tried at its start, and only continuation
     tokens elsewhere. Raises StudioError as `score` does.
     """
-    began = time.perf_counter()
     mlm_head(checkpoint)
     gap = _gap(checkpoint, question)
     typed = [gap.given.described[place] for place in range(gap.first, gap.last + 1)]
@@ -109,14 +105,11 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     has_own = all(token.id != tokenizer.mask for token in typed)
     return CandidatesFound(
         to=question.number,
-        first=gap.first,
-        last=gap.last,
         found=tuple(
             _candidate(checkpoint, ids, logs)
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),
         actual=_candidate(checkpoint, own[0], joint(checkpoint, gap, own)[0]) if has_own else None,
-        milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 

@@ -93,7 +93,6 @@ def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: 
 
 
 def apply_edit(text: str, edit: Edit) -> str:
-    """Apply an edit to a text."""
     return text[: edit.start] + edit.text + text[edit.end :]
 
 

@@ -3,7 +3,6 @@
 Shapes: T tokens, E width of the tables, D hidden size of the layers.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,23 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.messages.explore.embeddings import Addend, Embed, Embedded, Table
+from engine.messages.explore.embeddings import Addend, Embed, Embedded, TableName
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import inputs
 
-TABLES: tuple[tuple[Table, str], ...] = (  # name and module
-    ("token", "token"),
-    ("position", "position"),
-    ("segment", "segment"),
-)
+TABLES: tuple[TableName, ...] = ("token", "position", "segment")  # names of the modules, too
 Seen = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
 
 
 @torch.inference_mode()
 def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
     """The norms of the vectors of a text, with masked words as the model sees them."""
-    began = time.perf_counter()
     given = inputs(checkpoint, question)
     part = checkpoint.network.encoder.embeddings
     with _watching(part) as seen:
@@ -39,14 +33,12 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
     return Embedded(
         to=question.number,
         tokens=given.described,
-        truncated=given.truncated,
         addends=tuple(
             Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
-            for table, (rows, vectors) in ((t, seen[name]) for t, name in TABLES if name in seen)
+            for table, (rows, vectors) in ((name, seen[name]) for name in TABLES if name in seen)
         ),
         sums=_norms(summed, count),
         outcome=_norms(outcome, count),
-        milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 
@@ -64,7 +56,7 @@ def _watching(part: nn.Module) -> Iterator[Seen]:
     hooks = [
         module.register_forward_hook(keep(name))
         for name, module in part.named_children()
-        if name in {*dict(TABLES).values(), "norm"}
+        if name in (*TABLES, "norm")
     ]
     try:
         yield seen

@@ -30,49 +30,35 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     network = checkpoint.network
     mlm_head(checkpoint)
     given = inputs(checkpoint, question)
-    predictions: tuple[Prediction, ...] = ()
-    actual: tuple[LabelProbability, ...] = ()
-    ranks: tuple[int, ...] = ()
-    wanted: tuple[tuple[LabelProbability, ...], ...] = ()
+    probabilities = torch.zeros(0, checkpoint.tokenizer.size)  # [N, V]
     if given.masked:
-        way = _left_to_right if network.spec.is_causal else _all_at_once
-        probabilities = softmax(way(checkpoint, given))  # [N, V]
-        predictions = ranked(checkpoint, probabilities, given.masked, question.top)
-        actual = tuple(
-            _actual(checkpoint, row, given.described[position].id)
-            for row, position in zip(probabilities, given.masked, strict=True)
-        )
-        ranks = tuple(
-            _rank(checkpoint, row, given.described[position].id)
-            for row, position in zip(probabilities, given.masked, strict=True)
-        )
-        wanted = tuple(_wanted(checkpoint, row, question.wanted) for row in probabilities)
+        probabilities = softmax(_logits(checkpoint, given))
+    typed = [
+        _typed(checkpoint, row, given.described[position].id)
+        for row, position in zip(probabilities, given.masked, strict=True)
+    ]
     return MaskFilled(
         to=question.number,
         tokens=given.described,
         truncated=given.truncated,
-        predictions=predictions,
-        actual=actual,
-        ranks=ranks,
-        wanted=wanted,
+        predictions=ranked(checkpoint, probabilities, given.masked, question.top),
+        actual=tuple(token for token, _ in typed),
+        ranks=tuple(rank for _, rank in typed),
+        wanted=tuple(_wanted(checkpoint, row, question.wanted) for row in probabilities),
         causal=network.spec.is_causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 
-def _all_at_once(checkpoint: Checkpoint, given: Inputs) -> Tensor:
-    """Logits at the masked positions, [N, V]."""
+def _logits(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+    """Logits for the masked positions, [N, V]."""
     network = checkpoint.network
-    assert network.mlm is not None
+    if network.spec.is_causal:
+        return _predicted_in_turn(checkpoint, given)[1]
     positions = torch.tensor([given.masked], device=given.tokens.device)
     last = network.encode_at(given.tokens, given.segments, positions)[0]  # [N, D]
-    logits: Tensor = network.mlm(last)
+    logits: Tensor = mlm_head(checkpoint)(last)
     return logits
-
-
-def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
-    """Logits at the position before each masked one, [N, V]."""
-    return _predicted_in_turn(checkpoint, given)[1]
 
 
 def shown_tokens(checkpoint: Checkpoint, given: Inputs) -> Tensor:
@@ -137,21 +123,13 @@ def ranked(
     )
 
 
-def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbability:
-    """The token that was typed at a position; an empty label if [MASK] itself was typed."""
-    if token_id == checkpoint.tokenizer.mask:
-        return LabelProbability(label="", probability=0)
-    return LabelProbability(
-        label=checkpoint.tokenizer.token(token_id), probability=float(row[token_id])
-    )
-
-
-def _rank(checkpoint: Checkpoint, row: Tensor, token_id: int) -> int:
-    """Rank from 1 among the tokens of the vocabulary; 0 if [MASK] itself was typed."""
-    if token_id == checkpoint.tokenizer.mask:
-        return 0
-    known = row[: checkpoint.tokenizer.size]
-    return 1 + int((known > row[token_id]).sum())
+def _typed(checkpoint: Checkpoint, row: Tensor, token_id: int) -> tuple[LabelProbability, int]:
+    """The typed token and its rank from 1; an empty label and 0 if [MASK] itself was typed."""
+    tokenizer, chance = checkpoint.tokenizer, row[token_id]
+    if token_id == tokenizer.mask:
+        return LabelProbability(label="", probability=0), 0
+    token = LabelProbability(label=tokenizer.token(token_id), probability=float(chance))
+    return token, 1 + int((row[: tokenizer.size] > chance).sum())
 
 
 def _wanted(

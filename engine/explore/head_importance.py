@@ -17,9 +17,17 @@ from torch import Tensor, nn
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.ablation import Change, change_head_outputs
-from engine.explore.head_means import means
-from engine.explore.over_texts import TOKENS, Arrays, ArrayStore, batches, group_size, over_texts
+from engine.explore.ablation import Change, change_head_outputs, head_means
+from engine.explore.over_texts import (
+    TOKENS,
+    Arrays,
+    ArrayStore,
+    batches,
+    concatenate,
+    group_size,
+    over_texts,
+    write_array,
+)
 from engine.explore.text_scores import MAX_LENGTH, learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
@@ -49,15 +57,11 @@ def weigh(
 
     def answer(arrays: Arrays, done: int) -> HeadsWeighed:
         values, columns = summary(arrays)
-        with tempfile.NamedTemporaryFile(
-            dir=scratch, prefix="weighed-", suffix=".npy", delete=False
-        ) as file:
-            np.save(file, values)
         return HeadsWeighed(
             to=question.number,
             done=done,
             total=total,
-            file=Path(file.name),
+            file=write_array(scratch, values),
             columns=columns,
             loss=float(arrays["loss"].mean()),
         )
@@ -67,7 +71,7 @@ def weigh(
             known.clear()
         known.append(arrays)
         if done < total:
-            emit(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
+            emit(answer(concatenate(known), done))
 
     def on_means(done: int) -> None:
         stage = phrase("Computing the means of the heads")
@@ -97,7 +101,7 @@ def score_heads(
         asked = AverageHeads(
             checkpoint=question.checkpoint, texts=question.texts, kept=question.kept
         )
-        instead = torch.from_numpy(means(checkpoint, asked, hear_means))
+        instead = torch.from_numpy(head_means(checkpoint, asked, hear_means))
 
     step = 1 if question.each_head else group_size(typed_pairs(rows))
 

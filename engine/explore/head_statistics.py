@@ -3,7 +3,6 @@
 Shapes: N texts, L layers, H heads, T tokens, W words, G tags, C columns, B resamples.
 """
 
-import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,7 +16,15 @@ from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
 from engine.explore.layers import iter_layers
-from engine.explore.over_texts import Arrays, ArrayStore, batches, group_size, over_texts
+from engine.explore.over_texts import (
+    Arrays,
+    ArrayStore,
+    batches,
+    group_size,
+    over_texts,
+    write_array,
+)
+from engine.explore.word_vectors import tokens_between
 from engine.messages.explore.head_measures import KEYS, SUMMED, TokenKinds, head_sums
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
@@ -59,15 +66,11 @@ def head_statistics(
         return {name: np.stack([one[name] for one in each]) for name in each[0]}
 
     def answer(found: "HeadStatistics", done: int) -> HeadsCounted:
-        with tempfile.NamedTemporaryFile(
-            dir=scratch, prefix="heads-", suffix=".npy", delete=False
-        ) as file:
-            np.save(file, found.values)
         return HeadsCounted(
             to=question.number,
             done=done,
             total=len(rows),
-            file=Path(file.name),
+            file=write_array(scratch, found.values),
             columns=found.columns,
             tokens=found.tokens,
             fixed=found.fixed,
@@ -162,10 +165,7 @@ class _WordRuler:
     def __init__(self, text: _Ruler, words: Words, tags: Sequence[str]) -> None:
         tokens, kinds = text.given.described, text.kinds
         self.kinds = kinds
-        own = [(n, t) for n, t in enumerate(tokens) if not t.special and t.segment == 0]
-        self.tokens = [
-            [n for n, t in own if t.start < end and t.end > start] for start, end in words.spans
-        ]
+        self.tokens = [tokens_between(tokens, start, end) for start, end in words.spans]
         # words within the truncated input
         self.seen = [n for n, inside in enumerate(self.tokens) if inside]
         self.heads = words.heads
@@ -216,8 +216,6 @@ class _WordRuler:
 
 
 class HeadStatistics(NamedTuple):
-    """Means and intervals of the statistics."""
-
     columns: tuple[str, ...]
     values: np.ndarray  # float64 [3, L, H, C]: mean, and the ends of its interval
     tokens: int

@@ -11,32 +11,15 @@ from torch import Tensor
 from engine.models.attention import Attention, PaddedLayout
 from engine.models.encoder import Layer
 from engine.models.network import Network
-from engine.tasks.inputs import Inputs
 
 
 class LayerPass(NamedTuple):
-    """One layer in the forward pass of a batch."""
+    """One layer in a forward pass."""
 
     attention: Attention
     x: Tensor  # float [B, T, D], input of the layer
     layout: PaddedLayout
     weights: Tensor  # float [B, H, T, T], query tokens over key tokens; rows sum to 1
-
-
-class Step(NamedTuple):
-    """One layer in the forward pass of one text."""
-
-    attention: Attention
-    given: Tensor  # float [T, D], input of the attention; normalised in pre-norm layers
-    x: Tensor  # float [1, T, D], input of the layer
-    layout: PaddedLayout
-    weights: Tensor  # float [H, T, T], query tokens over key tokens; rows sum to 1
-
-
-def steps(network: Network, given: Inputs) -> Iterator[Step]:
-    """The L layer passes of one text."""
-    for attention, x, layout, weights in iter_layers(network, given.tokens, given.segments):
-        yield Step(attention, attention.read(x)[0], x, layout, weights[0])
 
 
 def iter_layers(

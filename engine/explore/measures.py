@@ -3,44 +3,49 @@
 Shapes: T tokens, D hidden size, H heads, K head size, L layers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from engine.errors import StudioError
-from engine.explore.layers import Step, steps
+from engine.explore.layers import LayerPass, iter_layers
 from engine.messages.explore.attention import Measure, QueryKeyShown, ScorePart, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
+from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import inputs
+from engine.tasks.inputs import Inputs, inputs
 
 
-def iter_measure(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
+def iter_measure(network: Network, given: Inputs, measure: Measure) -> Iterator[Tensor]:
     """Yield float [H, T, T] for every layer; H is 1 for `head_average` and `rollout`."""
     rolled: Tensor | None = None
-    for step in passing:
+    for layer in iter_layers(network, given.tokens, given.segments):
+        weights = layer.weights[0]
         match measure:
             case "weights":
-                yield step.weights
+                yield weights
             case "norms":
-                yield step.weights * value_norms(step)[:, None, :]
+                yield weights * value_norms(layer)[:, None, :]
             case "head_average":
-                yield step.weights.mean(0, keepdim=True)
+                yield weights.mean(0, keepdim=True)
             case "rollout":
-                rolled = rollout_step(step.weights.mean(0), rolled)
+                rolled = rollout_step(weights.mean(0), rolled)
                 yield rolled[None]
 
 
-def value_norms(step: Step) -> Tensor:
-    """‖f(x)‖ of every token in every head, float [H, T] (Kobayashi et al. 2020, §3.2).
+def value_norms(layer: LayerPass) -> Tensor:
+    """‖f(x)‖ of every token of one text in every head, float [H, T] (Kobayashi et al. 2020, §3.2).
 
     f is the value of a token times the head's slice of the output matrix, without the bias, which
     belongs to no token. Since weights are not negative, ‖α f(x)‖ = α ‖f(x)‖.
     """
-    attention = step.attention
-    values = attention.value(step.given).unflatten(-1, (attention.heads, attention.head_size))
+    attention = layer.attention
+    values = attention.value(attention.read(layer.x)[0]).unflatten(
+        -1, (attention.heads, attention.head_size)
+    )
     shares = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
     turned = torch.einsum("thk,dhk->htd", values, shares)  # [H, T, D]
     norms: Tensor = turned.norm(dim=-1)
@@ -88,7 +93,8 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
                 count=count,
             ),
         )
-    step = next(s for number, s in enumerate(steps(checkpoint.network, given)) if number == layer)
+    passes = iter_layers(checkpoint.network, given.tokens, given.segments)
+    step = next(islice(passes, layer, None))
     attention = step.attention
     Q, K = attention.queries_and_keys(step.x, step.layout)  # [1, H, T, K]
     query, keys = Q[0, head, row], K[0, head]  # [K], [T, K]
@@ -120,6 +126,6 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
             score if visible else None
             for score, visible in zip(scores.tolist(), attends, strict=True)
         ),
-        weight=float(step.weights[head, row, column]),
+        weight=float(step.weights[0, head, row, column]),
         parts=tuple(parts),
     )

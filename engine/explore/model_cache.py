@@ -1,32 +1,35 @@
-"""Cache of the most recently used checkpoints, loaded and ready."""
+"""Caches of checkpoints, loaded and ready: the most recently used, and the snapshots of a run."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import torch
 
 from engine.errors import StudioError
-from engine.explore.snapshot_cache import SnapshotCache
 from engine.files.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
+from engine.runs.snapshots import run_of, snapshot_folders
 from engine.serving.serving import Serving
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
+QUICK = 0.5  # seconds to load a snapshot; slower ones are loaded only on request
+RESERVE = 0.25  # fraction of the memory that stays free
+COPIES = 2  # of the weights in float32: plain, and packed for fast products
 
 Signature = tuple[tuple[str, int, int], ...]
 
 
 class CachedCheckpoint(NamedTuple):
-    """A loaded checkpoint."""
-
     signature: Signature
     serving: Serving
-    preparing: Iterator[None]
+    preparing: Iterator[None]  # steps of preparing it for quick answers
 
 
 class ModelCache:
@@ -35,7 +38,7 @@ class ModelCache:
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
         self._held: OrderedDict[Path, CachedCheckpoint] = OrderedDict()
-        self.snapshots = SnapshotCache(self._load_snapshot, _signature)
+        self.snapshots = SnapshotCache(device)
 
     def take(self, folder: Path) -> Checkpoint:
         """The checkpoint in `folder`, computed exactly; see `serving`."""
@@ -54,19 +57,10 @@ class ModelCache:
         if held is None or held.signature != signature:
             while len(self._held) >= MAX_MODELS:
                 self._held.popitem(last=False)
-            device = _device(self._device)
-            checkpoint = load(folder)
-            checkpoint.network.to(device)
-            serving = Serving(checkpoint)
+            serving = Serving(_load(folder, self._device))
             held = CachedCheckpoint(signature, serving, serving.prepare())
         self._held[folder] = held
         return held.serving
-
-    def _load_snapshot(self, folder: Path, known: Tokenizer | None) -> Checkpoint:
-        device = _device(self._device)
-        checkpoint = load(folder, known=known)
-        checkpoint.network.to(device)
-        return checkpoint
 
     def prepare(self) -> bool:
         """Do one small step of preparing the cached models for quick answers, or of preloading
@@ -85,6 +79,89 @@ class ModelCache:
                 continue
             return True
         return False
+
+
+class SnapshotCache:
+    """The snapshots of a run: the one on display and its neighbours.
+
+    Snapshots are cached as far as memory allows, and the farthest is evicted first. While idle, the
+    nearest missing one is preloaded, if loading is quick enough not to delay an answer.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._held: dict[Path, CachedCheckpoint] = {}
+        self._damaged: set[Path] = set()  # not preloaded again
+        self._words: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
+        self._latest: Path | None = None
+        self._seconds = 0.0  # load time of the last one
+        self._bytes = 0  # its size in memory
+
+    @property
+    def held(self) -> tuple[Path, ...]:
+        """The folders of the cached snapshots."""
+        return tuple(self._held)
+
+    def serving(self, folder: Path) -> Serving:
+        """The snapshot in `folder`. Raises StudioError if it cannot be loaded."""
+        self._latest = folder
+        signature = _signature(folder)
+        held = self._held.get(folder)
+        if held is not None and held.signature == signature:
+            return held.serving
+        self._held.pop(folder, None)
+        while self._held and not self._has_room():
+            del self._held[max(self._held, key=self._distances(folder).__getitem__)]
+        return self._take(folder, signature)
+
+    def prepare(self) -> bool:
+        """Preload the nearest snapshot that is not cached; True if there may be more to do."""
+        if self._latest is None or self._seconds > QUICK or not self._has_room():
+            return False
+        distances = self._distances(self._latest)
+        for folder in sorted(distances, key=distances.__getitem__):
+            if folder not in self._held and folder not in self._damaged:
+                try:
+                    self._take(folder, _signature(folder))
+                except StudioError as error:  # reported when this snapshot is requested
+                    self._damaged.add(folder)
+                    echo_error(f"Not loaded ahead: {error}")
+                return True
+        return False
+
+    def _take(self, folder: Path, signature: Signature) -> Serving:
+        began = time.perf_counter()
+        shared = _signature(folder.parent)
+        known = self._words if self._words and self._words[:2] == (folder.parent, shared) else None
+        checkpoint = _load(folder, self._device, known and known[2])
+        self._words = (folder.parent, shared, checkpoint.tokenizer)
+        serving = Serving(checkpoint, is_snapshot=True)
+        self._seconds = time.perf_counter() - began
+        parameters = sum(p.numel() for p in checkpoint.network.parameters())
+        self._bytes = COPIES * 4 * parameters
+        self._held[folder] = CachedCheckpoint(signature, serving, iter(()))
+        return serving
+
+    def _has_room(self) -> bool:
+        memory = psutil.virtual_memory()
+        return memory.available - self._bytes > RESERVE * memory.total
+
+    def _distances(self, folder: Path) -> dict[Path, float]:
+        """Distance of each snapshot of the run from `folder`, counted in snapshots; later ones
+        first. Snapshots of other runs are the farthest."""
+        run = run_of(folder)
+        order = snapshot_folders(run) if run is not None else []
+        here = order.index(folder) if folder in order else 0
+        found = {one: abs(n - here) + (0.5 if n < here else 0.0) for n, one in enumerate(order)}
+        return {one: float("inf") for one in self._held} | found
+
+
+def _load(folder: Path, device: str, known: Tokenizer | None = None) -> Checkpoint:
+    """A checkpoint on a device; `known` is its tokenizer if that was read before."""
+    torch_device = _device(device)
+    checkpoint = load(folder, known=known)
+    checkpoint.network.to(torch_device)
+    return checkpoint
 
 
 def _device(name: str) -> torch.device:

@@ -17,9 +17,10 @@ from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.explore.head_statistics import histograms
-from engine.explore.layers import steps
+from engine.explore.layers import iter_layers
 from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
 from engine.explore.text_scores import learner_of_rows, predict_rows
+from engine.explore.word_vectors import tokens_between
 from engine.messages.explore.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
 from engine.messages.question import Answer
@@ -153,8 +154,12 @@ def of_text(
 def _of_heads(a: Checkpoint, b: Checkpoint, one: Inputs, two: Inputs) -> Arrays:
     kinds = TokenKinds.of(one.described, a.network.spec.is_causal)
     found: dict[str, list[np.ndarray]] = {}
-    for first, second in zip(steps(a.network, one), steps(b.network, two), strict=True):
-        weights = [step.weights.float().cpu().numpy() for step in (first, second)]
+    passes = [
+        iter_layers(checkpoint.network, given.tokens, given.segments)
+        for checkpoint, given in ((a, one), (b, two))
+    ]
+    for layers in zip(*passes, strict=True):
+        weights = [layer.weights[0].float().cpu().numpy() for layer in layers]
         rows = [layer[:, kinds.queries].astype(np.float64) for layer in weights]
         found.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
         for name, layer in zip("ab", weights, strict=True):
@@ -186,16 +191,9 @@ def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[
         return [([n], [n]) for n, token in enumerate(one.described) if not token.special]
     found = []
     for start, end in word_spans(text):
-        inside = [
-            [
-                n
-                for n, t in enumerate(given.described)
-                if not t.special and t.segment == 0 and t.start < end and t.end > start
-            ]
-            for given in (one, two)
-        ]
-        if all(inside):
-            found.append((inside[0], inside[1]))
+        first, second = (tokens_between(given.described, start, end) for given in (one, two))
+        if first and second:
+            found.append((first, second))
     return found
 
 

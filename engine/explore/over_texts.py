@@ -7,6 +7,7 @@ the checkpoint.
 import hashlib
 import json
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -136,9 +137,15 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
 
 
 def concatenate(chunks: list[Arrays]) -> Arrays:
-    """Concatenate the arrays of several chunks."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
+
+
+def write_array(scratch: Path, array: np.ndarray) -> Path:
+    """A new `.npy` file, which its reader removes."""
+    with tempfile.NamedTemporaryFile(dir=scratch, suffix=".npy", delete=False) as file:
+        np.save(file, array)
+    return Path(file.name)
 
 
 def question_key(question: SetQuestion) -> str:

@@ -1,12 +1,18 @@
-"""Predictions of a fine-tuned checkpoint for a typed text."""
+"""Predictions of the task head and of the next-sentence head for a typed text."""
 
 import torch
 
 from engine.errors import StudioError
-from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.explore.prediction import (
+    NextSentencePredicted,
+    Predict,
+    Predicted,
+    PredictNextSentence,
+)
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks import learner_of
+from engine.tasks.finite import softmax
 from engine.tasks.inputs import inputs
 
 
@@ -25,3 +31,30 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
     given = inputs(checkpoint, question)
     found = learner.explain(checkpoint, given, question)
     return found.model_copy(update={"to": question.number})
+
+
+@torch.inference_mode()
+def predict_next_sentence(
+    checkpoint: Checkpoint, question: PredictNextSentence
+) -> NextSentencePredicted:
+    """The probability that the second text follows the first.
+
+    Raises StudioError without a second text, or if the model was not trained for this.
+    """
+    network = checkpoint.network
+    if network.nsp is None:
+        raise StudioError(
+            phrase("This model has no next-sentence (NSP) head."),
+            phrase("Choose one that was pre-trained with NSP, such as Google's BERT."),
+        )
+    if not (question.pair or "").strip():
+        raise StudioError(
+            phrase("There is no second text."),
+            phrase("Add one to see whether it follows the first."),
+        )
+    given = inputs(checkpoint, question)
+    pooled = network.encode_pooled(given.tokens, given.segments)
+    return NextSentencePredicted(
+        to=question.number,
+        probability=float(softmax(network.nsp(pooled))[0, 0]),
+    )

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.config.tasks import head_of
 from engine.errors import StudioError
 from engine.explore.fill_mask import mlm_head, shown_tokens
-from engine.messages.explore.target import AboutTarget, Explained
+from engine.messages.explore.attribution import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
 from engine.models.probe import select_layers
 from engine.phrases import phrase
@@ -67,7 +67,10 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         logits = logits[position]
     output = _named(question.label, names) if question.label else int(logits.argmax())
     against = _named(question.against, names) if question.against else None
-    return _made(given, question, names, output, against, position, logits)
+    label = names[output] if names else ""
+    texts = question.text, question.pair or ""
+    explained = _explained(label, question.against, position, logits, output, against)
+    return Target(given, texts, names, output, against, position, False, explained)
 
 
 def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> Tensor:
@@ -126,24 +129,12 @@ def predicted(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: 
     ]
 
 
-def _made(
-    given: Inputs,
-    question: AboutTarget,
-    names: tuple[str, ...],
-    output: int,
-    against: int | None,
-    position: int | None,
-    logits: Tensor,
-) -> Target:
+def _explained(
+    label: str, other: str, position: int | None, logits: Tensor, output: int, against: int | None
+) -> Explained:
+    """The score of a logit, or of its difference to another; `logits` float [C] or [V]."""
     score = float(logits[output]) - (0.0 if against is None else float(logits[against]))
-    explained = Explained(
-        label=names[output] if names else "",
-        against=question.against,
-        position=position,
-        score=score,
-    )
-    texts = question.text, question.pair or ""
-    return Target(given, texts, names, output, against, position, False, explained)
+    return Explained(label=label, against=other, position=position, score=score)
 
 
 def _named(label: str, names: tuple[str, ...]) -> int:
@@ -197,10 +188,9 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         pair = f"{question.pair or ''} {choice}".strip()
         given = typed(checkpoint, question.text, pair)
         logits = outputs(checkpoint, given.tokens, given.segments)[0]
-        made = _made(given, question, (), 0, None, None, logits)
-        if best is None or made.explained.score > best.explained.score:
-            explained = made.explained.model_copy(update={"label": choice})
-            best = made._replace(texts=(question.text, pair), explained=explained)
+        explained = _explained(choice, question.against, None, logits, 0, None)
+        if best is None or explained.score > best.explained.score:
+            best = Target(given, (question.text, pair), (), 0, None, None, False, explained)
     assert best is not None
     return best
 
@@ -220,12 +210,8 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
     against = _vocabulary_id(checkpoint, question.against) if question.against else None
     name = checkpoint.tokenizer.token
-    explained = Explained(
-        label=name(output),
-        against=name(against) if against is not None else "",
-        position=position,
-        score=float(logits[output]) - (0.0 if against is None else float(logits[against])),
-    )
+    other = "" if against is None else name(against)
+    explained = _explained(name(output), other, position, logits, output, against)
     texts = question.text, question.pair or ""
     return Target(given, texts, (), output, against, position, True, explained)
 

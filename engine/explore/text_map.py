@@ -3,7 +3,6 @@
 Shapes: N texts, D hidden size, L layers; layer 0 is the embeddings.
 """
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from engine.explore.over_texts import (
     concatenate,
     group_size,
     over_texts,
+    write_array,
 )
 from engine.explore.text_scores import by_task, learner_of_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
@@ -77,15 +77,11 @@ def map_texts(
             explained = None
         else:
             points, explained = pca(vectors)
-        with tempfile.NamedTemporaryFile(
-            dir=scratch, prefix="map-", suffix=".npy", delete=False
-        ) as file:
-            np.save(file, points.astype(np.float32))
         found = TextsPlaced(
             to=question.number,
             done=done,
             total=len(rows),
-            file=Path(file.name),
+            file=write_array(scratch, points.astype(np.float32)),
             explained=explained,
             placed=None if placed is None else tuple(placed.tolist()),
             labels=tuple(names),

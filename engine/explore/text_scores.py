@@ -13,9 +13,9 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import MissingColumn
 from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
-from engine.explore.pseudo_perplexity import score as score_tokens
-from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.explore.token_scores import score as score_tokens
 from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextsScored
+from engine.messages.explore.token_scores import ScoreTokens
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving

@@ -1,18 +1,33 @@
-"""Vectors of one word in several texts, compared in every layer.
+"""Vectors of one word in several texts, compared in every layer, and their nearest neighbours.
 
-Shapes: T tokens, D hidden size, L layers, N occurrences of the word.
+Shapes: T tokens, D hidden size, L layers, N occurrences of the word or words, V vocabulary.
 """
 
 import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
+from engine.explore.over_texts import Arrays, ArrayStore, over_texts
 from engine.messages.explore.text import Token
-from engine.messages.explore.word_vectors import CompareWord, WordCompared, WordLayer, WordPlace
+from engine.messages.explore.word_vectors import (
+    CompareWord,
+    FindTokens,
+    FindWords,
+    NearToken,
+    NearWord,
+    TokensFound,
+    WordCompared,
+    WordLayer,
+    WordPlace,
+    WordsFound,
+)
+from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.serving.quantization_check import TEXTS
@@ -40,9 +55,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
         tokens, hidden = _hidden(checkpoint, text)
         every.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
-            inside = [
-                n for n, t in enumerate(tokens) if not t.special and t.start < end and t.end > start
-            ]
+            inside = tokens_between(tokens, start, end)
             if inside and len(places) < MAX_PLACES:
                 places.append(WordPlace(text=number, start=start, end=end))
                 vectors.append(hidden[:, inside].mean(1))  # [L + 1, D]
@@ -69,6 +82,15 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
         ),
         missing=tuple(number for number in range(len(texts)) if number not in found),
     )
+
+
+def tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[int]:
+    """Indices of the tokens that share characters with a span of the first text."""
+    return [
+        n
+        for n, token in enumerate(tokens)
+        if not token.special and token.segment == 0 and token.start < end and token.end > start
+    ]
 
 
 def find_occurrences(word: str, text: str) -> list[tuple[int, int]]:
@@ -100,11 +122,15 @@ def random_cosines(texts: list[Tensor]) -> list[float]:
     return means
 
 
-def _hidden(checkpoint: Checkpoint, text: str) -> tuple[tuple[Token, ...], Tensor]:
-    """The tokens, and float [L + 1, T, D]."""
-    given = typed(checkpoint, text, None)
-    encoded = checkpoint.network.encoder(given.tokens, given.segments, keep_hidden=True)
-    return given.described, finite(torch.cat(encoded.hidden)).cpu()
+def _hidden(
+    checkpoint: Checkpoint, text: str, pair: str | None = None, layer: int | None = None
+) -> tuple[tuple[Token, ...], Tensor]:
+    """The tokens, and float [L + 1, T, D], or of one layer, at most the last, [1, T, D]."""
+    given = typed(checkpoint, text, pair)
+    hidden = checkpoint.network.encoder(given.tokens, given.segments, keep_hidden=True).hidden
+    if layer is not None:
+        hidden = hidden[min(layer, len(hidden) - 1) :][:1]
+    return given.described, finite(torch.cat(hidden)).cpu()
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
@@ -123,3 +149,125 @@ def _word_layer(vectors: Tensor, static: Tensor | None, random: float) -> WordLa
         static=tuple(to_static),
         random=random,
     )
+
+
+# ── nearest neighbours ───────────────────────────────────────────────────────────────────────
+
+
+@torch.inference_mode()
+def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
+    """Raises StudioError if the word is missing, or the rows are narrower than the layers."""
+    vector = word_vector(checkpoint, question)
+    table = checkpoint.network.encoder.embeddings.token.weight[: checkpoint.tokenizer.size]
+    if table.size(1) != len(vector):
+        raise StudioError(
+            phrase("The token embedding of this model is narrower than its layers."),
+            phrase("Compare with words of the chosen texts instead."),
+        )
+    cosines = F.cosine_similarity(table.float(), vector.to(table.device)[None])  # [V]
+    best = cosines.topk(min(question.top, len(cosines)))
+    names = checkpoint.tokenizer.tokens
+    return TokensFound(
+        to=question.number,
+        rows=len(table),
+        tokens=tuple(
+            NearToken(token=names[number], cosine=cosine)
+            for number, cosine in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ),
+    )
+
+
+def find_words(
+    checkpoint: Checkpoint, question: FindWords, emit: Callable[[Answer], object]
+) -> WordsFound:
+    """The final answer; `emit` gets the nearest ones so far.
+
+    Raises StudioError if the word is missing.
+    """
+    texts = typed_pairs(rows_of(question.texts))
+    wanted = F.normalize(word_vector(checkpoint, question), dim=0).numpy()  # [D]
+    best, count = list[NearWord](), 0
+
+    def compute(start: int, stop: int) -> Arrays:
+        return vectors_of_words(checkpoint, texts[start:stop], question.layer)
+
+    def on_part(arrays: Arrays, first: int, done: int) -> None:
+        nonlocal best, count
+        if not first:
+            best, count = [], 0
+        count += len(arrays["vectors"])
+        found = [*best, *_nearest(arrays, first, texts, wanted, question)]
+        best = sorted(found, key=lambda one: (-one.cosine, one.row, one.start))[: question.top]
+        if done < len(texts):
+            emit(answer(done))
+
+    def answer(done: int) -> WordsFound:
+        return WordsFound(
+            to=question.number, done=done, total=len(texts), words=tuple(best), vectors=count
+        )
+
+    over_texts(ArrayStore(question), len(texts), compute, on_part)
+    return answer(len(texts))
+
+
+@torch.inference_mode()
+def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
+    """The mean of the vectors of the word's tokens, float [D]."""
+    tokens, hidden = _hidden(checkpoint, question.text, None, question.layer)
+    inside = tokens_between(tokens, question.start, question.end)
+    if not inside:
+        raise StudioError(
+            phrase("The model does not read this word: its text is truncated before it."),
+            phrase("Choose another place of the word."),
+        )
+    return hidden[0, inside].mean(0)
+
+
+@torch.inference_mode()
+def vectors_of_words(
+    checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], layer: int
+) -> Arrays:
+    """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
+    int [N, 3], index in the pair, first and last character.
+    """
+    counts, vectors, places = list[int](), list[Tensor](), list[tuple[int, int, int]]()
+    for text, pair in texts:
+        tokens, hidden = _hidden(checkpoint, text, pair, layer)
+        words: dict[tuple[int, int], list[int]] = {}
+        for number, token in enumerate(tokens):
+            if not token.special and token.word is not None:
+                words.setdefault((token.segment, token.word), []).append(number)
+        counts.append(len(words))
+        for (segment, _), inside in words.items():
+            vectors.append(hidden[0, inside].mean(0))
+            places.append((segment, tokens[inside[0]].start, tokens[inside[-1]].end))
+    size = checkpoint.spec.hidden_size
+    stacked = torch.stack(vectors) if vectors else torch.zeros(0, size)
+    return {
+        "counts": np.array(counts, np.int64),
+        "vectors": stacked.numpy().astype(np.float16),
+        "places": np.array(places, np.int64).reshape(-1, 3),
+    }
+
+
+def _nearest(
+    arrays: Arrays,
+    first: int,
+    texts: Sequence[tuple[str, str | None]],
+    wanted: np.ndarray,
+    question: FindWords,
+) -> list[NearWord]:
+    """The nearest of some words; `first` is the index of their first text."""
+    vectors = arrays["vectors"].astype(np.float32)
+    cosines = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    owners = first + np.repeat(np.arange(len(arrays["counts"])), arrays["counts"])
+    found = list[NearWord]()
+    for number in np.argsort(-cosines, kind="stable"):
+        if len(found) == question.top:
+            break
+        row, (segment, start, end) = int(owners[number]), arrays["places"][number].tolist()
+        text = texts[row][segment] or ""
+        if text != question.text or start >= question.end or end <= question.start:
+            cosine = float(cosines[number])
+            found.append(NearWord(row=row, text=text, start=start, end=end, cosine=cosine))
+    return found

@@ -25,6 +25,12 @@ class Answer(Message):
         return True
 
 
+class PartAnswer(Answer):
+    """Some of an answer that takes long; `next` is where to continue, None at the end."""
+
+    next: int | None = None
+
+
 class Working(Answer):
     """Progress of the work on a question."""
 

@@ -19,27 +19,21 @@ from engine.explore import (
     candidates,
     edits,
     embeddings,
-    faithfulness,
     fill_mask,
     head_importance,
-    head_means,
     head_pruning,
     head_statistics,
-    lens,
     measures,
     model_difference,
     nearest,
-    next_sentence,
-    occlusion,
     prediction,
-    pseudo_perplexity,
     templates,
     text_map,
     text_scores,
-    word_neighbours,
+    token_scores,
     word_vectors,
 )
-from engine.explore.ablation import ablated
+from engine.explore.ablation import ablated, average_heads
 from engine.explore.limits import limited_memory
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
@@ -55,12 +49,8 @@ from engine.messages.explore.attribution import (
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
-from engine.messages.explore.lens import ApplyLens
 from engine.messages.explore.nearest import EncodeRows, FindNearest
-from engine.messages.explore.next_sentence import PredictNextSentence
-from engine.messages.explore.occlusion import Occlude
-from engine.messages.explore.prediction import Predict
-from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.prediction import Predict, PredictNextSentence
 from engine.messages.explore.templates import ScoreTemplates
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.explore.text_set import (
@@ -73,8 +63,8 @@ from engine.messages.explore.text_set import (
     ScoreTexts,
     WeighHeads,
 )
-from engine.messages.explore.word_neighbours import FindTokens, FindWords
-from engine.messages.explore.word_vectors import CompareWord
+from engine.messages.explore.token_scores import ApplyLens, ScoreTokens
+from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
@@ -320,26 +310,25 @@ ANSWERERS: dict[type[Question], Answerer] = {
     ShowQueryKey: exact(measures.query_key),
     ScoreCandidates: exact(candidates.score),
     FindCandidates: exact(candidates.find),
-    ScoreTokens: exact(pseudo_perplexity.score),
-    ApplyLens: exact(lens.apply),
-    PredictNextSentence: exact(next_sentence.predict),
+    ScoreTokens: exact(token_scores.score),
+    ApplyLens: exact(token_scores.apply_lens),
+    PredictNextSentence: exact(prediction.predict_next_sentence),
     Embed: exact(embeddings.embed),
     CompareWord: exact(word_vectors.compare),
-    FindTokens: exact(word_neighbours.find_tokens),
-    FindWords: slow(word_neighbours.find_words, has_file=False),
+    FindTokens: exact(word_vectors.find_tokens),
+    FindWords: slow(word_vectors.find_words, has_file=False),
     ScoreTemplates: exact(templates.score),
     EncodeRows: _encode_rows,
     FindNearest: _find_nearest,
     Predict: precise(prediction.predict),
-    Occlude: exact(occlusion.occlude),
     Attribute: _attribute,
-    CheckFaithfulness: exact(faithfulness.check),
+    CheckFaithfulness: exact(attribution.check_faithfulness),
     ScoreEdits: exact(edits.score),
     SuggestWords: exact(edits.suggest),
     ScoreTexts: slow(text_scores.score, "serving", has_file=False),
     CountHeads: slow(head_statistics.head_statistics),
     WeighHeads: slow(head_importance.weigh, "plain"),
-    AverageHeads: slow(head_means.average),
+    AverageHeads: slow(average_heads),
     PruneHeads: _prune_heads,
     RemoveHeads: lambda question, _: head_pruning.remove(question),
     CompareModels: _compare_models,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter
 
 from app.theme import Role, print_color
@@ -13,7 +13,7 @@ from app.widgets.text.chips import AS_STORED
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | AS_STORED
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | AS_STORED
 CENTER = Qt.AlignmentFlag.AlignCenter | AS_STORED
-ROW, BAR, NUMBER, PAD = 22, 260, 70, 8  # px: height of a row; widths; gap after a name
+PAD = 8  # px after a name
 LETTERS = 11  # px
 
 
@@ -39,40 +39,6 @@ def draw_upright(
     painter.rotate(-90)
     draw_elided(painter, QRectF(QPointF(), size), text, align)
     painter.restore()
-
-
-def bars_size(rows: int, name_width: int, has_header: bool = True) -> QSize:
-    """Size of the drawing by `paint_bars`."""
-    return QSize(name_width + BAR + NUMBER, ROW * max(1, rows + has_header))
-
-
-def paint_bars(
-    painter: QPainter,
-    rows: Sequence[tuple[str, float | None, str]],
-    name_width: int,
-    header: tuple[str, str] | None = None,
-) -> None:
-    """Draw a name, a bar and a number per row.
-
-    Args:
-        rows: name, fraction of the full bar or None for no bar, number as text.
-        header: titles of the names and of the bars.
-    """
-    painter.setFont(paper_font(LETTERS))
-    if header is not None:
-        painter.setPen(print_color(Role.MUTED))
-        draw_elided(painter, QRectF(0, 0, name_width - PAD, ROW), header[0])
-        draw_elided(painter, QRectF(name_width, 0, BAR, ROW), header[1])
-    painter.setPen(print_color(Role.TEXT))
-    for number, (name, fraction, text) in enumerate(rows, start=header is not None):
-        top = number * ROW
-        draw_elided(painter, QRectF(0, top, name_width - PAD, ROW), name)
-        painter.drawText(QRectF(name_width + BAR, top, NUMBER, ROW), RIGHT, text)
-        if fraction is not None and np.isfinite(fraction):
-            track = QRectF(name_width, top + 6, BAR, ROW - 12)
-            painter.fillRect(track, print_color(Role.HOVER))
-            track.setWidth(BAR * min(max(fraction, 0.0), 1.0))
-            painter.fillRect(track, print_color(Role.CHART_1))
 
 
 def paint_matrix(

@@ -16,10 +16,20 @@ MAX_ROWS = 100  # drawn; the table of numbers has all
 
 
 def table_figure(
-    model: ColumnsModel[Any], name: str, title: str, caption: str, table: Callable[[], Table]
+    model: ColumnsModel[Any],
+    name: str,
+    title: str,
+    caption: str,
+    table: Callable[[], Table],
+    bar: Callable[[int, Any], tuple[float, Role] | None] = lambda column, row: None,
+    max_rows: int = MAX_ROWS,
 ) -> Figure:
-    """The columns of a model as shown, in its order; `table` gives the numbers behind them."""
-    drawn = [model.row(position) for position in range(min(model.rowCount(), MAX_ROWS))]
+    """The columns of a model as shown, in its order; `table` gives the numbers behind them.
+
+    `bar` gives the fraction and colour of a bar behind a cell, from the right.
+    """
+    drawn = [model.row(position) for position in range(min(model.rowCount(), max_rows))]
+    bars = [[bar(column, row) for column in range(len(model.columns))] for row in drawn]
     cells = [[column.text(row) or "" for row in drawn] for column in model.columns]
     titles = [column.title for column in model.columns]
     right = [column.align_right for column in model.columns]
@@ -34,6 +44,7 @@ def table_figure(
         painter.setPen(print_color(Role.MUTED))
         _paint_row(painter, 0, titles, widths, right)
         for number, texts in enumerate(zip(*cells, strict=True), 1):
+            _paint_bars(painter, number, bars[number - 1], widths)
             painter.setPen(print_color(Role.TEXT))
             _paint_row(painter, number, texts, widths, right)
         painter.setPen(QPen(print_color(Role.BORDER), 1))
@@ -42,6 +53,22 @@ def table_figure(
     width = sum(widths) + GAP * max(len(widths) - 1, 0)
     size = QSize(round(width), ROW * (1 + len(drawn)))
     return Figure(name=name, title=title, caption=caption, size=size, paint=paint, table=table)
+
+
+def _paint_bars(
+    painter: QPainter,
+    number: int,
+    bars: Sequence[tuple[float, Role] | None],
+    widths: Sequence[float],
+) -> None:
+    right = 0.0
+    for one, width in zip(bars, widths, strict=True):
+        right += width
+        if one is not None:
+            long = width * one[0]
+            room = QRectF(right - long, number * ROW + 3, long, ROW - 6)
+            painter.fillRect(room, print_color(one[1], 0.3))
+        right += GAP
 
 
 def _paint_row(

@@ -25,6 +25,11 @@ def decimal(value: float | None, places: int = 4) -> str:
     return QLocale().toString(value, "f", places)
 
 
+def sign(value: float) -> str:
+    """The sign of a difference, “±” for zero."""
+    return "+" if value > 0 else "−" if value < 0 else "±"
+
+
 def percent(share: float, places: int = 1) -> str:
     """0.82 as 82.0 %."""
     return f"{QLocale().toString(share * 100, 'f', places)} %"

@@ -1,9 +1,7 @@
-"""Words with their effect on a prediction: tinted by sign and size, with the number below.
-
-Besides its colour every word has its number with its sign.
-"""
+"""Tinted words with a small text below each, such as their effect on a prediction."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -24,7 +22,7 @@ from app.widgets.drawing import fill, flow, write
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
-from engine.messages.explore.occlusion import WordEffect
+from engine.messages.explore.attribution import WordEffect
 
 MOST_WORDS = 400  # painted
 MOST_CHARACTERS = 40  # of a word
@@ -32,8 +30,36 @@ STRONGEST = 0.5  # opacity of the largest effect
 FOR, AGAINST = Role.CHART_1, Role.BAD
 
 
+@dataclass(frozen=True)
+class TintedWord:
+    """A word on a tint of a colour, and the text below it; `is_muted` for special tokens."""
+
+    text: str
+    below: str
+    role: Role
+    opacity: float
+    is_muted: bool = False
+
+
+def tint_effects(words: Sequence[WordEffect], most: float = 0.0) -> list[TintedWord]:
+    """Words tinted by the sign and size of their effects, with the number below.
+
+    `most` is the effect with the strongest tint; 0: the largest.
+    """
+    most = most or max((abs(word.effect) for word in words), default=0) or 1
+    return [
+        TintedWord(
+            _shorten(word.text),
+            f"{word.effect:+.2f}".replace("-", "−"),
+            FOR if word.effect > 0 else AGAINST,
+            STRONGEST * abs(word.effect) / most,
+        )
+        for word in words[:MOST_WORDS]
+    ]
+
+
 class Words(QWidget):
-    """Paints words in order, each over the number of its effect.
+    """Paints tinted words in order, each over its small text.
 
     With `picks`, a click or the left and right arrow keys pick a word.
 
@@ -47,21 +73,19 @@ class Words(QWidget):
         super().__init__()
         if picks:
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.shown: tuple[WordEffect, ...] = ()
+        self.shown: tuple[TintedWord, ...] = ()
         self.chosen = -1  # index of the framed word
-        self.most = 0.0  # effect with the strongest tint; 0: the largest shown
         self._boxes: list[QRectF] = []
         self.setAccessibleName(name)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def show_words(self, words: Sequence[WordEffect], chosen: int = -1, most: float = 0.0) -> None:
-        shown = tuple(words[:MOST_WORDS])
-        if (shown, chosen, most) == (self.shown, self.chosen, self.most):
+    def show_words(self, words: Sequence[TintedWord], chosen: int = -1) -> None:
+        if (tuple(words), chosen) == (self.shown, self.chosen):
             return
-        self.shown, self.chosen, self.most = shown, chosen, most
-        text = ", ".join(f"{_painted(word)} {_number(word)}" for word in self.shown)
+        self.shown, self.chosen = tuple(words), chosen
+        text = ", ".join(f"{word.text} {word.below}".strip() for word in self.shown)
         self.setAccessibleDescription(text)
         self._boxes = self._place(self.width())
         self.updateGeometry()
@@ -99,7 +123,7 @@ class Words(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         fonts = mono_font(), font("small")
-        paint_words(painter, self.shown, self._boxes, colour, fonts, self.most)
+        paint_words(painter, self.shown, self._boxes, colour, fonts)
         if 0 <= self.chosen < len(self._boxes):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(PICKED), 1.5))
@@ -115,49 +139,42 @@ class Words(QWidget):
 
 def paint_words(
     painter: QPainter,
-    words: Sequence[WordEffect],
+    words: Sequence[TintedWord],
     boxes: Sequence[QRectF],
     palette: Palette,
     fonts: tuple[QFont, QFont],
-    most: float = 0.0,
 ) -> None:
-    """Paint words into their boxes, with the fonts of a word and of its number."""
+    """Paint words into their boxes, with the fonts of a word and of the text below."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    most = most or max((abs(word.effect) for word in words), default=0) or 1
     height = _line_heights(fonts)[0]
     for word, box in zip(words, boxes, strict=True):
-        tint = palette(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)
         upper = QRectF(box.left(), box.top(), box.width(), height)
-        fill(painter, upper, tint, 4)
-        centre = Qt.AlignmentFlag.AlignCenter
-        write(painter, upper, _painted(word), fonts[0], palette(Role.TEXT, 1.0), centre | AS_STORED)
+        fill(painter, upper, palette(word.role, word.opacity), 4)
+        pen, centre = Role.MUTED if word.is_muted else Role.TEXT, Qt.AlignmentFlag.AlignCenter
+        write(painter, upper, word.text, fonts[0], palette(pen, 1.0), centre | AS_STORED)
         lower = QRectF(box.left(), upper.bottom(), box.width(), box.bottom() - upper.bottom())
-        write(painter, lower, _number(word), fonts[1], palette(Role.MUTED, 1.0), centre)
+        write(painter, lower, word.below, fonts[1], palette(Role.MUTED, 1.0), centre)
 
 
 def place_words(
-    words: Sequence[WordEffect], width: float, fonts: tuple[QFont, QFont]
+    words: Sequence[TintedWord], width: float, fonts: tuple[QFont, QFont]
 ) -> list[QRectF]:
     """A box for each word, in as many rows as this width needs."""
     metrics, small = (QFontMetricsF(each) for each in fonts)
     height = sum(_line_heights(fonts))
     widths = [
-        max(metrics.horizontalAdvance(_painted(word)), small.horizontalAdvance(_number(word)))
+        max(metrics.horizontalAdvance(word.text), small.horizontalAdvance(word.below))
         for word in words
     ]
     return flow([each + 2 * SPACE for each in widths], height, width, SPACE, 2 * SPACE)
 
 
 def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:
-    """Of a word, and of the number below it."""
+    """Of a word, and of the text below it."""
     word, number = (QFontMetricsF(each).height() for each in fonts)
     return word + SPACE, number + 1
 
 
-def _painted(word: WordEffect) -> str:
-    text = visible(word.text[: MOST_CHARACTERS + 1]).replace("\n", " ")
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
-
-
-def _number(word: WordEffect) -> str:
-    return f"{word.effect:+.2f}".replace("-", "−")
+def _shorten(text: str) -> str:
+    shown = visible(text[: MOST_CHARACTERS + 1]).replace("\n", " ")
+    return shown if len(shown) <= MOST_CHARACTERS else f"{shown[:MOST_CHARACTERS]}…"

@@ -35,14 +35,12 @@ class Attended(PreciseAnswer):
 
     kind: Literal["attended"] = "attended"
     tokens: tuple[Token, ...]
-    truncated: bool = False
     weights: ArrayFile
     measure: Measure = "weights"
     layers: int | None = Field(
         None, description="How many of L, from the first, are computed by now; None: all."
     )
     largest: float = Field(1.0, description="The largest number there is; 1 where rows sum to 1.")
-    milliseconds: float = 0
 
     @property
     def is_final(self) -> bool:

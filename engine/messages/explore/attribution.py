@@ -5,10 +5,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.occlusion import WordEffect
-from engine.messages.explore.target import AboutTarget, Explained
 from engine.messages.explore.text import TextQuestion, Token
-from engine.messages.question import Answer
+from engine.messages.question import Answer, PartAnswer
 
 Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
 Baseline = Literal["mask", "pad", "zero"]
@@ -16,7 +14,48 @@ MIN_POINTS, MAX_POINTS = 32, 256  # of integrated gradients
 CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline): the tolerance for the sum of integrated gradients
 
 
-class Attributed(Answer):
+class Explained(Message):
+    """The explained quantity: a logit, the number of a regression, or a difference of two logits.
+
+    `position` is a token if the logit belongs to one: a tag, the first or last token of an answer,
+    or a masked token. `against` is the label it is compared with.
+    """
+
+    label: str = ""
+    against: str = ""
+    position: int | None = None
+    score: float
+
+
+class AboutTarget(TextQuestion):
+    """A question about one logit of a text.
+
+    `head` is that of the task, or of the tokens predicted at a mask. `label` is a class, a label,
+    an ending, a tag, “start” or “end” of an answer, or a token; empty means the predicted one. With
+    `against`, the difference “label rather than against” is meant.
+    """
+
+    head: Literal["task", "mlm"] = "task"
+    label: str = ""
+    against: str = ""
+    position: int | None = Field(None, description="Of a token; None: where it is predicted.")
+    endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
+
+
+class WordEffect(Message):
+    """A word of a text, in characters, and the fall of the score without it.
+
+    Above 0 the word supports the explained label, below 0 it opposes it.
+    """
+
+    text: str
+    segment: int
+    start: int
+    end: int
+    effect: float
+
+
+class Attributed(PartAnswer):
     """The effects of the words; above 0 a word supports the explained label, below 0 it opposes it.
 
     `effects` has one number for each token, or for occlusion one for each word in `words`, as far
@@ -26,14 +65,12 @@ class Attributed(Answer):
 
     kind: Literal["attributed"] = "attributed"
     tokens: tuple[Token, ...]
-    truncated: bool = False
     explained: Explained
     words: tuple[WordEffect, ...]
     effects: tuple[float, ...] = ()
     baseline_score: float | None = Field(
         None, description="The score of the baseline, of integrated gradients."
     )
-    next: int | None = None
     done: int = Field(0, description="Words, or points of the path, that are computed.")
     points: int = Field(0, description="Words in the input, or points of the path in all.")
 
@@ -83,14 +120,13 @@ class Faithfulness(Message):
     sufficiency: float
 
 
-class FaithfulnessChecked(Answer):
+class FaithfulnessChecked(PartAnswer):
     """The fall of the score when words are masked in this order, and in random orders."""
 
     kind: Literal["faithfulness_checked"] = "faithfulness_checked"
     own: Faithfulness | None = Field(None, description="None until all inputs are computed.")
     random: tuple[Faithfulness, ...] = ()
     scores: tuple[float, ...] = Field((), description="Of the inputs that are computed.")
-    next: int | None = None
     total: int = Field(description="Inputs to compute.")
 
 

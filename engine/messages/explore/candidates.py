@@ -39,7 +39,6 @@ class CandidatesScored(Answer):
 
     kind: Literal["candidates_scored"] = "candidates_scored"
     candidates: tuple[Candidate, ...]
-    milliseconds: float = 0
 
 
 class ScoreCandidates(TextQuestion):
@@ -59,11 +58,8 @@ class CandidatesFound(Answer):
     """
 
     kind: Literal["candidates_found"] = "candidates_found"
-    first: int
-    last: int
     found: tuple[Candidate, ...]
     actual: Candidate | None = Field(None, description="What was typed there, if anything was.")
-    milliseconds: float = 0
 
 
 class FindCandidates(TextQuestion):

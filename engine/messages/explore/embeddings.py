@@ -8,13 +8,13 @@ from engine.messages import Message
 from engine.messages.explore.text import TextQuestion, Token
 from engine.messages.question import Answer
 
-Table = Literal["token", "position", "segment"]
+TableName = Literal["token", "position", "segment"]
 
 
 class Addend(Message):
     """A row of a learned table for each token, and the norm of each of these vectors."""
 
-    table: Table
+    table: TableName
     rows: tuple[int, ...]
     norms: tuple[float, ...]
 
@@ -27,13 +27,11 @@ class Embedded(Answer):
 
     kind: Literal["embedded"] = "embedded"
     tokens: tuple[Token, ...]
-    truncated: bool = False
     addends: tuple[Addend, ...] = Field(
         description="The token, and of position and segment what the family has."
     )
     sums: tuple[float, ...]
     outcome: tuple[float, ...]
-    milliseconds: float = 0
 
 
 class Embed(TextQuestion):

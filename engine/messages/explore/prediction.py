@@ -1,11 +1,17 @@
-"""Predictions of a fine-tuned model for a text."""
+"""Predictions of a task head, and of the next-sentence head, for a text."""
 
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.text import PreciseAnswer, PreciseQuestion, Prediction, Token
+from engine.messages.explore.text import (
+    PreciseAnswer,
+    PreciseQuestion,
+    Prediction,
+    TextQuestion,
+    Token,
+)
 from engine.messages.question import Answer
 
 
@@ -51,3 +57,17 @@ class Predict(PreciseQuestion):
     answered_by: ClassVar[type[Answer]] = Predicted
     kind: Literal["predict"] = "predict"
     endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
+
+
+class NextSentencePredicted(Answer):
+    """The probability that the second text follows the first (Devlin et al. 2019, §3.1)."""
+
+    kind: Literal["next_sentence_predicted"] = "next_sentence_predicted"
+    probability: float
+
+
+class PredictNextSentence(TextQuestion):
+    """Predict if the second text follows the first."""
+
+    answered_by: ClassVar[type[Answer]] = NextSentencePredicted
+    kind: Literal["predict_next_sentence"] = "predict_next_sentence"

@@ -8,7 +8,7 @@ from pydantic import Field
 from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.explore.text import AblationQuestion
-from engine.messages.question import Answer
+from engine.messages.question import Answer, PartAnswer
 
 FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, in any case
 MAX_TEMPLATES, MAX_WORDS = 20, 50  # of a question; words of each slot
@@ -43,12 +43,11 @@ class TemplateRow(Message):
     targets: tuple[TargetScore, ...]
 
 
-class TemplatesScored(Answer):
+class TemplatesScored(PartAnswer):
     """The rows from `start` on, fillers of the first template first."""
 
     kind: Literal["templates_scored"] = "templates_scored"
     rows: tuple[TemplateRow, ...]
-    next: int | None = Field(None, description="The first row that is not known yet.")
     total: int
 
 

@@ -1,4 +1,4 @@
-"""One word in several texts: the similarity of its vectors after every layer."""
+"""Vectors of a word: their similarity in several texts, and their nearest neighbours."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -7,7 +7,10 @@ from pydantic import Field
 
 from engine.messages import Message
 from engine.messages.explore.text import AblationQuestion
+from engine.messages.explore.text_set import SetAnswer, SetQuestion
 from engine.messages.question import Answer
+
+TOP = 20  # neighbours
 
 
 class WordPlace(Message):
@@ -60,3 +63,70 @@ class CompareWord(AblationQuestion):
     checkpoint: Path
     word: str
     texts: tuple[str, ...]
+
+
+class NearToken(Message):
+    """A token of the vocabulary, and the cosine of its row with the vector."""
+
+    token: str
+    cosine: float
+
+
+class TokensFound(Answer):
+    """The nearest rows of the token embedding, the nearest first."""
+
+    kind: Literal["tokens_found"] = "tokens_found"
+    tokens: tuple[NearToken, ...]
+    rows: int = Field(description="Of the token embedding.")
+
+
+class FindTokens(AblationQuestion):
+    """Find the rows of the token embedding nearest to a word, the mean of its tokens, after a
+    layer.
+
+    The word is the characters from `start` to `end` of `text`; layer 0 is the embeddings.
+    """
+
+    answered_by: ClassVar[type[Answer]] = TokensFound
+    kind: Literal["find_tokens"] = "find_tokens"
+    checkpoint: Path
+    text: str
+    start: int
+    end: int
+    layer: int = Field(ge=0)
+    top: int = Field(TOP, ge=1)
+
+
+class NearWord(Message):
+    """A word of one of the texts, as the characters from `start` to `end` of `text`."""
+
+    row: int = Field(description="Number of its text among the texts, from 0.")
+    text: str
+    start: int
+    end: int
+    cosine: float
+
+
+class WordsFound(SetAnswer):
+    """The nearest words in the texts, the nearest first."""
+
+    kind: Literal["words_found"] = "words_found"
+    words: tuple[NearWord, ...]
+    vectors: int = Field(description="Words that are compared.")
+
+
+class FindWords(SetQuestion):
+    """Find the words of many texts nearest to a word of a text, after a layer.
+
+    The vectors of all words are cached in 16 bits, and the next words are answered from them. The
+    word itself is left out if its text is among the texts.
+    """
+
+    answered_by = WordsFound
+    free: ClassVar[frozenset[str]] = frozenset({"text", "start", "end", "top"})
+    kind: Literal["find_words"] = "find_words"
+    text: str
+    start: int
+    end: int
+    layer: int = Field(ge=0)
+    top: int = Field(TOP, ge=1)

@@ -3,13 +3,15 @@
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.widgets.text.word_effects import Words
-from engine.messages.explore.occlusion import WordEffect
+from app.widgets.text.word_effects import Words, tint_effects
+from engine.messages.explore.attribution import WordEffect
 
-EFFECTS = [
-    WordEffect(text=text, segment=0, start=2 * n, end=2 * n + 1, effect=n - 1.0)
-    for n, text in enumerate("abc")
-]
+EFFECTS = tint_effects(
+    [
+        WordEffect(text=text, segment=0, start=2 * n, end=2 * n + 1, effect=n - 1.0)
+        for n, text in enumerate("abc")
+    ]
+)
 
 
 def test_a_word_is_picked_by_mouse_and_keys(qtbot: QtBot) -> None:

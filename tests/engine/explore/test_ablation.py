@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.ablation import ablated, heads_off
-from engine.explore.head_means import average
+from engine.explore.ablation import ablated, average_heads, heads_off
 from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText
 from tests.engine.explore.test_measures import HEADS, LAYERS, parts
@@ -77,7 +76,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     means = sums / count
     typed = TextSet(typed=tuple(TypedText(text=text, pair=pair) for text, pair in texts))
     question = AverageHeads(checkpoint=known.folder, texts=typed, kept=tmp_path)
-    answer = average(known.checkpoint, question, tmp_path, lambda _: None)
+    answer = average_heads(known.checkpoint, question, tmp_path, lambda _: None)
     assert answer.is_final and answer.file is not None
     assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)
     given = known.typed(TEXT, PAIR, 2)
@@ -102,22 +101,6 @@ def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tm
         none_off = asked.model_copy(update={"heads_off": ()})
         with ablated(tiny.network, none_off):
             pass
-
-
-def test_columns_that_are_cut_out_of_the_matrix_give_the_same(known):
-    """For a network with a separate matrix in each layer."""
-    if known.family == "albert":
-        pytest.skip("one matrix for all layers")
-    given, network = known.typed(TEXT, PAIR), known.checkpoint.network
-    with heads_off(network, ((1, 2),)):
-        found = logits(known, given)
-    matrix = network.encoder.layers[1].attention.output.weight
-    kept = matrix.detach().clone()
-    with torch.no_grad():
-        matrix[:, 2 * SIZE : 3 * SIZE] = 0
-        cut = logits(known, given)
-        matrix.copy_(kept)
-    assert (found - cut).abs().max() < CLOSE
 
 
 def test_a_head_that_is_not_there_is_named(tiny):

@@ -10,7 +10,9 @@ from captum.attr import FeatureAblation, InputXGradient, LayerIntegratedGradient
 from engine.errors import StudioError
 from engine.explore import attribution
 from engine.explore.attribution import attribute
+from engine.explore.prediction import predict
 from engine.messages.explore.attribution import Attribute
+from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import Checkpoint, load
 from engine.models.heads import Heads
 from engine.serving.network import pack_network
@@ -133,6 +135,62 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
     found = whole(pair.ours, asked(method="input_x_gradient", **about))
     assert found.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
     assert [w.effect for w in found.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
+
+
+@pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
+def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind, outputs) -> None:
+    pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
+    text = "abc de [MASK] abcde"
+    given = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
+    tokens = pair.ours.tokenizer
+    groups = dict[int, list[int]]()
+    for number, word in enumerate(given.word_ids(0)):
+        if word is not None and given.input_ids[0, number] != tokens.mask:
+            groups.setdefault(word, []).append(number)
+    features = torch.zeros_like(given.input_ids)  # 0: never masked
+    for number, places in enumerate(groups.values(), 1):
+        features[0, places] = number
+    with torch.no_grad():
+        best = int(pair.theirs(**given).logits[0].argmax())
+    theirs = FeatureAblation(lambda ids: pair.theirs(input_ids=ids).logits[:, best]).attribute(
+        given.input_ids,
+        baselines=torch.full_like(given.input_ids, tokens.mask),
+        feature_mask=features,
+    )[0]
+    monkeypatch.setattr(attribution, "FORWARD_SLICE", 20)
+    assert attribute(pair.ours, asked(text)).next is not None
+    found = whole(pair.ours, asked(text))
+    assert [word.text for word in found.words] == ["abc", "de", "abcde"]
+    expected = theirs[[places[0] for places in groups.values()]].tolist()
+    assert [word.effect for word in found.words] == pytest.approx(expected, abs=CLOSE)
+    assert found.explained.label == ("" if kind == "regression" else pair.ours.labels[best])
+    assert (found.done, found.points) == (3, 3)
+
+
+def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None:
+    pair = Pair(tmp_path / "model", "multiple_choice", "AutoModelForMultipleChoice", 1)
+    asks = {"pair": "b", "endings": ("ca", "dd e")}
+    answer = attribute(pair.ours, asked("abc de", **asks))
+    choice = answer.explained.label
+    predicted = predict(pair.ours, Predict(checkpoint=Path("any"), text="abc de", **asks))
+    assert choice == predicted.predictions[0].ranked[0].label
+    assert [word.text for word in answer.words] == ["abc", "de", "b", *choice.split()]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(pair.folder)
+
+    def score(*hidden: int) -> float:
+        given = tokenizer("abc de", f"b {choice}", return_tensors="pt")
+        given.input_ids[0, list(hidden)] = tokenizer.mask_token_id
+        with torch.no_grad():
+            rows = {name: value[None] for name, value in given.items()}
+            return float(pair.theirs(**rows).logits[0, 0])
+
+    first = [n for n, token in enumerate(answer.tokens) if (token.segment, token.word) == (0, 0)]
+    assert answer.words[0].effect == pytest.approx(score() - score(*first), abs=CLOSE)
+
+
+def test_an_empty_text_has_no_words(tiny) -> None:
+    answer = attribute(tiny, asked(""))
+    assert answer.words == () and answer.next is None and answer.points == 0
 
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])

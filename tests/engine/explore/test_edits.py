@@ -8,9 +8,9 @@ import torch
 import transformers
 
 from engine.errors import StudioError
-from engine.explore import attribution, faithfulness
+from engine.explore import attribution
+from engine.explore.attribution import SHARES, check_faithfulness, random_orders
 from engine.explore.edits import score, suggest
-from engine.explore.faithfulness import SHARES, check, random_orders
 from engine.explore.fill_mask import fill_mask
 from engine.messages.explore.attribution import CheckFaithfulness, Edit, ScoreEdits, SuggestWords
 from engine.messages.explore.fill_mask import FillMask
@@ -71,7 +71,6 @@ def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> N
 def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> None:
     ours, model, tokenizer = classes
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
-    monkeypatch.setattr(faithfulness, "FORWARD_SLICE", 100)
     given = tokenizer(TEXT, return_tensors="pt")
     words = np.array([-1 if word is None else word for word in given.word_ids(0)])
     count = words.max() + 1
@@ -86,11 +85,11 @@ def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> Non
     question = CheckFaithfulness(
         checkpoint=Path("any"), text=TEXT, order=order, label=ours.labels[1]
     )
-    answer, parts = check(ours, question), 1
+    answer, parts = check_faithfulness(ours, question), 1
     while answer.next is not None:
         assert answer.own is None
         change = {"start": answer.next, "so_far": answer.scores}
-        answer = check(ours, question.model_copy(update=change))
+        answer = check_faithfulness(ours, question.model_copy(update=change))
         parts += 1
     assert parts > 3 and len(answer.random) == 20
     for found, one in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
@@ -103,7 +102,9 @@ def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> Non
 
 def test_an_order_names_every_word_once(classes) -> None:
     with pytest.raises(StudioError, match="two words"):
-        check(classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0)))
+        check_faithfulness(
+            classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0))
+        )
 
 
 def test_words_are_suggested_by_the_mask_head(classes) -> None:

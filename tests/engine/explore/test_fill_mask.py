@@ -13,6 +13,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
+from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import folder
 
 CLOSE = 1e-5
@@ -132,3 +133,26 @@ def test_the_typed_token_has_its_rank_among_all_and_others_are_told_on_request(t
     known = {one.label: one.probability for one in filled.predictions[0].ranked}
     assert [(one.label, one.probability) for one in filled.wanted[0]] == [("e", known["e"])]
     assert fill_mask(tiny, question("a [MASK]")).ranks == (0,)
+
+
+def test_masked_words_are_guessed_as_transformers_guesses_them(known):
+    family, folder, checkpoint, _ = known
+    mask = checkpoint.tokenizer.token(checkpoint.tokenizer.mask)
+    text, pair = f"a quiet {mask}, isn't it?", "nobody left"
+    answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text=text, pair=pair, top=5))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
+    asked = {"return_token_type_ids": True} if EXAMPLES[family].has_segments else {}
+    encoded = tokenizer(text, pair, return_tensors="pt", **asked)
+    assert [token.id for token in answer.tokens] == encoded["input_ids"][0].tolist()
+    place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+    with torch.no_grad():
+        logits = model(**encoded).logits[0, place]
+    best = logits.softmax(-1)[: checkpoint.tokenizer.size].topk(5)
+    (guess,) = answer.predictions
+    assert guess.first == guess.last == place
+    ids = best.indices.tolist()
+    assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.token(i) for i in ids]
+    assert [likely.probability for likely in guess.ranked] == pytest.approx(
+        best.values.tolist(), abs=1e-5
+    )

@@ -11,10 +11,8 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
 from engine.explore import over_texts as work
-from engine.explore.ablation import heads_off
+from engine.explore.ablation import head_means, heads_off
 from engine.explore.head_importance import _each_off, build_batch, of_texts, score_heads, weigh
-from engine.explore.head_means import means
-from engine.explore.over_texts import batches, group_size
 from engine.explore.text_scores import learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
@@ -83,7 +81,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     texts = TextSet(typed=tuple(TypedText(text=t) for t in ("A quiet film.", "Nobody laughs.")))
     rows = rows_of(texts)
     network, spec = checkpoint.network, checkpoint.network.spec
-    whole = means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
+    whole = head_means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
     for replacement, instead in (("zero", None), ("mean", torch.from_numpy(whole))):
         question = WeighHeads(
             checkpoint=known.folder, texts=texts, each_head=True, replacement=replacement
@@ -176,14 +174,6 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
     assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
 
 
-def test_short_texts_go_together_and_long_ones_alone() -> None:
-    assert group_size([("a" * 100, None)] * 3) == work.MOST_TOGETHER
-    assert group_size([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
-    assert group_size([("a" * 100_000, None), ("", None)]) == 1 == group_size([("a" * 2048, None)])
-    assert group_size([]) == group_size([("", "")]) == work.MOST_TOGETHER
-    assert batches([300, 5, 100, 100, 513, 90]) == [[1, 5, 2, 3], [0], [4]]
-
-
 def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
@@ -225,23 +215,6 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     batch, loss = build_batch(serving.exact, learner_of(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):
         of_texts(serving.exact.network, [(batch, loss)], False)
-
-
-def test_a_cancelled_question_is_resumed(classifier, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(work, "MAX_SLICE", 1)
-    monkeypatch.setattr(work, "MOST_TOGETHER", 1)
-    checkpoint = load(classifier)
-    uncut = np.load(weigh(checkpoint, asked(classifier), tmp_path, lambda _: None).file)
-    question = asked(classifier, kept=tmp_path / "kept")
-
-    def cancel(answer) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        weigh(checkpoint, question, tmp_path, cancel)
-    assert work.ArrayStore(question).rows == 1
-    assert np.array_equal(np.load(weigh(checkpoint, question, tmp_path, lambda _: 0).file), uncut)
 
 
 def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path) -> None:

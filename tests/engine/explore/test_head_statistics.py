@@ -60,41 +60,6 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
     assert (low < high).all()
 
 
-def test_two_halves_give_the_whole(tiny, tmp_path) -> None:
-    texts = ("a b c", "d e", "f g h i j", "k")
-    (whole, all_), (one, first), (two, last) = (
-        counted(tiny, asked(some), tmp_path) for some in (texts, texts[:1], texts[1:])
-    )
-    assert one.tokens + two.tokens == whole.tokens
-    for key in KEYS[:-1]:
-        halves = first[key][0] * one.tokens + last[key][0] * two.tokens
-        assert all_[key][0] == pytest.approx(halves / whole.tokens, abs=1e-6)
-
-
-def test_cancelled_and_resumed_head_statistics_equal_uninterrupted_ones(
-    tiny, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(work, "MAX_SLICE", 1)
-    monkeypatch.setattr(work, "MOST_TOGETHER", 2)
-    texts = ("a b c", "d e", "f g h i j", "k", "l", "m n", "o")
-    _, uncut = counted(tiny, asked(texts), tmp_path)
-    question = asked(texts, kept=tmp_path / "kept")
-
-    def cancel(answer) -> None:
-        if answer.done == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        counted(tiny, question, tmp_path, cancel)
-    told: list = []
-    answer, resumed = counted(tiny, question, tmp_path, told.append)
-    assert [one.done for one in told] == [4, 6] and answer.done == 7
-    assert np.isnan(np.load(told[0].file)[1:, ..., 0]).all(), "no interval yet"
-    for name, values in uncut.items():
-        assert np.array_equal(values, resumed[name]), name
-
-
 def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]

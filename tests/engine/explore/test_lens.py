@@ -8,9 +8,9 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore.fill_mask import fill_mask
-from engine.explore.lens import apply
+from engine.explore.token_scores import apply_lens
 from engine.messages.explore.fill_mask import FillMask
-from engine.messages.explore.lens import ApplyLens
+from engine.messages.explore.token_scores import ApplyLens
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder
@@ -46,7 +46,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
     ask = ApplyLens(
         number=9, checkpoint=known.folder, text=TEXT, masked=(2,), positions=(4, 2), top=3
     )
-    traced = apply(known.checkpoint, ask)
+    traced = apply_lens(known.checkpoint, ask)
     hidden = known.run(given, output_hidden_states=True).hidden_states
     assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
     size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.token
@@ -70,7 +70,7 @@ def test_the_last_height_is_what_is_guessed(tmp_path, causal):
     model = load(folder(tmp_path / "model", Heads(mlm=True), spec=spec))
     ask = {"checkpoint": tmp_path, "text": "a b [MASK] c d", "masked": (2,), "top": 4}
     filled = fill_mask(model, FillMask(**ask))
-    last = apply(model, ApplyLens(**ask, positions=(2, 3))).layers[-1]
+    last = apply_lens(model, ApplyLens(**ask, positions=(2, 3))).layers[-1]
     for ours, theirs in zip(last.predictions, filled.predictions, strict=True):
         assert [one.label for one in ours.ranked] == [one.label for one in theirs.ranked]
         assert [one.probability for one in ours.ranked] == pytest.approx(
@@ -85,7 +85,7 @@ def test_the_last_height_is_what_is_guessed(tmp_path, causal):
 def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
     with pytest.raises(StudioError, match="no MLM head"):
-        apply(bare, ApplyLens(checkpoint=Path("any"), text="a", positions=(1,)))
+        apply_lens(bare, ApplyLens(checkpoint=Path("any"), text="a", positions=(1,)))
     for places in ((), (3,), (-1,)):
         with pytest.raises(StudioError, match="no such position"):
-            apply(tiny, ApplyLens(checkpoint=Path("any"), text="a", positions=places))
+            apply_lens(tiny, ApplyLens(checkpoint=Path("any"), text="a", positions=places))

@@ -119,19 +119,6 @@ def test_norms_are_the_lengths_of_what_each_token_takes(known):
             assert np.abs(ours[layer, head] - expected).max() < CLOSE
 
 
-def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
-    """Each head gets the right slice: Σ α f(x) + bias is the output of the attention."""
-    hidden, theirs = looked(known)
-    _, _, value, output = parts(known, 0)
-    values = by_head(linear(value, hidden[0]))
-    gathered = (theirs[0] @ values).transpose(1, 0, 2).reshape(len(hidden[0]), -1)
-    whole = linear(output, gathered)
-    matrix = output.weight.detach().double().numpy()
-    bias = 0 if output.bias is None else output.bias.detach().double().numpy()
-    shares = [theirs[0, h] @ values[h] @ matrix[:, h * 6 : h * 6 + 6].T for h in range(HEADS)]
-    assert np.abs(sum(shares) + bias - whole).max() < CLOSE
-
-
 def disentangled(known, layer, query_part, key_part, x):
     """The position terms that transformers adds to the scores, [H, T, T]."""
     encoder = known.model.deberta.encoder

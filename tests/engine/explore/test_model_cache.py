@@ -31,7 +31,9 @@ def test_a_checkpoint_that_changed_on_the_disk_is_loaded_again(tmp_path, tiny_fo
 def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monkeypatch):
     loaded = []
     load = model_cache.load
-    monkeypatch.setattr(model_cache, "load", lambda path: loaded.append(path.name) or load(path))
+    monkeypatch.setattr(
+        model_cache, "load", lambda path, known: loaded.append(path.name) or load(path, known=known)
+    )
     own, places = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
     for place in places:
         shutil.copytree(tiny_folder, place)

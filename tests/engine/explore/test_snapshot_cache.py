@@ -10,7 +10,7 @@ import torch
 
 from engine.config.tasks.pretraining import Pretraining
 from engine.doctor import questions as asking
-from engine.explore import model_cache, snapshot_cache
+from engine.explore import model_cache
 from engine.explore.model_cache import ModelCache
 from engine.messages.question import Question
 from engine.models import checkpoint
@@ -113,7 +113,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def set_free(free: int) -> None:
         said = real._replace(available=free, total=8 * GB)
-        monkeypatch.setattr(snapshot_cache.psutil, "virtual_memory", lambda: said)
+        monkeypatch.setattr(model_cache.psutil, "virtual_memory", lambda: said)
 
     set_free(6 * GB)
     return set_free
@@ -125,7 +125,7 @@ def test_the_nearest_are_loaded_ahead_and_kept(
     memory: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(snapshot_cache, "QUICK", 100.0)
+    monkeypatch.setattr(model_cache, "QUICK", 100.0)
     models = ModelCache()
     first = models.take(snapshot(run, 8))
     while models.prepare():
@@ -142,7 +142,7 @@ def test_those_that_take_long_are_loaded_when_they_are_asked_about(
     memory: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(snapshot_cache, "QUICK", 0.0)
+    monkeypatch.setattr(model_cache, "QUICK", 0.0)
     models = ModelCache()
     models.take(snapshot(run, 8))
     assert not models.prepare() and loaded == [8]
@@ -189,7 +189,7 @@ def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
 
     from engine.errors import BadCheckpoint
 
-    monkeypatch.setattr(snapshot_cache, "QUICK", 100.0)
+    monkeypatch.setattr(model_cache, "QUICK", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     (snapshot(copy, 16) / "model.safetensors").write_bytes(b"nothing")
     models = ModelCache()

@@ -1,6 +1,5 @@
 """Scores of many texts, compared with transformers; cancelled and resumed."""
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore import over_texts as work
 from engine.explore.text_scores import score
 from engine.messages.explore.text_set import ScoreTexts, TextScore, TextSet, TypedText
 from engine.models.checkpoint import load
@@ -82,78 +80,6 @@ def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
     last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), told.append)
     assert last.loss == "none"
     assert [one.tokens for one in last.scores] == [5, 6, 3, 7, 4, 6][-len(last.scores) :]
-
-
-def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
-    classifier, tmp_path, monkeypatch
-) -> None:
-    """Every text is a slice, and every slice is reported; cancelled at the third."""
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(work, "MOST_TOGETHER", 1)
-    monkeypatch.setattr(work, "MAX_SLICE", 1)
-    serving = Serving(load(classifier))
-    whole = all_scores(serving, ScoreTexts(checkpoint=classifier, texts=ALL))
-    question = ScoreTexts(checkpoint=classifier, texts=ALL, kept=tmp_path / "kept")
-
-    def cancel(answer) -> None:
-        if answer.done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        score(serving, question, cancel)
-    assert work.ArrayStore(question).rows == 3
-    told: list = []
-    score(serving, question, told.append)
-    assert (told[0].first, told[0].done) == (0, 3)
-    assert all_scores(serving, question) == whole
-    assert work.ArrayStore(question.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
-
-
-def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
-    serving = Serving(load(classifier))
-    question = ScoreTexts(checkpoint=classifier, texts=ALL, kept=tmp_path / "kept")
-    whole = all_scores(serving, question)
-    next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
-    assert all_scores(serving, question) == whole
-
-
-@pytest.mark.parametrize("step", [1, 3, 5, 16])
-def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
-    """Regardless of the speed of the machine and of a resume, the same texts are batched."""
-
-    def groups(kept: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
-        asked: list[tuple[int, int]] = []
-
-        def compute(first: int, stop: int) -> dict[str, np.ndarray]:
-            asked.append((first, stop))
-            return {"n": np.arange(first, stop)}
-
-        def tell(_: object, first: int, done: int) -> None:
-            if done >= stop_at:
-                raise KeyboardInterrupt
-
-        with contextlib.suppress(KeyboardInterrupt):
-            assert np.array_equal(work.over_texts(kept, 300, compute, tell, step)["n"], range(300))
-        return asked
-
-    question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
-    quick = groups(work.ArrayStore(question))
-    monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    slow = groups(work.ArrayStore(question))
-    kept = work.ArrayStore(question)
-    cut = groups(kept, 100)
-    assert quick == slow == cut + groups(kept) and len(cut) < len(quick)
-    assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]
-
-
-def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(work, "MAX_FOLDERS", 2)
-    serving = Serving(load(classifier))
-    for number in range(4):
-        some = ALL.model_copy(update={"rows": (number,)})
-        score(serving, ScoreTexts(checkpoint=classifier, texts=some, kept=tmp_path / "kept"))
-    assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
 def test_labels_that_the_model_does_not_know_are_refused(classifier) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from engine.errors import StudioError
 from engine.explore import over_texts as work
-from engine.explore.word_neighbours import find_tokens, find_words, vectors_of_words
+from engine.explore.word_vectors import find_tokens, find_words, vectors_of_words
 from engine.messages.explore.text_set import TextSet, TypedText
-from engine.messages.explore.word_neighbours import FindTokens, FindWords
+from engine.messages.explore.word_vectors import FindTokens, FindWords
 
 CLOSE = 1e-5
 TEXTS = ("A quiet film.", "Nobody laughs; the film, left.", "We left.", "a film film")
@@ -93,32 +93,10 @@ def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path,
     other = question.model_copy(update={"start": 4, "end": 5})
     lower = question.model_copy(update={"layer": 1})
     assert work.question_key(other) == work.question_key(question) != work.question_key(lower)
-    monkeypatch.setattr("engine.explore.word_neighbours.vectors_of_words", None)
+    monkeypatch.setattr("engine.explore.word_vectors.vectors_of_words", None)
     assert find_words(tiny, other, lambda _: None).vectors == whole.vectors
     with pytest.raises(TypeError):
         find_words(tiny, lower, lambda _: None)
-
-
-def test_a_cancelled_index_that_is_resumed_gives_what_an_uncut_one_gives(
-    tiny, tiny_folder, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr(work, "MAX_SLICE", 1)
-    question = FindWords(checkpoint=tiny_folder, texts=SET, text="a b", start=0, end=1, layer=2)
-    uncut = find_words(tiny, question, lambda _: None)
-    kept = question.model_copy(update={"kept": tmp_path})
-    told = []
-
-    def cancel(answer) -> None:
-        told.append(answer)
-        if answer.done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        find_words(tiny, kept, cancel)
-    assert [answer.done for answer in told] == [1, 2]
-    assert len(work.ArrayStore(kept).chunks) == 2
-    assert find_words(tiny, kept, lambda _: None) == uncut
 
 
 def test_words_of_pairs_are_found_in_both_texts(tiny):

@@ -22,10 +22,8 @@ from engine.messages.explore.candidates import (
     ScoreCandidates,
 )
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
-from engine.messages.explore.lens import ApplyLens, LensApplied
-from engine.messages.explore.next_sentence import PredictNextSentence
-from engine.messages.explore.prediction import Predict, Predicted
-from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokensScored
+from engine.messages.explore.prediction import Predict, Predicted, PredictNextSentence
+from engine.messages.explore.token_scores import ApplyLens, LensApplied, ScoreTokens, TokensScored
 from engine.messages.exporting import Export, Exported
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer

@@ -129,16 +129,17 @@ def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explore
     words = page.panels["words"]
     picked = page.state.first.tokens
     page.state.pick(3)
-    before = page.panels["words"].predictions.state.query.answer
+    before = page.panels["words"].predictions.state.fills[0].answer
     assert before is not None
     click(page, 1)
     assert page.state.first.tokens == picked and page.state.picked == 3
     assert (
-        words.predictions.state.query.answer is before and words.predictions.state.query.is_waiting
+        words.predictions.state.fills[0].answer is before
+        and words.predictions.state.fills[0].is_waiting
     )
     wait(lambda: page.state.is_settled)
     answer()
-    assert words.predictions.state.query.answer is not before
+    assert words.predictions.state.fills[0].answer is not before
     asked = explorer.of_kind("fill_mask")
     assert checkpoint_step(asked[-1].checkpoint) == 1
     assert page.precision.said.text() == "Exact (fp32), as always with snapshots."
@@ -339,7 +340,7 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     for number in (0, len(moments.steps) - 1):
         page.training_bar.slider.setValue(number)
         settle(page)
-        answer = page.panels["words"]._state.query.answer
+        answer = page.panels["words"]._state.fills[0].answer
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))
     assert said[0] < 0.5 < said[1]

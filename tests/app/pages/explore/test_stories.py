@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabBar, QWidget
 
 from app.library import describe_model
-from app.pages.explore.panels.texts.table import LOSS, TEXT
+from app.pages.explore.panels.texts.view import LOSS, TEXT
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
 from engine.config.dataset import Split
@@ -216,11 +216,13 @@ def test_what_happens_if_it_is_switched_off(hand):
     hand.until(lambda: wall.size_in_heads == (3, 2))
     hand.click(wall, wall.cell(1, 1).center().toPoint(), ALT)
     words = hand.panel("words")
-    pairs = words.predictions.cards[0].pairs
+    pairs = words.predictions.cards[0].bars
     hand.until(lambda: any(bar.second for bar in pairs.shown))  # which come after the first ones
     shown = pairs.shown
     assert hand.page.state.first.heads_off == ((1, 1),)
-    assert any(abs(bar.first - bar.second) > 1e-9 for bar in shown if bar.first and bar.second)
+    assert any(
+        abs(bar.probability - bar.second) > 1e-9 for bar in shown if bar.probability and bar.second
+    )
 
 
 def test_how_does_a_word_differ_between_two_contexts(hand, model):
@@ -319,9 +321,9 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     hand.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
     words = page.panels["words"].predictions
-    bars = words.cards[0].pairs.shown
+    bars = words.cards[0].bars.shown
     assert bars and all(None not in (one.first, one.second) for one in bars)
-    assert any(abs(one.first - one.second) > 0.01 for one in bars)
+    assert any(abs(one.probability - one.second) > 0.01 for one in bars)
     assert all(f"Night, step {step}" in words.models.text() for step in (24, 1))
     assert hand.actions <= MOST
     bar.slider.setFocus()

@@ -10,14 +10,15 @@ from app.explorer import Explorer
 from app.library import ModelEntry, own_models
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
-from app.pages.explore.panels.attribution.state import AttributionState
+from app.pages.explore.panels.attribution.state import Choice
+from app.pages.explore.word_effects import WordEffectsState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
-from app.widgets.text.numbers import decimal
+from app.widgets.text.numbers import decimal, sign
 from engine.files.home import Home
 from engine.messages.explore.attribution import (
     Edit,
@@ -51,19 +52,20 @@ class EditsState(QObject):
 
     changed = Signal()
 
-    def __init__(self, attribution: AttributionState, explorer: Explorer, home: Home) -> None:
+    def __init__(
+        self, attribution: WordEffectsState, choice: Choice, explorer: Explorer, home: Home
+    ) -> None:
         super().__init__(attribution)
-        self.attribution, self.explore = attribution, attribution.explore
+        self.attribution, self.explore, self._choice = attribution, attribution.explore, choice
         self.problem = ""
         self._explorer, self._home = explorer, home
-        self._names: tuple[str, ...] = ()
-        self._edits: tuple[Edit, ...] = ()
+        self._edits: list[tuple[str, Edit]] = []  # with their descriptions
         self._key: object = None  # checkpoint and texts that the edits belong to
         self._suggesting = 0  # id of the open question, or 0
         self._suggested: Word | None = None
         self.query = LiveQuery(attribution.explore, explorer, self._question)
         self.query.changed.connect(self.changed)
-        attribution.choice.changed.connect(self.query.invalidate)
+        choice.changed.connect(self.query.invalidate)
         self.explore.picked_changed.connect(lambda _: self._on_picked())
         self.explore.settled.connect(self.changed)
         explorer.answered.connect(self._on_answer)
@@ -72,7 +74,6 @@ class EditsState(QObject):
 
     @property
     def word(self) -> Word | None:
-        """The selected word."""
         side, picked = self.attribution.side, self.explore.picked
         if not side.is_tokenized or not 0 <= picked < len(side.tokens):
             return None
@@ -97,15 +98,15 @@ class EditsState(QObject):
     @property
     def answer(self) -> EditsScored | None:
         answer = self.query.answer
-        if not isinstance(answer, EditsScored) or len(answer.edits) != len(self._current()):
-            return None
-        return answer
+        if isinstance(answer, EditsScored) and len(answer.edits) == len(self._current()):
+            return answer
+        return None
 
     def rows(self) -> list[tuple[str, EditScored | None]]:
         """Description of each edit with its score, None until it is known."""
-        answer, count = self.answer, len(self._current())
-        scored = answer.edits if answer is not None else (None,) * count
-        return list(zip(self._names[:count], scored, strict=True))
+        answer, edits = self.answer, self._current()
+        scored = answer.edits if answer is not None else (None,) * len(edits)
+        return [(name, one) for (name, _), one in zip(edits, scored, strict=True)]
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -124,7 +125,6 @@ class EditsState(QObject):
         self._add([(name, Edit(segment=word.segment, start=start, end=end))])
 
     def swap(self) -> None:
-        """Swap the selected word with the next one."""
         word = self.word
         if word is None or word.next is None:
             return
@@ -144,7 +144,6 @@ class EditsState(QObject):
         self._add([(name, edit)])
 
     def replace(self, typed: str) -> None:
-        """Replace the selected word."""
         word, new = self.word, clean_text(typed.strip())
         if word is not None and new:
             self._add([self._replacement(word, new)])
@@ -162,12 +161,11 @@ class EditsState(QObject):
             background.run(self, lambda: own_models(home), self._on_models)
 
     def clear(self) -> None:
-        self._names, self._edits = (), ()
+        self._edits = []
         self.query.invalidate()
         self.changed.emit()
 
     def show_input(self, row: int) -> None:
-        """Show the edited text on the page."""
         scored = self.rows()[row][1]
         if scored is not None:
             self.explore.input_wanted.emit(TextInput(scored.text, scored.pair))
@@ -177,17 +175,15 @@ class EditsState(QObject):
     def _now(self) -> object:
         return self.attribution.side.checkpoint, self.attribution.side.texts
 
-    def _current(self) -> tuple[Edit, ...]:
+    def _current(self) -> list[tuple[str, Edit]]:
         """Edits of the current text; changing the text clears them."""
         if self._key != self._now():
-            self._key, self._names, self._edits, self.problem = self._now(), (), (), ""
+            self._key, self._edits, self.problem = self._now(), [], ""
         return self._edits
 
     def _add(self, new: list[tuple[str, Edit]]) -> None:
         known = self._current()
-        fresh = [(name, edit) for name, edit in new if edit not in known]
-        self._names = (*self._names, *(name for name, _ in fresh))[:MAX_ROWS]
-        self._edits = (*known, *(edit for _, edit in fresh))[:MAX_ROWS]
+        self._edits = [*known, *(one for one in new if one not in known)][:MAX_ROWS]
         self.query.invalidate()
         self.changed.emit()
 
@@ -198,10 +194,10 @@ class EditsState(QObject):
     def _question(self, side: ModelInput) -> ScoreEdits | None:
         question = self.attribution.question
         edits = self._current()
-        target = self.attribution.choice.target(side)
+        target = self._choice.target(side)
         if question is None or target is None or not edits:
             return None
-        return side.question(ScoreEdits, edits=edits, **target)
+        return side.question(ScoreEdits, edits=tuple(edit for _, edit in edits), **target)
 
     def _on_picked(self) -> None:
         self.query.invalidate()  # the position of a tag follows the selection
@@ -317,7 +313,10 @@ class EditsView(QWidget):
             elif scored.problem:
                 cells.append([f"{name}: {translated(scored.problem)}", "–", "–"])
             else:
-                cells.append([name, decimal(scored.score, 3), signed(scored.score - before)])
+                change = scored.score - before
+                cells.append(
+                    [name, decimal(scored.score, 3), f"{sign(change)}{decimal(abs(change), 3)}"]
+                )
             if has_labels:
                 cells[-1].append(token_text(scored.predicted) if scored is not None else "…")
         return header, cells
@@ -331,9 +330,3 @@ class EditsView(QWidget):
         if not has_rows:
             return ""
         return self.tr("Each edit is made by itself. Enter on a row shows its text.")
-
-
-def signed(value: float) -> str:
-    """A difference with its sign, “±” for zero."""
-    text = decimal(abs(value), 3)
-    return f"+{text}" if value > 0 else f"−{text}" if value < 0 else f"±{text}"

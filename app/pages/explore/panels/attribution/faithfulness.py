@@ -2,13 +2,12 @@
 
 from statistics import mean, stdev
 
-from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput
-from app.pages.explore.panels.attribution.state import AttributionState
+from app.pages.explore.parts_query import PartsQuery
+from app.pages.explore.word_effects import WordEffectsState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.text.labels import Text
@@ -16,32 +15,26 @@ from app.widgets.text.numbers import decimal
 from engine.messages.explore.attribution import Attribute, CheckFaithfulness, FaithfulnessChecked
 
 
-class FaithfulnessState(QObject):
-    """Sufficiency and comprehensiveness of one side's word effects.
+class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
+    """Sufficiency and comprehensiveness of one side's word effects."""
 
-    Signals:
-        changed: the measures, the progress, or the reason for none.
-    """
-
-    changed = Signal()
-
-    def __init__(self, attribution: AttributionState, explorer: Explorer) -> None:
-        super().__init__(attribution)
+    def __init__(self, attribution: WordEffectsState, explorer: Explorer) -> None:
+        super().__init__(
+            attribution.explore,
+            explorer,
+            self._make_question,
+            attribution.side.index,
+            lambda part: {"so_far": part.scores},
+        )
         self._attribution = attribution
         self._wanted: Attribute | None = None  # the attribution that is checked
         self._order: tuple[int, ...] = ()
-        self._start, self._so_far = 0, tuple[float, ...]()
-        self._last_answer: FaithfulnessChecked | None = None
-        self.query = LiveQuery(
-            attribution.explore, explorer, self._question, attribution.side.index
-        )
-        self.query.changed.connect(self._on_changed)
         attribution.changed.connect(self.changed)
 
     @property
-    def answer(self) -> FaithfulnessChecked | None:
+    def measures(self) -> FaithfulnessChecked | None:
         """Measures for the effects on display, as far as computed."""
-        return self._last_answer if self._is_wanted() else None
+        return self.answer if self._is_wanted() else None
 
     @property
     def is_running(self) -> bool:
@@ -49,13 +42,11 @@ class FaithfulnessState(QObject):
 
     @property
     def can_run(self) -> bool:
-        answer = self._attribution.answer
         return (
             self._attribution.is_complete
-            and answer is not None
-            and len(answer.words) > 1
+            and len(self._attribution.words) > 1
             and not self.is_running
-            and (self.answer is None or self.answer.own is None)
+            and (self.measures is None or self.measures.own is None)
         )
 
     @property
@@ -63,14 +54,11 @@ class FaithfulnessState(QObject):
         return self.query.problem if self._is_wanted() else ""
 
     def start(self) -> None:
-        """Check the effects on display."""
-        answer = self._attribution.answer
-        if not self.can_run or answer is None:
+        if not self.can_run:
             return
         self._wanted = self._attribution.question
-        effects = [word.effect for word in answer.words]
+        effects = [word.effect for word in self._attribution.words]
         self._order = tuple(sorted(range(len(effects)), key=lambda n: -effects[n]))
-        self._start, self._so_far, self._last_answer = 0, (), None
         self.query.ask()
 
     def stop(self) -> None:
@@ -81,23 +69,14 @@ class FaithfulnessState(QObject):
     def _is_wanted(self) -> bool:
         return self._wanted is not None and self._wanted == self._attribution.question
 
-    def _question(self, side: ModelInput) -> CheckFaithfulness | None:
+    def _make_question(self, side: ModelInput) -> CheckFaithfulness | None:
         wanted = self._wanted
         if wanted is None or not self._is_wanted():
             return None
-        about = wanted.model_dump(exclude={"kind", "method", "baseline", "start", "points"})
-        return CheckFaithfulness.model_validate(
-            {**about, "order": self._order, "start": self._start, "so_far": self._so_far}
+        about = wanted.model_dump(
+            exclude={"kind", "method", "baseline", "start", "points", "so_far"}
         )
-
-    def _on_changed(self) -> None:
-        answer = self.query.answer
-        if isinstance(answer, FaithfulnessChecked) and answer is not self._last_answer:
-            self._last_answer = answer
-            if answer.next is not None and not self.query.is_waiting and self._is_wanted():
-                self._start, self._so_far = answer.next, answer.scores
-                self.query.invalidate()
-        self.changed.emit()
+        return CheckFaithfulness.model_validate({**about, "order": self._order})
 
 
 class FaithfulnessView(QWidget):
@@ -126,7 +105,7 @@ class FaithfulnessView(QWidget):
         running = state.is_running
         buttons.set_text(self.go, self.tr("&Stop") if running else self.tr("Check &faithfulness"))
         self.go.setEnabled(running or state.can_run)
-        answer = state.answer
+        answer = state.measures
         own = answer.own if answer is not None else None
         for line in (self.without, self.alone):
             line.setVisible(own is not None)
@@ -163,7 +142,7 @@ class FaithfulnessView(QWidget):
         state = self._state
         if state.problem:
             return state.problem
-        answer = state.answer
+        answer = state.measures
         if state.is_running:
             done, total = (len(answer.scores), answer.total) if answer is not None else (0, 0)
             return self.tr("{0} of {1} inputs …").format(done, total) if total else "…"

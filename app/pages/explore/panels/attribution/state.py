@@ -1,15 +1,13 @@
-"""Request word effects in several parts."""
+"""Target and method of the attributions."""
 
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, clean_text
 from app.pages.explore.state import ExploreState
 from engine.config.tasks import head_of
-from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
+from engine.messages.explore.attribution import Attribute, Baseline, Method
 
 ENDS = ("start", "end")  # of an answer span
 
@@ -57,6 +55,13 @@ class Choice(QObject):
     def finds_spans(self, side: ModelInput) -> bool:
         return side.task is not None and head_of(side.task).finds_spans
 
+    def question(self, side: ModelInput) -> Attribute | None:
+        """None if there is nothing to explain."""
+        target = self.target(side)
+        if target is None:
+            return None
+        return side.question(Attribute, method=self.method, baseline=self.baseline, **target)
+
     def target(self, side: ModelInput) -> dict[str, Any] | None:
         """Target fields of a question; None if there is nothing to explain."""
         if self.is_of_mask(side):
@@ -101,73 +106,3 @@ def has_target(side: ModelInput) -> bool:
     Multiple choice is explained in the panel where its choices are typed.
     """
     return side.task is not None and not head_of(side.task).scores_choices
-
-
-class AttributionState(QObject):
-    """Attributions of one side; partial results are shown while the rest is computed.
-
-    Signals:
-        changed: the answer, the reason for none, or whether one is pending.
-    """
-
-    changed = Signal()
-
-    def __init__(
-        self, explore: ExploreState, explorer: Explorer, choice: Choice, side: int = 0
-    ) -> None:
-        super().__init__(explore)
-        self.explore, self.side, self.choice = explore, explore.both[side], choice
-        self.answer: Attributed | None = None
-        # first part of the question that `answer` belongs to
-        self.answered_question: Attribute | None = None
-        self.question: Attribute | None = None  # first part of the current question
-        self._part: dict[str, Any] = {}  # offset of the next part
-        self._last_answer: Attributed | None = None
-        self.query = LiveQuery(explore, explorer, self._question, side)
-        self.query.changed.connect(self._on_changed)
-        choice.changed.connect(self.query.invalidate)
-        explore.picked_changed.connect(lambda _: self.query.invalidate())
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the answer is complete and belongs to the current question."""
-        answer = self.answer
-        is_whole = answer is not None and answer.next is None and not self.query.is_waiting
-        return is_whole and self.answered_question == self.question
-
-    @property
-    def largest(self) -> float:
-        """The effect with the strongest tint; 0 if there is none."""
-        words = self.answer.words if self.answer is not None else ()
-        largest = max((abs(word.effect) for word in words), default=0.0)
-        return self.explore.running_max(f"attributions {self.choice.method}", largest)
-
-    def _question(self, side: ModelInput) -> Attribute | None:
-        target = self.choice.target(side)
-        question = None
-        if target is not None:
-            question = side.question(
-                Attribute, method=self.choice.method, baseline=self.choice.baseline, **target
-            )
-        if question != self.question:
-            self.question, self._part = question, {}
-        return question.model_copy(update=self._part) if question is not None else None
-
-    def _on_changed(self) -> None:
-        answer = self.query.answer
-        if answer is None:
-            self.answer = self.answered_question = None
-        elif isinstance(answer, Attributed) and answer is not self._last_answer:
-            self._last_answer = self.answer = answer
-            self.answered_question = self.question
-            self._continue(answer)
-        self.changed.emit()
-
-    def _continue(self, answer: Attributed) -> None:
-        if answer.next is None or self.query.is_waiting:
-            return
-        so_far = answer.effects or tuple(word.effect for word in answer.words)
-        self._part = {"start": answer.next, "so_far": so_far}
-        if answer.effects:
-            self._part["points"] = answer.points
-        self.query.invalidate()

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QSize, QSizeF
-from PySide6.QtGui import QFont, QPainter, QResizeEvent
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from app.notices import Notices
@@ -14,8 +14,9 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attribution.edits import EditsState, EditsView
 from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState, FaithfulnessView
-from app.pages.explore.panels.attribution.state import ENDS, AttributionState, Choice, has_target
+from app.pages.explore.panels.attribution.state import ENDS, Choice, has_target
 from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
+from app.pages.explore.word_effects import WordEffectsState
 from app.resources import mono_font
 from app.theme import SPACE, print_color
 from app.timers import debounced
@@ -27,10 +28,15 @@ from app.widgets.page import scrolling
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
-from app.widgets.text.word_effects import MOST_WORDS, Words, paint_words, place_words
+from app.widgets.text.word_effects import (
+    MOST_WORDS,
+    Words,
+    paint_words,
+    place_words,
+    tint_effects,
+)
 from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
-from engine.messages.explore.occlusion import WordEffect
 
 MIN_HEIGHT = 20 * SPACE  # of the words, which scroll
 MASK = "mask"  # box entry for the prediction at a mask
@@ -60,10 +66,13 @@ def panel() -> PanelDescription:
 def _make(context: PanelContext) -> MakePanel:
     explore, explorer = context.explore, context.explorer
     choice = Choice(explore)
-    first, second = (AttributionState(explore, explorer, choice, side) for side in (0, 1))
-    faithfulness = FaithfulnessState(first, explorer)
-    edits = EditsState(first, explorer, context.home)
-    return lambda: AttributionView((first, second), faithfulness, edits, context.notices)
+    states = tuple(WordEffectsState(explore, explorer, choice.question, side) for side in (0, 1))
+    for state in states:
+        choice.changed.connect(state.query.invalidate)
+        explore.picked_changed.connect(state.query.invalidate)
+    faithfulness = FaithfulnessState(states[0], explorer)
+    edits = EditsState(states[0], choice, explorer, context.home)
+    return lambda: AttributionView(states, choice, faithfulness, edits, context.notices)
 
 
 def _has_logits(explore: ExploreState) -> bool:
@@ -73,17 +82,17 @@ def _has_logits(explore: ExploreState) -> bool:
 class AttributionView(Panel):
     def __init__(
         self,
-        states: tuple[AttributionState, AttributionState],
+        states: Sequence[WordEffectsState],
+        choice: Choice,
         faithfulness: FaithfulnessState,
         edits: EditsState,
         notices: Notices,
     ) -> None:
         queries = [*(state.query for state in states), faithfulness.query, edits.query]
         super().__init__(queries)
-        self._states, self._choice = states, states[0].choice
-        self.explore = states[0].explore
-        self.controls = Controls(self._choice)
-        self.sides = tuple(OneSide(state, notices) for state in states)
+        self._states, self.explore = states, choice.explore
+        self.controls = Controls(choice)
+        self.sides = tuple(OneSide(state, choice, notices) for state in states)
         self.faithfulness = FaithfulnessView(faithfulness)
         self.edits = EditsView(edits)
         lower = layouts.row((self.edits, 3), (self.faithfulness, 2), spacing=6 * SPACE)
@@ -106,8 +115,6 @@ class AttributionView(Panel):
 
 
 class Controls(Wrapping):
-    """Boxes for the target and the method."""
-
     def __init__(self, choice: Choice) -> None:
         super().__init__()
         self._choice = choice
@@ -214,11 +221,9 @@ class Controls(Wrapping):
 
 
 class OneSide(QWidget):
-    """Target, words with effects, and the note of one side."""
-
-    def __init__(self, state: AttributionState, notices: Notices) -> None:
+    def __init__(self, state: WordEffectsState, choice: Choice, notices: Notices) -> None:
         super().__init__()
-        self._state = state
+        self._state, self._choice = state, choice
         self.title = OneLine("", "strong")
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.words = Words(self.tr("Words and their effects"), picks=True)
@@ -241,8 +246,7 @@ class OneSide(QWidget):
 
     def _token(self, number: int) -> int:
         """First token of a displayed word, or -1."""
-        answer, side = self._state.answer, self._state.side
-        words = answer.words if answer is not None else ()
+        side, words = self._state.side, self._state.words
         if number >= len(words):
             return -1
         word = words[number]
@@ -258,8 +262,8 @@ class OneSide(QWidget):
     def show_state(self) -> None:
         state = self._state
         answer = state.answer
-        words: Sequence[WordEffect] = answer.words if answer is not None else ()
-        self.words.show_words(words, self._picked(answer), state.largest)
+        words = tint_effects(state.words, largest_effect(state))
+        self.words.show_words(words, self._picked(answer))
         self._fit()
         self.title.setText(self._title(answer))
         self.note.setText(self._note(answer))
@@ -304,7 +308,7 @@ class OneSide(QWidget):
         if state.query.problem:
             return state.query.problem
         if state.question is None:
-            if state.choice.is_of_mask(state.side):
+            if self._choice.is_of_mask(state.side):
                 return self.tr("Double-click a word above to mask it: its prediction is explained.")
             return ""
         if answer is None or question is None:
@@ -317,6 +321,15 @@ class OneSide(QWidget):
         if len(answer.words) > MOST_WORDS:
             text += " " + self.tr("The first %Ln word(s) are shown.", "", MOST_WORDS)
         return text
+
+
+def largest_effect(state: WordEffectsState) -> float:
+    """The effect with the strongest tint; 0 if there is none."""
+    question = state.answered_question
+    largest = max((abs(word.effect) for word in state.words), default=0.0)
+    if question is None:
+        return largest
+    return state.explore.running_max(f"attributions {question.method}", largest)
 
 
 def explained_text(answer: Attributed, head: str) -> str:
@@ -383,17 +396,19 @@ def _of_path(answer: Attributed) -> str:
     )
 
 
-def make_figure(state: AttributionState) -> Figure | None:
+def make_figure(state: WordEffectsState) -> Figure | None:
     """The effects of one side; None until all are computed."""
     answer, question = state.answer, state.answered_question
     if answer is None or question is None or not state.is_complete or not answer.words:
         return None
-    words = answer.words[:MOST_WORDS]
-    fonts, most = (_mono(), paper_font(10)), state.largest
+    words = tint_effects(answer.words, largest_effect(state))
+    letters = mono_font()
+    letters.setPixelSize(13)
+    fonts = letters, paper_font(10)
     boxes = place_words(words, WIDE, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        paint_words(painter, words, boxes, print_color, fonts, most)
+        paint_words(painter, words, boxes, print_color, fonts)
 
     method = in_language(METHODS[question.method])
     return Figure(
@@ -410,7 +425,8 @@ def make_figure(state: AttributionState) -> Figure | None:
 def make_table(answer: Attributed) -> Table:
     """One row per word, then per token if the method scores tokens; counted from 1."""
     rows: list[tuple[object, ...]] = [
-        ("word", n, word.text, word.segment, word.effect) for n, word in _counted(answer.words)
+        ("word", n, word.text, word.segment, word.effect)
+        for n, word in enumerate(answer.words, start=1)
     ]
     if answer.effects:
         rows += [
@@ -420,13 +436,3 @@ def make_table(answer: Attributed) -> Table:
             )
         ]
     return Table(("of", "number", "text", "segment", "effect"), rows)
-
-
-def _counted(words: tuple[WordEffect, ...]) -> list[tuple[int, WordEffect]]:
-    return list(enumerate(words, start=1))
-
-
-def _mono() -> QFont:
-    font = mono_font()
-    font.setPixelSize(13)
-    return font

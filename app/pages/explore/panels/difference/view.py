@@ -1,33 +1,42 @@
 """Head grid of differences, similarity by layer, and the texts that changed most."""
 
+from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QModelIndex
+import numpy as np
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSizeF
+from PySide6.QtGui import QPainter
 
 from app.notices import Notices
-from app.pages.explore.captions import layer_title
+from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.head_heatmap import HeadHeatmap
+from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.difference.figure import (
-    make_cka_figure,
-    make_figure,
-    make_texts_figure,
+from app.pages.explore.panels.difference.state import (
+    COLUMNS,
+    DIGITS,
+    DIVERGENCE,
+    FEW_VECTORS,
+    DifferenceState,
 )
-from app.pages.explore.panels.difference.state import COLUMNS, DIGITS, FEW_VECTORS, DifferenceState
 from app.pages.explore.set_bar import SetBar
-from app.theme import SPACE
+from app.theme import SPACE, print_color
 from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.bars import Bar, bars_figure
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.tables import NumbersTable
+from app.widgets.charts.table_figure import table_figure
+from app.widgets.tables import Column, ColumnsModel, NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
+from engine.messages.explore.head_measures import KEYS
 from engine.visible import shorten
 
-MAX_ROWS = 200  # texts in the table
+MAX_ROWS, DRAWN_ROWS = 200, 20  # texts in the table, and in its figure
 MAX_CELL = 120  # characters
 MAX_LABEL = 13  # characters
+CKA_WIDTH = 420  # px
 
 
 def panel() -> PanelDescription:
@@ -183,3 +192,119 @@ class DifferenceView(Panel):
                     )
                 )
         return " ".join(parts)
+
+
+def make_figure(state: DifferenceState) -> Figure | None:
+    """The head grid, or the CKA if the heads do not correspond."""
+    values, answer = state.values, state.answer
+    if answer is None or state.of is None:
+        return None
+    if values is None:
+        return make_cka_figure(state)
+    arrays, is_signed = dict(state.arrays), state.is_signed
+
+    def paint(painter: QPainter, size: QSizeF) -> None:
+        painter.setFont(paper_font(11))
+        paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
+
+    def table() -> Table:
+        layers, heads = arrays[DIVERGENCE].shape
+        return Table(
+            ("layer", "head", *COLUMNS),
+            [
+                (
+                    layer + 1,
+                    head + 1,
+                    float(arrays[DIVERGENCE][layer, head]),
+                    *(float(v) for v in arrays["columns"][layer, head]),
+                )
+                for layer in range(layers)
+                for head in range(heads)
+            ],
+        )
+
+    name = state.name(state.column)
+    text = tr("{0}: {1}. Means over the tokens that are not special, of {2} texts of {3}.").format(
+        name, state.meaning(state.column), count(answer.done), state.of.name
+    )
+    column = DIVERGENCE if state.column == DIVERGENCE else KEYS[KEYS.index(state.column)]
+    return Figure(
+        name=f"difference-{column}",
+        title=tr("{0} of every head").format(name),
+        caption=f"{text} {_models(state)} {source(state.explore)}",
+        size=grid_size(values),
+        paint=paint,
+        array=values,
+        table=table,
+    )
+
+
+def make_cka_figure(state: DifferenceState) -> Figure | None:
+    """CKA by layer; None until known."""
+    answer, cka = state.answer, state.arrays.get("cka", np.zeros(0))
+    if answer is None or state.of is None or not len(cka):
+        return None
+    layers = state.arrays["layers"]
+    names = [f"{a} – {b}" for a, b in layers.T.tolist()]
+
+    bars = [
+        Bar(name, value, text=decimal(value, 3))
+        for name, value in zip(names, cka.tolist(), strict=True)
+    ]
+    text = tr("Linear CKA of the vectors of {0} tokens, unbiased (Nguyen et al. 2021).").format(
+        count(answer.vectors)
+    )
+    if answer.of_words:
+        text = tr("Linear CKA of the mean vectors of {0} words, unbiased (Nguyen et al. 2021).")
+        text = text.format(count(answer.vectors))
+    rows = [(a, b, float(v)) for (a, b), v in zip(layers.T.tolist(), cka, strict=True)]
+    return bars_figure(
+        [(tr("Layer A – B: linear CKA, 0 to 1"), bars)],
+        "cka",
+        tr("How alike two models are, by layer"),
+        f"{text} {_models(state)} {source(state.explore)}",
+        Table(("layer of A", "layer of B", "cka"), rows),
+        cka,
+        width=CKA_WIDTH,
+    )
+
+
+def make_texts_figure(state: DifferenceState) -> Figure | None:
+    """The texts whose predictions changed most; None if predictions cannot be compared."""
+    answer, of, order = state.answer, state.of, state.changed_most()
+    if answer is None or of is None or not order:
+        return None
+    kl, predictions, rows = state.arrays["kl"].copy(), answer.predictions, list(state.rows)
+
+    def cells(text: int) -> tuple[str, str, str]:
+        shown = rows[text][0] if text < len(rows) else str(text + 1)
+        return (shown, *(predictions[text] if text < len(predictions) else ("", "")))
+
+    def one_line(column: int, text: int) -> str:
+        return visible(" ".join(cells(text)[column][:MAX_CELL].split()))
+
+    columns = [
+        Column[int](title, partial(one_line, index))
+        for index, title in enumerate((tr("Text"), tr("A"), tr("B")))
+    ]
+    kl_column = Column[int]("KL", lambda n: decimal(kl[n], 3), align_right=True)
+    model = ColumnsModel([*columns, kl_column])
+    model.show_rows(order[:DRAWN_ROWS])
+    text = tr("The {0} of {1} texts of {2} whose predictions changed most: KL(A ‖ B).").format(
+        count(model.rowCount()), count(len(order)), of.name
+    )
+    figure = table_figure(
+        model,
+        "difference-texts",
+        tr("Predictions that changed most"),
+        f"{text} {_models(state)} {source(state.explore)}",
+        lambda: Table(
+            ("number", "text", "prediction of A", "prediction of B", "kl"),
+            [(n + 1, *cells(n), float(kl[n])) for n in order],
+        ),
+    )
+    return replace(figure, array=kl)
+
+
+def _models(state: DifferenceState) -> str:
+    return tr("A: {0}. B: {1}.").format(*state.names)

@@ -98,7 +98,6 @@ class HeadsState(TextSetState):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Layers and heads."""
         shape = next(iter(self._columns.values())).shape if self._columns else (3, 0, 0)
         return shape[1], shape[2]
 
@@ -147,7 +146,6 @@ class HeadsState(TextSetState):
         return done and not self.is_saving and self.explore.first.model is not None
 
     def save(self) -> None:
-        """Save the model without the pruned heads as another model."""
         pruned, model = self.pruned, self.explore.first.model
         if not self.can_save or pruned is None or model is None:
             return
@@ -243,7 +241,6 @@ class HeadsState(TextSetState):
         return f"{text} {ends}"
 
     def cell(self, key: str, layer: int, head: int) -> str:
-        """Text of a table cell."""
         value = float(self.ends(key)[0, layer, head])
         if key == PRUNED:
             return str(int(value)) if np.isfinite(value) else self.tr("kept")

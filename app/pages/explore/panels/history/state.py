@@ -4,12 +4,11 @@ An input becomes an entry after a short rest. An edit adds an entry, except that
 replaces its unfinished entry. The file is read and written off the GUI thread, and flushed at exit.
 """
 
-import json
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from PySide6.QtCore import QCoreApplication, QDateTime, QObject, Qt, Signal
 
 from app import background
@@ -33,26 +32,17 @@ MAX_FILE_BYTES = 64_000_000  # larger files are refused
 
 @dataclass(frozen=True)
 class Entry:
-    """One input; `at` is its last view, as ISO 8601."""
+    """One input; `at` is its last view, as ISO 8601.
+
+    Give new fields a default, so that old files stay readable.
+    """
 
     input: TextInput
-    at: str
-    pinned: bool = False
-
-
-class Kept(BaseModel):
-    """An entry of the file. Give new fields a default, so that old files stay readable."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    text: str
-    pair: str | None = None
-    masks: list[list[tuple[int, int]]] = []
     at: str = ""
     pinned: bool = False
 
 
-FILE = TypeAdapter(list[Kept])
+FILE = TypeAdapter(list[Entry])
 
 
 class History(QObject):
@@ -90,7 +80,6 @@ class History(QObject):
         self.explore.input_wanted.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
-        """Pin or unpin an entry."""
         self._put([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
 
     def remove(self, entry: Entry) -> None:
@@ -132,7 +121,7 @@ class History(QObject):
         """Write unsaved entries now; called at exit."""
         if self._is_due and self._is_read:
             self._is_due = False
-            write_file(self._file, _content(self.entries))
+            write_file(self._file, FILE.dump_json(self.entries, indent=1))
 
     def _put(self, entries: list[Entry]) -> None:
         loose = 0
@@ -165,7 +154,7 @@ class History(QObject):
         self._is_due = False
         self._writing = background.run(
             self,
-            lambda: write_file(self._file, _content(entries)),
+            lambda: write_file(self._file, FILE.dump_json(entries, indent=1)),
             lambda _: None,
             self._on_unwritten,
         )
@@ -198,7 +187,8 @@ def _read(file: Path) -> list[Entry]:
     Raises StudioError if the file exists but cannot be read.
     """
     try:
-        return [_entry(kept) for kept in FILE.validate_json(read_regular(file, MAX_FILE_BYTES))]
+        entries = FILE.validate_json(read_regular(file, MAX_FILE_BYTES))
+        return [replace(entry, input=_clean(entry.input)) for entry in entries]
     except FileNotFoundError:
         return []
     except (ValueError, ValidationError) as error:
@@ -215,22 +205,6 @@ def _read(file: Path) -> list[Entry]:
         ) from error
 
 
-def _entry(kept: Kept) -> Entry:
-    masks = [frozenset(each) for each in kept.masks[:2]]
-    first, second = (*masks, frozenset(), frozenset())[:2]
-    pair = None if kept.pair is None else clean_text(kept.pair)
-    return Entry(TextInput(clean_text(kept.text), pair, (first, second)), kept.at, kept.pinned)
-
-
-def _content(entries: list[Entry]) -> bytes:
-    kept = [
-        {
-            "text": entry.input.text,
-            "pair": entry.input.pair,
-            "masks": [sorted(stretches) for stretches in entry.input.masks],
-            "at": entry.at,
-            "pinned": entry.pinned,
-        }
-        for entry in entries
-    ]
-    return json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8")
+def _clean(given: TextInput) -> TextInput:
+    pair = None if given.pair is None else clean_text(given.pair)
+    return replace(given, text=clean_text(given.text), pair=pair)

@@ -79,7 +79,6 @@ class HistoryView(Panel):
         self._on_entries()
 
     def chosen(self) -> Entry | None:
-        """The selected entry."""
         index = self.list.currentIndex()
         return self.entries.row(index.row()) if index.isValid() else None
 

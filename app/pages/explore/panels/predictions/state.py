@@ -8,7 +8,6 @@ from app.pages.explore.model_input import ModelInput, clean_text
 from app.pages.explore.state import ExploreState
 from app.tasks import view_class
 from engine.config.tasks import head_of
-from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 
 
@@ -64,55 +63,9 @@ def _clean(endings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(clean_text(ending) for ending in endings)
 
 
-class DecidingState(QObject):
-    """Word effects on the chosen class, requested in several parts.
-
-    Signals:
-        changed: the words, the class, or the reason for none.
-    """
-
-    changed = Signal()
-
-    def __init__(self, explore: ExploreState, explorer: Explorer, side: int = 0) -> None:
-        super().__init__(explore)
-        self.explore, self.side = explore, explore.both[side]
-        self.words: tuple[WordEffect, ...] = ()
-        self.left = 0  # words still unknown
-        self.explained = ""  # the class that the words support
-        self._base_question: Occlude | None = None  # the question from its first word on
-        self._start = 0
-        self.query = LiveQuery(explore, explorer, self._question, side)
-        self.query.changed.connect(self._on_changed)
-        explore.label_changed.connect(self.query.invalidate)
-
-    @property
-    def label(self) -> str | None:
-        """The class to explain; “” (the prediction) if the model lacks the chosen one."""
-        chosen = self.explore.label
-        return chosen if chosen is None or chosen in self.side.labels else ""
-
-    def _question(self, side: ModelInput) -> Occlude | None:
-        label = self.label
-        if label is None or side.task is None or not is_explained(side.task):
-            self._base_question = None
-            return None
-        question = side.question(Occlude, label=label)
-        if question != self._base_question:
-            self._base_question, self._start = question, 0
-        return question.model_copy(update={"start": self._start}) if question is not None else None
-
-    def _on_changed(self) -> None:
-        answer = self.query.answer
-        if answer is None:
-            self.words, self.left = (), 0
-        elif isinstance(answer, Occluded) and not self.query.is_waiting:
-            before = self.words[: self._start]
-            self.words, self.explained = (*before, *answer.words), answer.label
-            self.left = answer.total - len(self.words)
-            if answer.next is not None and answer.next != self._start:
-                self._start = answer.next
-                self.query.ask()
-        self.changed.emit()
+def explained_label(explore: ExploreState, side: ModelInput) -> str | None:
+    """The class to explain; “” (the prediction) if the model lacks the chosen one."""
+    return explore.label if explore.label is None or explore.label in side.labels else ""
 
 
 def is_explained(task: str) -> bool:

@@ -1,26 +1,45 @@
 """Predictions of a fine-tuned model, updated while typing."""
 
+from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
+from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
+from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription, ResultStack
-from app.pages.explore.panels.predictions.figure import differences, make_figure
-from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
+from app.pages.explore.panels.predictions.state import (
+    PredictionsState,
+    explained_label,
+    is_explained,
+)
 from app.pages.explore.state import ExploreState
+from app.pages.explore.word_effects import WordEffectsState
 from app.tasks import view_class
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.bars import Bar, bars_figure
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
-from app.widgets.text.word_effects import Words
+from app.widgets.text.numbers import decimal
+from app.widgets.text.word_effects import Words, tint_effects
+from engine.config.tasks import head_of
+from engine.messages.explore.attribution import Attribute
+from engine.messages.explore.prediction import Predicted
+from engine.messages.explore.text import PRECISIONS
 
 CHARACTERS = 22  # of a label in the closed box
+FIGURE_WIDTH = 510  # px
+MAX_DRAWN_ROWS = 100  # rows drawn
+NAMED_DIFFERENCES = 5  # differences named in a sentence
 
 
 def panel() -> PanelDescription:
@@ -37,9 +56,19 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    first, second = (PredictionsState(context.explore, context.explorer, side) for side in (0, 1))
-    one, other = (DecidingState(context.explore, context.explorer, side) for side in (0, 1))
-    return lambda: PredictionsView((first, second), (one, other), context.notices)
+    explore, explorer = context.explore, context.explorer
+    first, second = (PredictionsState(explore, explorer, side) for side in (0, 1))
+
+    def question(side: ModelInput) -> Attribute | None:
+        label = explained_label(explore, side)
+        if label is None or side.task is None or not is_explained(side.task):
+            return None
+        return side.question(Attribute, label=label)
+
+    deciding = [WordEffectsState(explore, explorer, question, side) for side in (0, 1)]
+    for state in deciding:
+        explore.label_changed.connect(state.query.invalidate)
+    return lambda: PredictionsView((first, second), deciding, context.notices)
 
 
 def _has_no_other_head(explore: ExploreState) -> bool:
@@ -52,10 +81,10 @@ class PredictionsView(Panel):
     def __init__(
         self,
         states: tuple[PredictionsState, PredictionsState],
-        deciding: tuple[DecidingState, DecidingState],
+        deciding: Sequence[WordEffectsState],
         notices: Notices,
     ) -> None:
-        super().__init__([state.query for state in (*states, *deciding)])
+        super().__init__([*(one.query for one in states), *(one.query for one in deciding)])
         self._states = states
         self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
@@ -108,7 +137,7 @@ class PredictionsView(Panel):
 class OneSide(QWidget):
     """The prediction in the view of the model's task, and the words that decided."""
 
-    def __init__(self, state: PredictionsState, deciding: DecidingState) -> None:
+    def __init__(self, state: PredictionsState, deciding: WordEffectsState) -> None:
         super().__init__()
         self._state, self._deciding = state, deciding
         self.views: dict[str, PredictionView] = {}
@@ -156,7 +185,7 @@ class OneSide(QWidget):
 
 
 class DecidingView(QWidget):
-    def __init__(self, state: DecidingState) -> None:
+    def __init__(self, state: WordEffectsState) -> None:
         super().__init__()
         self._state = state
         self.choice = ChoiceBox(self.tr("Class whose words are shown"))
@@ -194,20 +223,19 @@ class DecidingView(QWidget):
                 *((label, visible(label)) for label in state.side.labels),
             ]
         )
-        self.choice.choose(state.label)
-        self.words.show_words(state.words)
+        self.choice.choose(explained_label(state.explore, state.side))
+        self.words.show_words(tint_effects(state.words))
         self.words.setVisible(bool(state.words))
         self.note.setText(self._note())
         self.note.setVisible(bool(self.note.text()))
 
     def _note(self) -> str:
-        if self._state.query.problem:
+        answer = self._state.answer
+        if self._state.query.problem or answer is None or not answer.words:
             return self._state.query.problem
-        if not self._state.words:
-            return ""
-        if self._state.left:
-            return self.tr("%Ln word(s) left …", "", self._state.left)
-        if not self._state.explained:
+        if answer.done < answer.points:
+            return self.tr("%Ln word(s) left …", "", answer.points - answer.done)
+        if not answer.explained.label:
             return self.tr(
                 "By how much the number falls when the word is replaced by [MASK]: above 0 the "
                 "word raises it, below 0 it lowers it."
@@ -215,4 +243,68 @@ class DecidingView(QWidget):
         return self.tr(
             "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0 the "
             "word speaks for it, below 0 against it."
-        ).format(self._state.explained)
+        ).format(answer.explained.label)
+
+
+def make_figure(state: PredictionsState) -> Figure | None:
+    """The exact answer of one side as bars; None if there is none."""
+    if not state.query.require_exact():  # it arrives in a moment
+        return None
+    answer = state.answer
+    if answer is None:
+        return None
+    rows = prediction_rows(answer)
+    bars = [
+        Bar(token_text(name), value) if 0 <= value <= 1 else Bar(name, None, text=decimal(value))
+        for name, value in rows[:MAX_DRAWN_ROWS]
+    ]
+    source_text = source(state.explore, state.side.index)
+    return bars_figure(
+        [("", bars)],
+        "task-predictions",
+        tr("{0}: predictions").format(state.side.model_name),
+        tr("Probabilities from 0 to 1, a number as it is. {0}").format(source_text),
+        _table(answer, rows),
+        np.array([value for _, value in rows], dtype=np.float32),
+        width=FIGURE_WIDTH,
+    )
+
+
+def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
+    """Every label, or span of the text, with its probability; or a single number."""
+    if answer.predictions:
+        return [(one.label, one.probability) for one in answer.predictions[0].ranked]
+    rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
+    if answer.value is not None:
+        nothing = head_of(answer.task).finds_spans
+        rows.append((tr("no answer") if nothing else tr("value"), answer.value))
+    return rows
+
+
+def differences(first: Predicted, second: Predicted) -> list[str]:
+    """Changes from the first to the second of what both name, largest first."""
+    if head_of(first.task) != head_of(second.task):
+        return []
+    before, after = dict(prediction_rows(first)), dict(prediction_rows(second))
+    both = [name for name in before if name in after]
+    both.sort(key=lambda name: -abs(after[name] - before[name]))
+    is_number = not first.predictions and head_of(first.task).outputs == 1
+    texts = []
+    for name in both[:NAMED_DIFFERENCES]:
+        change = after[name] - before[name]
+        points = tr("{0} points").format(f"{100 * change:+.1f}")
+        texts.append(f"{token_text(name)} {f'{change:+.3f}' if is_number else points}")
+    return texts
+
+
+def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
+    precision = PRECISIONS[answer.computed]
+    if answer.predictions or not answer.spans:
+        return Table(("label", "value", "precision"), [(*row, precision) for row in rows])
+    return Table(
+        ("text", "label", "start", "end", "probability", "precision"),
+        [
+            (one.text, one.label, one.start, one.end, one.probability, precision)
+            for one in answer.spans
+        ],
+    )

@@ -6,11 +6,11 @@ Shapes: S templates, F fillers, G targets.
 from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, clean_text
+from app.pages.explore.parts_query import PartsQuery
 from app.pages.explore.state import ExploreState
 from engine.messages.explore.templates import (
     MAX_TEMPLATES,
@@ -26,37 +26,32 @@ FILLERS = ("nurse", "engineer", "teacher", "soldier")
 TARGETS = ("he", "she")
 
 
-class TemplatesState(QObject):
+class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
     """Templates, words and scores; rows arrive in slices.
 
     Signals:
-        changed: the rows, the reason for none, or whether more are pending.
         shown_changed: another template or measure is shown.
     """
 
-    changed = Signal()
     shown_changed = Signal()
 
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
-        super().__init__(explore)
-        self.explore = explore
+        super().__init__(explore, explorer, self._make_question)
         self.templates: tuple[str, ...] = TEMPLATES
         self.fillers: tuple[str, ...] = FILLERS
         self.targets: tuple[str, ...] = TARGETS
-        self.rows: tuple[TemplateRow, ...] = ()
-        self.total = 0
         self.template = -1  # displayed template; -1: the mean of all
         self.measure: Measure = "association"
-        self._start = 0
-        self._key: ScoreTemplates | None = None  # the question that the rows answer
-        self._last_answer: TemplatesScored | None = None
-        self.query = LiveQuery(explore, explorer, self._question)
-        self.query.changed.connect(self._on_answer)
         explore.heads_off_changed.connect(self.query.invalidate)
 
     @property
-    def is_complete(self) -> bool:
-        return bool(self.rows) and len(self.rows) == self.total
+    def rows(self) -> tuple[TemplateRow, ...]:
+        """The rows known so far."""
+        return tuple(row for part in self.parts for row in part.rows)
+
+    @property
+    def total(self) -> int:
+        return self.parts[-1].total if self.parts else 0
 
     def set_templates(self, typed: str) -> None:
         """Set the templates, one per line."""
@@ -66,7 +61,6 @@ class TemplatesState(QObject):
         self.query.invalidate()
 
     def set_fillers(self, typed: str) -> None:
-        """Set the fillers, separated by commas."""
         self.fillers = words(typed)
         self.query.invalidate()
 
@@ -113,7 +107,7 @@ class TemplatesState(QObject):
                     words.append(of)
         return reasons
 
-    def _base_question(self, side: ModelInput) -> ScoreTemplates | None:
+    def _make_question(self, side: ModelInput) -> ScoreTemplates | None:
         if side.checkpoint is None or not side.has_head("mlm"):
             return None
         if not (self.templates and self.fillers and self.targets):
@@ -125,35 +119,6 @@ class TemplatesState(QObject):
             targets=self.targets,
             **side.ablation,
         )
-
-    def _question(self, side: ModelInput) -> ScoreTemplates | None:
-        question = self._base_question(side)
-        if question != self._key:
-            self._key, self.rows, self.total, self._start = question, (), 0, 0
-        if question is None:
-            return None
-        return question.model_copy(update={"start": self._start})
-
-    def _on_answer(self) -> None:
-        answer = self.query.answer
-        is_new = isinstance(answer, TemplatesScored) and answer is not self._last_answer
-        if isinstance(answer, TemplatesScored) and is_new and self._is_next(answer):
-            self._last_answer = answer
-            self.rows += answer.rows
-            self.total = answer.total
-            if answer.next is not None:
-                self._start = answer.next
-                self.query.invalidate()  # at once, or when the panel is visible again
-                if self.query.is_waiting:
-                    return  # it has emitted `changed`
-        self.changed.emit()
-
-    def _is_next(self, answer: TemplatesScored) -> bool:
-        """True if these rows continue the known ones."""
-        if self._base_question(self.explore.first) != self._key or not answer.rows:
-            return False
-        first = answer.rows[0]
-        return first.template * len(self.fillers) + first.filler == len(self.rows)
 
 
 def words(typed: str) -> tuple[str, ...]:

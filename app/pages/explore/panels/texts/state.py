@@ -72,7 +72,6 @@ class TextsState(QObject):
 
     @property
     def name(self) -> str:
-        """Name of the texts for sentences."""
         if self.source is None or self.source.spec is None:
             return self.tr("the typed list")
         spec = self.source.spec
@@ -153,7 +152,6 @@ class TextsState(QObject):
             self.changed.emit()
 
     def show_input(self, row: int) -> None:
-        """Show a text on the page."""
         show_row(self.explore, self.rows[row])
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────

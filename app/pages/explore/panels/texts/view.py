@@ -1,40 +1,51 @@
 """Source of the texts, the button that scores them, and their table."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QPlainTextEdit
 
 from app.notices import Notices
+from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.texts.figure import make_figure
 from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
-from app.pages.explore.panels.texts.table import (
-    LABEL,
-    LOSS,
-    PAIR,
-    PREDICTION,
-    PROBABILITY,
-    TEXT,
-    text_columns,
-)
+from app.pages.explore.paper import RIGHT, draw_elided
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
-from app.theme import SPACE
+from app.resources import mono_font
+from app.theme import SPACE, Role, print_color
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.bars import percentage
+from app.widgets.charts.chart import Axis, Bars, Chart
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.tables import ColumnsModel, make_table
+from app.widgets.charts.painting import Frame
+from app.widgets.charts.painting import paint as paint_chart
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from engine.config.dataset import SplitName
-from engine.messages.explore.text_set import MAX_TEXTS
+from engine.messages.explore.text_set import MAX_TEXTS, TextScore
 
 TYPED = ""  # box entry for typed texts
 LEAST_LABEL = 24 * SPACE  # px of a label or prediction
+MAX_CELL = 300  # characters shown
+TEXT, PAIR, LABEL, PREDICTION, PROBABILITY, LOSS, TOKENS = range(7)
+BINS, LEFT, HIGH, WIDE = 30, 48, 260, 560
+HARDEST, ROW = 10, 20  # texts below the bars, and px of each
 
 
 def panel() -> PanelDescription:
@@ -263,3 +274,159 @@ class TextsView(Panel):
         if right:
             parts.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
         return parts
+
+
+def text_columns(state: TextsState) -> list[Column[int]]:
+    """In the order of the constants above; columns of numbers sort missing ones last."""
+    is_pseudo = state.loss == "pseudo"
+    return [
+        _source_text(tr("Text"), lambda n: state.rows[n][0]),
+        _source_text(tr("Second text"), lambda n: state.rows[n][1] or ""),
+        _name(tr("Label"), partial(_label, state)),
+        _name(
+            tr("Prediction"),
+            lambda n: visible(state.scores[n].prediction) if n < len(state.scores) else "",
+        ),
+        _number(
+            state,
+            tr("p"),
+            tr("Probability of the prediction"),
+            lambda score: score.probability,
+            percentage,
+        ),
+        _number(
+            state,
+            tr("Pseudo-loss") if is_pseudo else tr("Loss"),
+            tr("Loss of the task; of a model without one: mean −log P of each token, masked"),
+            lambda score: score.loss,
+            lambda loss: decimal(loss, 3),
+            descending_first=True,
+        ),
+        _number(
+            state,
+            tr("Tokens"),
+            tr("Of the whole text, with special tokens"),
+            lambda score: score.tokens,
+            lambda tokens: count(int(tokens)),
+            descending_first=True,
+        ),
+    ]
+
+
+def _source_text(title: str, whole: Callable[[int], str]) -> Column[int]:
+    def one_line(n: int) -> str:
+        return visible(" ".join(whole(n)[:MAX_CELL].split()))
+
+    return Column(
+        title, one_line, whole, tooltip=whole, sort_key=lambda n: one_line(n).casefold() or None
+    )
+
+
+def _name(title: str, text: Callable[[int], str]) -> Column[int]:
+    return Column(title, text, tooltip=text, sort_key=lambda n: text(n).casefold() or None)
+
+
+def _number(
+    state: TextsState,
+    title: str,
+    meaning: str,
+    value: Callable[[TextScore], float | None],
+    text: Callable[[float], str],
+    descending_first: bool = False,
+) -> Column[int]:
+    def number(n: int) -> float | None:
+        return value(state.scores[n]) if n < len(state.scores) else None
+
+    def shown(n: int) -> str:
+        known = number(n)
+        return "" if known is None else text(known)
+
+    return Column(
+        title,
+        shown,
+        font=mono_font(),
+        align_right=True,
+        meaning=meaning,
+        sort_key=number,
+        descending_first=descending_first,
+    )
+
+
+def _label(state: TextsState, n: int) -> str:
+    score = state.scores[n] if n < len(state.scores) else None
+    typed = state.labels[n] if n < len(state.labels) else ""
+    return visible((score.label if score is not None and score.label else typed)[:MAX_CELL])
+
+
+def make_figure(state: TextsState) -> Figure | None:
+    """None until a loss is known."""
+    losses = state.losses
+    known = losses[np.isfinite(losses)]
+    if not len(known):
+        return None
+    counts, edges = np.histogram(known, BINS)
+    order = [int(n) for n in np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")]
+    hardest = [
+        (decimal(losses[n], 3), visible(" ".join(state.rows[n][0][:90].split())))
+        for n in order[: min(HARDEST, len(known))]
+    ]
+    rows, scores, labels = list(state.rows), list(state.scores), state.labels
+
+    def table() -> Table:
+        header = (
+            *("number", "text", "second text", "label", "prediction"),
+            *("probability", "loss", "right", "tokens"),
+        )
+        return Table(
+            header,
+            [
+                (
+                    n + 1,
+                    *(rows[n][0], rows[n][1] or ""),
+                    score.label or (labels[n] if n < len(labels) else ""),
+                    score.prediction,
+                    *("" if v is None else v for v in (score.probability, score.loss)),
+                    "" if score.right is None else int(score.right),
+                    score.tokens,
+                )
+                for n, score in enumerate(scores)
+            ],
+        )
+
+    axis = tr("Pseudo-loss") if state.loss == "pseudo" else tr("Loss")
+    meant = tr("Loss of the task.")
+    if state.loss == "pseudo":
+        meant = tr("Mean −log P of each token while it alone is masked (Salazar et al. 2020).")
+    counts_text = tr("{0} of {1} texts of {2} have a loss; mean {3}, median {4}.").format(
+        count(len(known)),
+        count(len(rows)),
+        state.name,
+        decimal(float(known.mean()), 3),
+        decimal(float(np.median(known)), 3),
+    )
+    bars = Bars("", (edges[:-1] + edges[1:]) / 2, counts, role=Role.ACCENT, widths=np.diff(edges))
+    chart = Chart(
+        Axis(axis, (float(edges[0]), float(edges[-1]))),
+        Axis(tr("Texts"), (0, float(counts.max())), whole=True),
+        (bars,),
+    )
+    return Figure(
+        name="losses",
+        title=tr("The hardest texts of {0}").format(state.name),
+        caption=f"{meant} {counts_text} {source(state.explore)}",
+        size=QSize(LEFT + WIDE, HIGH + ROW * len(hardest)),
+        paint=lambda painter, _: _paint(painter, chart, hardest),
+        array=losses,
+        table=table,
+    )
+
+
+def _paint(painter: QPainter, chart: Chart, hardest: list[tuple[str, str]]) -> None:
+    letters = paper_font(11)
+    frame = Frame(QRectF(0, 0, LEFT + WIDE, HIGH), chart, letters)
+    paint_chart(painter, frame, print_color, letters)
+    painter.setPen(print_color(Role.TEXT))
+    for number, (loss, text) in enumerate(hardest):
+        top = HIGH + number * ROW
+        painter.drawText(QRectF(0, top, LEFT - 6, ROW), RIGHT, loss)
+        draw_elided(painter, QRectF(LEFT, top, WIDE, ROW), text)

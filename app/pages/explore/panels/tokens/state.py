@@ -12,7 +12,7 @@ from app.pages.explore.live_query import QueryPair
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.state import ExploreState
 from app.timers import debounced
-from engine.messages.explore.embeddings import Embed, Embedded, Table
+from engine.messages.explore.embeddings import Embed, Embedded, TableName
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
@@ -79,7 +79,7 @@ class TokensState(QObject):
         is_current = answer is not None and answer.tokens == self.explore.both[side].tokens
         return answer if is_current else None
 
-    def tables(self, side: int = 0) -> tuple[Table, ...]:
+    def tables(self, side: int = 0) -> tuple[TableName, ...]:
         """The embeddings that the model adds up; all three until known."""
         answer = self.answer(side)
         return (
@@ -166,5 +166,4 @@ def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
 
 
 def first_distinct(words: Sequence[str]) -> list[str]:
-    """The first few distinct words."""
     return list(dict.fromkeys(words))[:MAX_NAMED]

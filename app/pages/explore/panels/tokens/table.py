@@ -1,7 +1,9 @@
 """Table of the tokens: id, segment, position and norms."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 from PySide6.QtCore import QEvent, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import (
@@ -13,15 +15,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.pages.explore.captions import source
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.resources import mono_font
 from app.theme import CHART, SEGMENTS, SPACE, Role, colour
+from app.translation import tr
+from app.widgets.charts.figure import Figure, Table
+from app.widgets.charts.table_figure import table_figure
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text.chips import AS_STORED, token_text
-from engine.messages.explore.embeddings import Table
+from engine.messages.explore.embeddings import TableName
 
 TOKEN, ID, FIRST_NORM = 0, 1, 4  # columns
-ADDENDS: dict[Table, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
+ADDENDS: dict[TableName, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
 DIGITS = 3  # decimals
 
 
@@ -31,7 +37,7 @@ class TokenRows(ColumnsModel[Row]):
     def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
         super().__init__(parent=parent)
         self._state, self._side = state, side
-        self.tables: tuple[Table, ...] = ()
+        self.tables: tuple[TableName, ...] = ()
         self.most = 1.0  # largest norm of an addend
         state.changed.connect(self.refresh)
         self.refresh()
@@ -49,9 +55,16 @@ class TokenRows(ColumnsModel[Row]):
         else:
             self.update_rows(rows)
 
+    def bar(self, column: int, row: Row) -> tuple[float, Role] | None:
+        """Fraction of the largest norm, and the colour of the addend; None for other columns."""
+        index = column - FIRST_NORM
+        if not row.norms or not 0 <= index < len(self.tables):
+            return None
+        return min(1.0, row.norms[index] / self.most), ADDENDS[self.tables[index]]
+
     def _columns(self) -> list[Column[Row]]:
         tables = self.tables
-        titles: dict[Table, tuple[str, str]] = {
+        titles: dict[TableName, tuple[str, str]] = {
             "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
             "position": (self.tr("‖position‖"), self.tr("Norm of the position embedding")),
             "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
@@ -177,7 +190,7 @@ class _Cells(QStyledItemDelegate):
         if is_token:
             self._paint_segment(painter, box, row.token.segment)
         else:
-            self._paint_bar(painter, box, index.column() - FIRST_NORM, row)
+            self._paint_bar(painter, box, self._rows.bar(index.column(), row))
         painter.setFont(mono_font())
         painter.setPen(self._text_color(row, index))
         side = Qt.AlignmentFlag.AlignLeft if is_token else Qt.AlignmentFlag.AlignRight
@@ -196,14 +209,13 @@ class _Cells(QStyledItemDelegate):
             x = round(box.left()) + 2 + 4 * line
             painter.drawLine(x, round(box.top()) + 2, x, round(box.bottom()) - 2)
 
-    def _paint_bar(self, painter: QPainter, box: QRectF, number: int, row: Row) -> None:
-        tables = self._rows.tables
-        if not row.norms or not 0 <= number < len(tables):
+    def _paint_bar(self, painter: QPainter, box: QRectF, bar: tuple[float, Role] | None) -> None:
+        if bar is None:
             return
         room = box.adjusted(SPACE, 3, -SPACE, -3)
-        room.setLeft(room.right() - room.width() * min(1.0, row.norms[number] / self._rows.most))
+        room.setLeft(room.right() - room.width() * bar[0])
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(ADDENDS[tables[number]], 0.22))
+        painter.setBrush(colour(bar[1], 0.22))
         painter.drawRoundedRect(room, 2, 2)
 
     def _text_color(self, row: Row, index: Index) -> QColor:
@@ -216,3 +228,28 @@ class _Cells(QStyledItemDelegate):
             if side.is_masked(number) or side.is_typed_mask(number):
                 return colour(Role.ACCENT)
         return colour(Role.TEXT)
+
+
+def make_figure(model: TokenRows, state: TokensState, side: int) -> Figure | None:
+    """The table of one side with its bars; None until the norms are known."""
+    rows, names = list(model.rows), [*model.tables, "sum", "input"]
+    if not rows or not rows[0].norms:
+        return None
+    header = ("token", "id", "segment", "position", *(f"norm of {name}" for name in names))
+    figure = table_figure(
+        model,
+        "tokens",
+        tr("{0}: tokens and the norms of their embeddings").format(
+            state.explore.both[side].model_name
+        ),
+        tr(
+            "Euclidean norms of the embeddings that are summed, of their sum,"
+            " and of the input to the first layer. Columns of the table: {0}. {1}"
+        ).format(", ".join(names), source(state.explore, side)),
+        lambda: Table(
+            header, [(r.name, r.id, r.token.segment, r.position, *r.norms) for r in rows]
+        ),
+        bar=model.bar,
+        max_rows=len(rows),
+    )
+    return replace(figure, array=np.array([row.norms for row in rows], dtype=np.float32))

@@ -14,14 +14,17 @@ from app.pages.explore.state import ExploreState
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
 from engine.messages.explore.text_set import SetAnswer, TextSet
-from engine.messages.explore.word_neighbours import (
+from engine.messages.explore.word_vectors import (
+    CompareWord,
     FindTokens,
     FindWords,
     NearWord,
     TokensFound,
+    WordCompared,
+    WordLayer,
+    WordPlace,
     WordsFound,
 )
-from engine.messages.explore.word_vectors import CompareWord, WordCompared, WordLayer, WordPlace
 
 Shown = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100
@@ -131,7 +134,6 @@ class VectorsState(QObject):
         self.changed.emit()
 
     def set_place(self, place: int) -> None:
-        """Choose the occurrence whose neighbours are shown."""
         if place != self.place and place >= 0:
             self.place = place
             self.tokens.invalidate()
@@ -163,7 +165,6 @@ class VectorsState(QObject):
             self.work.start(question)
 
     def show_input(self, word: NearWord) -> None:
-        """Show the text of a word on the page."""
         self.explore.input_wanted.emit(TextInput(clean_text(word.text), None))
 
     def _tokens_question(self, side: ModelInput) -> FindTokens | None:

@@ -2,21 +2,25 @@
 
 from functools import partial
 
-from PySide6.QtCore import QModelIndex
+import numpy as np
+from PySide6.QtCore import QModelIndex, QSize, QSizeF
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget, QWidget
 
 from app.notices import Notices
-from app.pages.explore.captions import layer_title
+from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.vectors.figure import make_figure
 from app.pages.explore.panels.vectors.state import VectorsState, around
+from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
-from app.theme import SPACE
+from app.theme import SPACE, Role, print_color
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.bars import Bar, bars_figure
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
@@ -24,6 +28,7 @@ from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
 
 DIGITS = 3
+NAME, CELL, ROW = 340, 52, 24  # px
 
 
 def panel() -> PanelDescription:
@@ -252,3 +257,99 @@ class VectorsView(Panel):
             "about {0}."
         )
         return text.format(size(state.size))
+
+
+def make_figure(state: VectorsState) -> Figure | None:
+    """None if there is no answer."""
+    answer, shown = state.answer, state.shown
+    if state.showing != "cosines":
+        return _make_nearest_figure(state)
+    if answer is None or shown is None:
+        return None
+    names = [token_text(name) for name in state.names()]
+    cosines = np.array(shown.cosines, dtype=np.float32)  # [N, N]
+    every = np.array([layer.cosines for layer in answer.layers], dtype=np.float32)
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        paint_matrix(
+            painter,
+            [f"{number}  {name}" for number, name in enumerate(names, 1)],
+            [str(number) for number in range(1, len(names) + 1)],
+            cosines,
+            lambda value: print_color(Role.ACCENT, 0.5 * max(0.0, value) ** 2),
+            lambda value: f"{value:.2f}",
+            (NAME, CELL, ROW),
+        )
+
+    def table() -> Table:
+        rows = [
+            (number, a + 1, names[a], b + 1, names[b], layer.cosines[a][b], layer.random)
+            for number, layer in enumerate(answer.layers)
+            for a in range(len(names))
+            for b in range(a)
+        ]
+        header = ("layer", "number", "place", "other number", "other place", "cosine", "random")
+        return Table(header, rows)
+
+    text = tr(
+        "Cosines of the vectors of “{0}”, means of its tokens, at layer {1} (0: embeddings). Mean "
+        "of 1,000 random pairs of tokens: {2}. The array (.npy) has all layers."
+    ).format(token_text(answer.word), state.layer, decimal(shown.random, 3))
+    return Figure(
+        name=f"word-vectors-layer-{state.layer}",
+        title=tr("“{0}” in {1} places").format(token_text(answer.word), len(names)),
+        caption=f"{text} {source(state.explore)}",
+        size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
+        paint=paint,
+        array=every,
+        table=table,
+    )
+
+
+def _make_nearest_figure(state: VectorsState) -> Figure | None:
+    table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
+    answer, place = state.answer, state.chosen_place
+    if table is None or answer is None or place is None:
+        return None
+    names = [token_text(str(row[1])) for row in table.rows]
+    cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
+    word = token_text(around(answer.texts[place.text], place.start, place.end))
+
+    bars = [
+        Bar(name, cosine, text=f"{cosine:.2f}")
+        for name, cosine in zip(names, cosines.tolist(), strict=True)
+    ]
+    text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
+    caption = text.format(word, state.layer)
+    if state.showing == "words" and state.of is not None:
+        among = tr("Among the words of {0}.").format(state.of.name)
+        caption = f"{caption} {among}"
+    return bars_figure(
+        [(tr("cosine, 0 to 1"), bars)],
+        f"nearest-{state.showing}-layer-{state.layer}",
+        tr("Nearest to {0}").format(word),
+        f"{caption} {source(state.explore)}",
+        table,
+        cosines,
+        width=2 * NAME,
+    )
+
+
+def _tokens_table(state: VectorsState) -> Table | None:
+    nearest = state.near_tokens
+    if nearest is None:
+        return None
+    rows = [(n, one.token, one.cosine) for n, one in enumerate(nearest.tokens, 1)]
+    return Table(("rank", "token", "cosine"), rows)
+
+
+def _words_table(state: VectorsState) -> Table | None:
+    """None if the nearest words belong to another word or layer."""
+    nearest = state.near_words
+    if nearest is None or not state.is_current:
+        return None
+    rows = [
+        (n, around(one.text, one.start, one.end), one.row + 1, one.text, one.cosine)
+        for n, one in enumerate(nearest.words, 1)
+    ]
+    return Table(("rank", "word", "number", "text", "cosine"), rows)

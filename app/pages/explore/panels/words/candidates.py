@@ -2,34 +2,32 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words.part import Column, Part, columns_size, paint_columns
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.charts.bars import percentage
+from app.widgets.charts.bars import Bar, bars_figure, percentage
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import EmptyState, Stack
 from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
-from app.widgets.text.numbers import decimal
-from engine.messages.explore.candidates import Candidate
+from app.widgets.text.numbers import decimal, sign
+from engine.messages.explore.candidates import Candidate, CandidatesFound
 
 MOST_DRAWN = 12  # rows of a figure
 
 
-class Candidates(Part):
-    """Tables of the user's words and of the words found by a search."""
-
+class Candidates(QWidget):
     def __init__(self, state: WordsState) -> None:
-        super().__init__(state, (*state.candidate_scores, *state.candidate_searches))
+        super().__init__()
+        self.state = state
+        self.queries = *state.candidate_scores, *state.candidate_searches
         self.place = OneLine("", "strong")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
@@ -124,7 +122,10 @@ class Candidates(Part):
 
     def _best_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
-        answers = [self.state.search_result(side.index) for side in self.state.explore.sides]
+        answers = [
+            self.state.candidate_searches[side.index].answer_of(CandidatesFound)
+            for side in self.state.explore.sides
+        ]
         rows = []
         for number, answer in enumerate(answers):
             if answer is None:
@@ -148,7 +149,7 @@ class Candidates(Part):
             return query.problem
         if query.is_waiting:
             return self.tr("Searching …")
-        if self.state.search_result() is None:
+        if query.answer is None:
             return self.tr(
                 "Beam search over all masks of this word. It takes a moment, so it runs on request."
             )
@@ -157,20 +158,20 @@ class Candidates(Part):
     def figure(self) -> Figure | None:
         gap, explore = self.state.gap(), self.state.explore
         own = [pair for pair in self._ranked() if not pair[0].problem]
-        result = self.state.search_result()
+        result = self.state.candidate_searches[0].answer_of(CandidatesFound)
         if gap is None or not (own or result):
             return None
-        compared = explore.is_compared
-        columns, rows = [], []
+        columns, rows = [], list[list[object]]()
         if own:
             bars = [
-                (one.text, values(one, other, compared), False) for one, other in own[:MOST_DRAWN]
+                Bar(one.text, one.probability, second=scored_probability(other))
+                for one, other in own[:MOST_DRAWN]
             ]
-            columns.append(Column(self.tr("Your words"), tuple(bars)))
+            columns.append((self.tr("Your words"), bars))
             rows += [["own", *row(one, other)] for one, other in own]
         if result is not None:
-            best = tuple((token_names(one), (one.probability,), False) for one in result.found)
-            columns.append(Column(self.tr("Found by beam search"), best))
+            best = [Bar(token_names(one), one.probability) for one in result.found]
+            columns.append((self.tr("Found by beam search"), best))
             rows += [["found", *row(one, None)] for one in result.found]
         place = token_text(self.state.gap_text())
         caption = self.tr(
@@ -178,21 +179,20 @@ class Candidates(Part):
             "left to right, each predicted with the tokens before it shown and those "
             "after it masked."
         ).format(place)
-        size = columns_size(columns)
         header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
-        return Figure(
-            name="candidates",
-            title=self.tr("Candidates for “{0}”").format(place),
-            caption=f"{caption} {source(explore)}",
-            size=QSize(size.width(), size.height()),
-            paint=lambda painter, _: paint_columns(painter, columns),
-            table=lambda: Table(header, rows),
+        return bars_figure(
+            columns,
+            "candidates",
+            self.tr("Candidates for “{0}”").format(place),
+            f"{caption} {source(explore)}",
+            Table(header, rows),
+            most=1.0,
+            is_paired=explore.is_compared,
         )
 
 
-def values(one: Candidate, other: Candidate | None, compared: bool) -> tuple[float | None, ...]:
-    second = None if other is None or other.problem else other.probability
-    return (one.probability, second) if compared else (one.probability,)
+def scored_probability(one: Candidate | None) -> float | None:
+    return None if one is None or one.problem else one.probability
 
 
 def row(one: Candidate, other: Candidate | None) -> Sequence[object]:
@@ -231,4 +231,4 @@ def difference(one: Candidate, other: Candidate | None) -> str:
     if one.problem or other is None or other.problem:
         return "–"
     apart = other.log_probability - one.log_probability
-    return f"{'+' if apart > 0 else '−' if apart < 0 else '±'}{decimal(abs(apart), 2)}"
+    return f"{sign(apart)}{decimal(abs(apart), 2)}"

@@ -1,26 +1,37 @@
 """Logit lens: the prediction after each layer as a small grid."""
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QEvent,
+    QPoint,
+    QPointF,
+    QRectF,
+    QSize,
+    QSizeF,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
-from app.pages.explore.panels.words.part import Part, paint_grid
 from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.paper import CENTER, RIGHT, draw_elided
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour
+from app.theme import PICKED, SPACE, Palette, Role, colour, print_color
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import percentage
-from app.widgets.charts.figure import Figure, Table
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import arrow_step, clamp
 from app.widgets.page import EmptyState, scrolling
-from app.widgets.text.chips import AS_STORED, token_text
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, font
-from engine.messages.explore.lens import LensApplied
+from engine.messages.explore.token_scores import LensApplied
 
-CELL = QSize(28 * SPACE, 11 * SPACE)  # px
+CELL, TOP = QSize(28 * SPACE, 11 * SPACE), 8 * SPACE  # px of a cell, and of the tokens above
 
 
 class LayerGrid(QWidget):
@@ -59,20 +70,16 @@ class LayerGrid(QWidget):
         return self.sizeHint()
 
     def sizeHint(self) -> QSize:
-        if self.applied is None:
-            return QSize(0, 0)
-        wide = self._left() + CELL.width() * len(self.applied.positions)
-        return QSize(round(wide) + 1, CELL.height() * self.rows() + self._top() + 1)
+        return QSize(0, 0) if self.applied is None else grid_size(self.applied, font("small"))
 
     def box(self, row: int, column: int) -> QRectF:
-        left = self._left() + column * CELL.width()
-        return QRectF(left, self._top() + row * CELL.height(), CELL.width(), CELL.height())
+        return cell_box(left_width(font("small")), row, column)
 
     def at(self, point: QPoint) -> tuple[int, int]:
         if self.applied is None:
             return -1, -1
-        row = (point.y() - self._top()) // CELL.height()
-        column = int((point.x() - self._left()) // CELL.width())
+        row = (point.y() - TOP) // CELL.height()
+        column = int((point.x() - left_width(font("small"))) // CELL.width())
         inside = 0 <= row < self.rows() and 0 <= column < len(self.applied.positions)
         return (row, column) if inside else (-1, -1)
 
@@ -108,46 +115,11 @@ class LayerGrid(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        middle = Qt.AlignmentFlag.AlignVCenter
-        painter.setFont(font("small"))
-        for row in range(self.rows()):
-            painter.setPen(colour(Role.MUTED))
-            box = QRectF(0, self.box(row, 0).top(), self._left() - 2 * SPACE, CELL.height())
-            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, layer_name(row))
-        for column, name in enumerate(self.names):
-            painter.setFont(mono_font())
-            painter.setPen(colour(Role.TEXT))
-            head = self.box(0, column)
-            box = QRectF(head.left(), 0, head.width(), self._top())
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, name)
-            for row in range(self.rows()):
-                self._paint_cell(painter, row, column)
-
-    def _paint_cell(self, painter: QPainter, row: int, column: int) -> None:
-        assert self.applied is not None
-        layer = self.applied.layers[row]
-        best, actual = layer.predictions[column].ranked[0], layer.actual[column]
-        box = self.box(row, column).adjusted(1, 1, -1, -1)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(Role.ACCENT, 0.06 + 0.5 * best.probability))
-        painter.drawRoundedRect(box, 3, 3)
-        if (row, column) == self._at:
+        paint_lens(painter, self.applied, self.names, colour, (mono_font(), font("small")))
+        if self._at[0] >= 0:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(PICKED), 1.5))
-            painter.drawRoundedRect(box, 3, 3)
-        painter.setFont(mono_font())
-        painter.setPen(colour(Role.TEXT))
-        label = QFontMetricsF(painter.font()).elidedText(
-            token_text(best.label), Qt.TextElideMode.ElideRight, box.width() - SPACE
-        )
-        upper = box.adjusted(0, 2, 0, -box.height() * 0.42)
-        painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, label)
-        painter.setFont(font("small"))
-        lower = QRectF(QPointF(box.left(), box.center().y() + 2), box.bottomRight())
-        text = percentage(best.probability)
-        if actual is not None:
-            text += " · " + self.tr("#{0}").format(actual.rank)
-        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, text)
+            painter.drawRoundedRect(self.box(*self._at).adjusted(1, 1, -1, -1), 3, 3)
 
     def _description(self) -> str:
         if self.applied is None:
@@ -158,18 +130,11 @@ class LayerGrid(QWidget):
             for name, prediction in zip(self.names, last.predictions, strict=True)
         )
 
-    def _left(self) -> float:
-        return QFontMetricsF(font("small")).horizontalAdvance(layer_name(0)) + 4 * SPACE
 
-    def _top(self) -> int:
-        return 8 * SPACE
-
-
-class Lens(Part):
-    """A grid for each model."""
-
+class Lens(QWidget):
     def __init__(self, state: WordsState) -> None:
-        super().__init__(state, state.lens_queries)
+        super().__init__()
+        self.state, self.queries = state, tuple(state.lens_queries)
         self.grids = (LayerGrid(), LayerGrid())
         self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
         self.readout = OneLine("", "body")
@@ -206,19 +171,22 @@ class Lens(Part):
         self.stack = ResultStack(page, self.nothing)
         layouts.column(self.stack, parent=self)
 
+    def _applied(self, side: int) -> LensApplied | None:
+        return self.state.lens_queries[side].answer_of(LensApplied)
+
     def show_state(self) -> None:
         query = self.state.lens_queries[0]
-        is_shown = self.state.applied() is not None or query.is_waiting
+        is_shown = query.answer is not None or query.is_waiting
         self.stack.show_query(query, self.page if is_shown else self.nothing)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
             name.setText(self.state.explore.both[side].model_name)
             name.setVisible(self.state.explore.is_compared)
-            grid.show_lens(self.state.applied(side), self._names(side))
+            grid.show_lens(self._applied(side), self._names(side))
             grid.setVisible(side < len(self.state.explore.sides))
         self._show_readout(0, -1, -1)
 
     def _names(self, side: int) -> tuple[str, ...]:
-        applied, shown = self.state.applied(side), self.state.explore.both[side]
+        applied, shown = self._applied(side), self.state.explore.both[side]
         if applied is None:
             return ()
         known = shown.tokens == applied.tokens  # False if the text has changed since
@@ -228,7 +196,7 @@ class Lens(Part):
         )
 
     def _show_readout(self, side: int, row: int, column: int) -> None:
-        applied = self.state.applied(side)
+        applied = self._applied(side)
         if applied is None or not (0 <= row < len(applied.layers)):
             self.readout.setText(self.tr("Hover over a cell to see its top predictions."))
             return
@@ -240,42 +208,33 @@ class Lens(Part):
         self.readout.setText(text.format(prediction.first + 1, layer_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
-        applied, explore = self.state.applied(side), self.state.explore
+        applied, explore = self._applied(side), self.state.explore
         if applied is not None:
             number = applied.positions[column]
             explore.pick(number if side == 0 else explore.first.counterpart(applied.tokens[number]))
 
     def figure(self) -> Figure | None:
-        applied = self.state.applied()
+        applied = self._applied(0)
         if applied is None:
             return None
-        across = list(self._names(0))
-        down = [layer_name(number) for number in range(len(applied.layers))]
-        cells, rows = [], []
-        for name, layer in zip(down, applied.layers, strict=True):
-            line = []
-            for head, prediction, actual in zip(
-                across, layer.predictions, layer.actual, strict=True
-            ):
-                best = prediction.ranked[0]
-                rank = f" · #{actual.rank}" if actual else ""
-                line.append((best.label, percentage(best.probability) + rank, best.probability))
-                rows += [
-                    [name, head, number, one.label, one.probability]
-                    for number, one in enumerate(prediction.ranked, start=1)
-                ]
-            cells.append(line)
+        names = self._names(0)
+        rows = [
+            [layer_name(layer), name, rank, one.label, one.probability]
+            for layer, predicted in enumerate(applied.layers)
+            for name, prediction in zip(names, predicted.predictions, strict=True)
+            for rank, one in enumerate(prediction.ranked, start=1)
+        ]
+        fonts = paper_font(12), paper_font(10)
         caption = self.tr(
             "Top prediction of the MLM head applied after each layer (logit lens), its "
             "probability, and the rank of the typed token."
         )
-        size = QSize((len(across) + 1) * 120, (len(down) + 1) * 38)
         return Figure(
             name="logit-lens",
             title=self.tr("Top predictions after each layer"),
             caption=f"{caption} {source(self.state.explore)}",
-            size=size,
-            paint=lambda painter, area: paint_grid(painter, area, across, down, cells),
+            size=grid_size(applied, fonts[1]),
+            paint=lambda painter, _: paint_lens(painter, applied, names, print_color, fonts),
             table=lambda: Table(("layer", "token", "rank", "prediction", "probability"), rows),
         )
 
@@ -285,3 +244,57 @@ def layer_name(number: int) -> str:
     if not number:
         return tr("embeddings")
     return tr("layer {0}").format(number)
+
+
+def left_width(small: QFont) -> float:
+    """px of the names of the layers."""
+    return QFontMetricsF(small).horizontalAdvance(layer_name(0)) + 4 * SPACE
+
+
+def cell_box(left: float, row: int, column: int) -> QRectF:
+    place = QPointF(left + column * CELL.width(), TOP + row * CELL.height())
+    return QRectF(place, QSizeF(CELL))
+
+
+def grid_size(applied: LensApplied, small: QFont) -> QSize:
+    """Size of the drawing by `paint_lens`."""
+    last = cell_box(left_width(small), len(applied.layers) - 1, len(applied.positions) - 1)
+    return QSize(round(last.right()) + 1, round(last.bottom()) + 1)
+
+
+def paint_lens(
+    painter: QPainter,
+    applied: LensApplied,
+    names: Sequence[str],
+    palette: Palette,
+    fonts: tuple[QFont, QFont],
+) -> None:
+    """Paint layers × positions; `fonts` are those of a token, and of the small texts."""
+    left = left_width(fonts[1])
+    for column, name in enumerate(names):
+        painter.setFont(fonts[0])
+        painter.setPen(palette(Role.TEXT, 1.0))
+        box = QRectF(cell_box(left, 0, column).left(), 0, CELL.width(), TOP)
+        draw_elided(painter, box, name, CENTER)
+    for row, layer in enumerate(applied.layers):
+        painter.setFont(fonts[1])
+        painter.setPen(palette(Role.MUTED, 1.0))
+        box = cell_box(0, row, 0)
+        box.setWidth(left - 2 * SPACE)
+        painter.drawText(box, RIGHT, layer_name(row))
+        for column, (prediction, actual) in enumerate(
+            zip(layer.predictions, layer.actual, strict=True)
+        ):
+            best = prediction.ranked[0]
+            box = cell_box(left, row, column).adjusted(1, 1, -1, -1)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(palette(Role.ACCENT, 0.06 + 0.5 * best.probability))
+            painter.drawRoundedRect(box, 3, 3)
+            painter.setFont(fonts[0])
+            painter.setPen(palette(Role.TEXT, 1.0))
+            upper = box.adjusted(SPACE / 2, 2, -SPACE / 2, -box.height() * 0.42)
+            draw_elided(painter, upper, token_text(best.label), CENTER)
+            painter.setFont(fonts[1])
+            lower = QRectF(QPointF(box.left(), box.center().y() + 2), box.bottomRight())
+            rank = f" · #{actual.rank}" if actual is not None else ""
+            painter.drawText(lower, CENTER, percentage(best.probability) + rank)

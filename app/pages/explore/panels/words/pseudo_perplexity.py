@@ -1,149 +1,33 @@
 """Pseudo-perplexity: every token in its context, as a strip and a table."""
 
 import math
+from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
-from PySide6.QtWidgets import QCheckBox, QSizePolicy, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import Scoring, WordsState, same_token
-from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour, print_color
+from app.theme import SPACE, Role, print_color
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import scrolling
 from app.widgets.tables import NumbersTable
-from app.widgets.text import chips, numbers
-from app.widgets.text.chips import AS_STORED, token_text
-from app.widgets.text.labels import Text, font
-from app.widgets.text.numbers import decimal
-from engine.messages.explore.pseudo_perplexity import TokenScore
+from app.widgets.text import numbers
+from app.widgets.text.chips import token_text
+from app.widgets.text.labels import Text
+from app.widgets.text.numbers import decimal, sign
+from app.widgets.text.word_effects import TintedWord, Words, paint_words, place_words
 from engine.messages.explore.text import Token
+from engine.messages.explore.token_scores import TokenScore
 
-ROW_GAP = 5 * SPACE  # below a row of tokens, for the ranks
 PAPER_WIDTH = 760  # px
 
 
-class ScoreStrip(QWidget):
-    """Tokens tinted by their surprise, with ranks below.
-
-    Signals:
-        picked: index of a token that was clicked, or reached by an arrow key.
-        resized: the height has changed.
-    """
-
-    picked = Signal(int)
-    resized = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens: tuple[Token, ...] = ()
-        self.scores: dict[int, TokenScore] = {}
-        self.chosen = -1
-        self._boxes: list[QRectF] = []
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(self.tr("Probability of each token"))
-
-    def show_scores(
-        self, tokens: tuple[Token, ...], scores: dict[int, TokenScore], chosen: int
-    ) -> None:
-        if (tokens, scores, chosen) == (self.tokens, self.scores, self.chosen):
-            return
-        self.tokens, self.scores, self.chosen = tokens, scores, chosen
-        self._lay_out()
-        self.update()
-        self.resized.emit()
-
-    def box(self, number: int) -> QRectF:
-        return self._boxes[number]
-
-    def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, self.heightForWidth(self.width()))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(20 * SPACE, self.heightForWidth(self.width()))
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        boxes = spread(self.tokens, QFontMetricsF(mono_font()), width)
-        return round(boxes[-1].bottom() + ROW_GAP) if boxes else 0
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self._lay_out()
-            self.resized.emit()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = horizontal_step(event)
-        if not step or not self.tokens:
-            super().keyPressEvent(event)
-            return
-        self.picked.emit(clamp(self.chosen + step, len(self.tokens) - 1))
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        for number, box in enumerate(self._boxes):
-            if box.contains(event.position()):
-                self.picked.emit(number)
-
-    def _lay_out(self) -> None:
-        self._boxes = spread(self.tokens, QFontMetricsF(mono_font()), self.width())
-        self.setFixedHeight(max(1, self.heightForWidth(self.width())))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for number, (token, box) in enumerate(zip(self.tokens, self._boxes, strict=True)):
-            if not box.intersects(QRectF(event.rect()).adjusted(0, -ROW_GAP, 0, 0)):
-                continue
-            score = self.scores.get(number)
-            pen = (
-                QPen(colour(PICKED), 1.5) if number == self.chosen else QPen(colour(Role.BORDER), 1)
-            )
-            painter.setPen(pen)
-            tint = colour(Role.ACCENT, surprise(score)) if score else colour(Role.SURFACE)
-            painter.setBrush(tint)
-            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-            painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
-            painter.setFont(mono_font())
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, token_text(token.text))
-            if score is not None:
-                painter.setFont(font("small"))
-                painter.setPen(colour(Role.MUTED))
-                below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
-                painter.drawText(below, Qt.AlignmentFlag.AlignCenter, f"#{score.rank}")
-        if self.hasFocus():
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
-            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
-
-
-def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> list[QRectF]:
-    """Boxes of the tokens, with room for ranks below each row."""
-    boxes = chips.place_chips(tokens, metrics, width)
-    if not boxes:
-        return []
-    step = boxes[0].height() + chips.ROW_GAP
-    moved = []
-    for box in boxes:
-        row = round((box.top() - boxes[0].top()) / step)
-        moved.append(box.translated(0, row * (ROW_GAP - chips.ROW_GAP)))
-    return moved
+def is_causal(scoring: Scoring) -> bool:
+    return scoring.last is not None and scoring.last.causal
 
 
 def surprise(score: TokenScore) -> float:
@@ -151,29 +35,38 @@ def surprise(score: TokenScore) -> float:
     return min(1.0, -score.log_probability / math.log(1e6)) * 0.6
 
 
-class PseudoPerplexity(Part):
-    """Strip, table and perplexity."""
+def tint_scores(tokens: Sequence[Token], scores: Mapping[int, TokenScore]) -> list[TintedWord]:
+    """Tokens tinted by their surprise, with ranks below."""
+    words = []
+    for number, token in enumerate(tokens):
+        score = scores.get(number)
+        rank, opacity = (f"#{score.rank}", surprise(score)) if score is not None else ("", 0.0)
+        words.append(TintedWord(token_text(token.text), rank, Role.ACCENT, opacity, token.special))
+    return words
 
+
+class PseudoPerplexity(QWidget):
     def __init__(self, state: WordsState) -> None:
-        super().__init__(state, state.scorings)
+        super().__init__()
+        self.state, self.queries = state, [scoring.query for scoring in state.scorings]
         self.summary = Text("", "strong", wraps=False)
         self.more = Text("", "small")
         self.automatic = QCheckBox(self.tr("Compute automatically"))
         self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
-        self.strip = ScoreStrip()
+        self.strip = Words(self.tr("Probability of each token"), picks=True)
         self.table = NumbersTable(self.tr("Token scores"), 2)
         self.automatic.toggled.connect(self._on_automatic)
-        self.strip.picked.connect(state.explore.pick)
+        self.strip.word_picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
         head = layouts.row(self.summary, layouts.STRETCH, self.automatic, self.go)
         self.area = scrolling(self.strip)
-        self.strip.resized.connect(self._fit)
         layouts.column(head, self.more, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
         state.explore.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
         """Give the strip the height it needs, at most a third of the part."""
-        self.area.setFixedHeight(min(self.strip.height() + 2, max(60, self.height() // 3)))
+        need = self.strip.heightForWidth(max(1, self.area.viewport().width()))
+        self.area.setFixedHeight(min(need + 2, max(60, self.height() // 3)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -207,18 +100,18 @@ class PseudoPerplexity(Part):
         self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
         self.go.setEnabled(runs or not is_complete)
         scores = {score.position: score for score in first.scores}
-        self.strip.show_scores(explore.first.tokens, scores, explore.picked)
+        self.strip.show_words(tint_scores(explore.first.tokens, scores), explore.picked)
+        self._fit()
         self.table.show_rows(*self._rows())
         self.summary.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
         self.more.setText(self._explained(first))
 
     def _summary(self, scoring: Scoring) -> str:
-        refusal = scoring.refusal
-        if refusal is not None:
-            return refusal.problem
+        if scoring.query.refusal is not None:
+            return scoring.query.refusal.problem
         if not scoring.scores:
             return self.tr("Running the model …") if scoring.is_running else self.tr("Not computed")
-        name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
+        name = self.tr("Perplexity") if is_causal(scoring) else self.tr("Pseudo-perplexity")
         model = scoring.side.model
         text = f"{name} {decimal(scoring.perplexity, 2)}"
         if self.state.explore.is_compared and model is not None:
@@ -226,12 +119,12 @@ class PseudoPerplexity(Part):
         if not scoring.is_complete:
             done = numbers.count(len(scoring.scores))
             text += self.tr(" over {0} of {1} tokens so far").format(
-                done, numbers.count(scoring.total)
+                done, numbers.count(scoring.last.total if scoring.last else 0)
             )
         return text
 
     def _explained(self, scoring: Scoring) -> str:
-        if scoring.causal:
+        if is_causal(scoring):
             return self.tr(
                 "Each token is predicted from those before it. Perplexity: exp of minus the "
                 "mean log-probability."
@@ -266,10 +159,9 @@ class PseudoPerplexity(Part):
                 row += ["–", "–"]
             elif other is not None:
                 apart = other.log_probability - score.log_probability
-                sign = "+" if apart > 0 else "−" if apart < 0 else "±"
                 row += [
                     percentage(math.exp(other.log_probability)),
-                    f"{sign}{decimal(abs(apart), 2)}",
+                    f"{sign(apart)}{decimal(abs(apart), 2)}",
                 ]
             rows.append(row)
         return header, rows
@@ -292,24 +184,8 @@ class PseudoPerplexity(Part):
         if not pairs:
             return None
         tokens, scores = explore.first.tokens, {score.position: score for score, _ in pairs}
-        face = paper_font(13)
-        boxes = spread(tokens, QFontMetricsF(face), PAPER_WIDTH)
-
-        def paint(painter: QPainter, _: object) -> None:
-            for number, (token, box) in enumerate(zip(tokens, boxes, strict=True)):
-                score = scores.get(number)
-                painter.setPen(print_color(Role.BORDER))
-                painter.setBrush(print_color(Role.ACCENT, surprise(score) if score else 0.0))
-                painter.drawRoundedRect(box, 4, 4)
-                painter.setFont(face)
-                painter.setPen(print_color(Role.TEXT))
-                middle = Qt.AlignmentFlag.AlignCenter | AS_STORED
-                painter.drawText(box, middle, token_text(token.text))
-                if score is not None:
-                    painter.setFont(paper_font(10))
-                    below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
-                    painter.drawText(below, middle, f"#{score.rank}")
-
+        words, fonts = tint_scores(tokens, scores), (paper_font(13), paper_font(10))
+        boxes = place_words(words, PAPER_WIDTH, fonts)
         header = [
             "position",
             "token",
@@ -336,7 +212,7 @@ class PseudoPerplexity(Part):
             name="pseudo-perplexity",
             title=self._summary(scoring),
             caption=f"{self._explained(scoring)} {source(explore)}",
-            size=QSize(PAPER_WIDTH, round(boxes[-1].bottom() + ROW_GAP)),
-            paint=paint,
+            size=QSize(PAPER_WIDTH, round(boxes[-1].bottom())),
+            paint=lambda painter, _: paint_words(painter, words, boxes, print_color, fonts),
             table=lambda: Table(tuple(header), rows),
         )

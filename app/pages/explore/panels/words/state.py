@@ -3,38 +3,35 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery, QueryPair
+from app.pages.explore.live_query import QueryPair
 from app.pages.explore.model_input import ModelInput
+from app.pages.explore.parts_query import PartsQuery
 from app.pages.explore.state import ExploreState
 from engine.messages.explore.candidates import (
     Candidate,
-    CandidatesFound,
     CandidatesScored,
     FindCandidates,
     ScoreCandidates,
 )
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
-from engine.messages.explore.lens import ApplyLens, LensApplied
-from engine.messages.explore.next_sentence import NextSentencePredicted, PredictNextSentence
-from engine.messages.explore.pseudo_perplexity import (
+from engine.messages.explore.prediction import PredictNextSentence
+from engine.messages.explore.text import LabelProbability, Token
+from engine.messages.explore.token_scores import (
+    ApplyLens,
     ScoreTokens,
     TokenScore,
     TokensScored,
     perplexity,
 )
-from engine.messages.explore.text import LabelProbability, Token
-from engine.messages.question import Question, Refused
+from engine.messages.question import Question
 
 TOP = 10
 MAX_POSITIONS = 24  # masked positions shown, one card each
 MAX_OWN_WORDS = 50  # words of one's own
-
-Key = tuple[Path | None, tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True)
@@ -79,11 +76,6 @@ class WordsState(QObject):
 
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
-    @property
-    def query(self) -> LiveQuery:
-        """The first model's predictions."""
-        return self.fills[0]
-
     def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
         """All masked positions, from left to right."""
         filled = self.fills[side].answer_of(MaskFilled)
@@ -105,17 +97,6 @@ class WordsState(QObject):
             return None
         number = same_token(explore.second, explore.first.tokens[position.token])
         return next((one for one in self.positions(1) if one.token == number), None)
-
-    @property
-    def milliseconds(self) -> float:
-        filled = self.query.answer_of(MaskFilled)
-        return filled.milliseconds if filled is not None else 0
-
-    @property
-    def is_causal(self) -> bool:
-        """True if the model sees only the tokens to the left."""
-        filled = self.query.answer_of(MaskFilled)
-        return filled is not None and filled.causal
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
@@ -152,17 +133,6 @@ class WordsState(QObject):
     def scored(self, side: int = 0) -> tuple[Candidate, ...]:
         answer = self.candidate_scores[side].answer_of(CandidatesScored)
         return answer.candidates if answer is not None else ()
-
-    def search_result(self, side: int = 0) -> CandidatesFound | None:
-        return self.candidate_searches[side].answer_of(CandidatesFound)
-
-    def applied(self, side: int = 0) -> LensApplied | None:
-        return self.lens_queries[side].answer_of(LensApplied)
-
-    def next_sentence_probability(self, side: int = 0) -> float | None:
-        """Probability that the second text follows the first; None if unknown."""
-        answer = self.next_sentences[side].answer_of(NextSentencePredicted)
-        return answer.probability if answer is not None else None
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -268,55 +238,42 @@ def can_predict(side: ModelInput) -> bool:
     return side.model is None or side.model.info is None or side.has_head("mlm")
 
 
-class Scoring(QObject):
-    """The scores of one side known so far.
-
-    Signals:
-        changed: the scores, or whether it runs.
-    """
-
-    changed = Signal()
+class Scoring(PartsQuery[ScoreTokens, TokensScored]):
+    """The scores of one side known so far; nothing is asked until `resume`."""
 
     def __init__(self, explore: ExploreState, explorer: Explorer, side: int) -> None:
-        super().__init__(explore)
-        self.side = explore.both[side]
-        self.total = 0  # tokens to score
-        self.causal = False
+        super().__init__(explore, explorer, score_tokens, side)
         self.is_automatic = False
-        self._scores: tuple[TokenScore, ...] = ()
-        self._key: Key = (None, (), ())  # model and text that the scores belong to
-        self._start = 0
-        self._is_wanted = False
-        self._is_complete = False
-        self._last_answer: TokensScored | None = None
-        self.query = LiveQuery(explore, explorer, self._question, side)
-        self.query.changed.connect(self._on_answer)
+        self.is_paused = True
+
+    @property
+    def is_current(self) -> bool:
+        """True if the parts belong to the current text and model."""
+        return self.question == score_tokens(self.side)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.is_current and super().is_complete
+
+    @property
+    def last(self) -> TokensScored | None:
+        return self.parts[-1] if self.is_current and self.parts else None
 
     @property
     def scores(self) -> tuple[TokenScore, ...]:
         """Known scores of the current text, from left to right."""
-        return self._scores if self._key == self._now() else ()
-
-    @property
-    def is_complete(self) -> bool:
-        return self._is_complete and self._key == self._now()
+        if not self.is_current:
+            return ()
+        return tuple(score for part in self.parts for score in part.scores)
 
     @property
     def is_running(self) -> bool:
-        return self._is_wanted and self.query.is_waiting
-
-    @property
-    def refusal(self) -> Refused | None:
-        return self.query.refusal
+        return not self.is_paused and self.query.is_waiting
 
     @property
     def perplexity(self) -> float:
         """Of the known scores; NaN if there are none."""
         return perplexity(self.scores)
-
-    def set_seen(self, seen: bool) -> None:
-        """Set the visibility; a stopped score resumes."""
-        self.query.set_seen(seen)
 
     def set_automatic(self, on: bool) -> None:
         """Set whether every new text is scored without a request."""
@@ -326,48 +283,24 @@ class Scoring(QObject):
 
     def resume(self) -> None:
         """Resume scoring the current text."""
-        self._keep_up()
-        self._is_wanted = True
-        if not self._is_complete:
+        self._next_question(self.side)
+        self.is_paused = False
+        if not self.is_complete:
             self.query.invalidate()
 
     def stop(self) -> None:
         """Stop asking; a pending answer is still accepted."""
-        self._is_wanted = False
+        self.is_paused = True
         self.changed.emit()
 
-    def _now(self) -> Key:
-        return self.side.checkpoint, self.side.texts, tuple(self.side.ablation.values())
+    def _next_question(self, side: ModelInput) -> ScoreTokens | None:
+        if not self.is_current:  # another text waits for a request
+            self.is_paused = not self.is_automatic
+        return super()._next_question(side)
 
-    def _keep_up(self) -> None:
-        """Drop the scores of another text."""
-        if self._key != self._now():
-            self._key, self._scores, self._start, self.total = self._now(), (), 0, 0
-            self._is_wanted, self._is_complete = self.is_automatic, False
 
-    def _question(self, side: ModelInput) -> ScoreTokens | None:
-        self._keep_up()
-        if not self._is_wanted or side.checkpoint is None or not side.has_head("mlm"):
-            return None
-        return ScoreTokens(
-            checkpoint=side.checkpoint,
-            text=side.text,
-            pair=side.pair,
-            start=self._start,
-            **side.ablation,
-        )
-
-    def _on_answer(self) -> None:
-        answer = self.query.answer
-        is_new = isinstance(answer, TokensScored) and answer is not self._last_answer
-        if isinstance(answer, TokensScored) and is_new and self._key == self._now():
-            self._last_answer = answer
-            self._scores += answer.scores
-            self.total, self.causal = answer.total, answer.causal
-            self._is_complete = answer.next is None
-            self._start = self._start if answer.next is None else answer.next
-            if not self._is_complete and self._is_wanted:
-                self.query.invalidate()  # at once, or when it is visible again
-                if self.query.is_waiting:
-                    return  # it has emitted `changed`
-        self.changed.emit()
+def score_tokens(side: ModelInput) -> ScoreTokens | None:
+    """The question about the current text; None without an MLM head."""
+    if side.checkpoint is None or not side.has_head("mlm"):
+        return None
+    return ScoreTokens(checkpoint=side.checkpoint, text=side.text, pair=side.pair, **side.ablation)

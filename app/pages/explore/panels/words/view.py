@@ -1,18 +1,16 @@
 """Predictions, candidates, logit lens and pseudo-perplexity; next sentence."""
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QProgressBar, QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.words.candidates import Candidates
 from app.pages.explore.panels.words.lens import Lens
-from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.predictions import Predictions
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState, can_predict
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
@@ -23,6 +21,7 @@ from app.widgets.page import EmptyState, Stack
 from app.widgets.text.labels import Text
 from app.widgets.text.wrapping import Wrapping
 from engine.files.shipped import starter_model
+from engine.messages.explore.prediction import NextSentencePredicted
 
 # help concepts of the parts
 CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")
@@ -49,12 +48,7 @@ class WordsView(Panel):
         self._is_seen = False
         self.predictions, self.candidates = Predictions(state), Candidates(state)
         self.lens, self.pseudo_perplexity = Lens(state), PseudoPerplexity(state)
-        self.parts: tuple[Part, ...] = (
-            self.predictions,
-            self.candidates,
-            self.lens,
-            self.pseudo_perplexity,
-        )
+        self.parts = self.predictions, self.candidates, self.lens, self.pseudo_perplexity
         self.next_sentences = NextSentence(state)
         self.choice = buttons.Segments(
             [
@@ -90,11 +84,11 @@ class WordsView(Panel):
         """Only the displayed part asks, and the next-sentence gauge."""
         self._is_seen = seen
         for part in self.parts:
-            part.set_seen(seen and part is self._part())
-        self.next_sentences.set_seen(seen)
+            for query in part.queries:
+                query.set_seen(seen and part is self._part())
+        self._state.next_sentences.set_seen(seen)
 
     def show_part(self, number: int) -> None:
-        """Show another part."""
         self.choice.choose(number)
         self.shown.setCurrentIndex(number)
         self.help.setCurrentIndex(number)
@@ -111,10 +105,8 @@ class WordsView(Panel):
     def figure(self) -> Figure | None:
         return self._part().figure()
 
-    def _part(self) -> Part:
-        part = self.shown.currentWidget()
-        assert isinstance(part, Part)
-        return part
+    def _part(self) -> Predictions | Candidates | Lens | PseudoPerplexity:
+        return self.parts[self.shown.currentIndex()]
 
     def _want_starter(self) -> None:
         self._state.explore.model_wanted.emit(starter_model())
@@ -142,33 +134,6 @@ class WordsView(Panel):
         )
 
 
-class Gauge(QWidget):
-    """A fraction from 0 to 1 as a thin bar."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.value = 0.0
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def show_value(self, value: float) -> None:
-        self.value = value
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 3 * SPACE)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        track = QRectF(0, 1, self.width(), self.height() - 2)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(Role.HOVER))
-        painter.drawRoundedRect(track, 4, 4)
-        track.setWidth(max(2.0, track.width() * min(1.0, self.value)))
-        painter.setBrush(colour(Role.ACCENT, 0.85))
-        painter.drawRoundedRect(track, 4, 4)
-
-
 class NextSentence(QWidget):
     """Shown if there is a second text."""
 
@@ -176,31 +141,31 @@ class NextSentence(QWidget):
         super().__init__()
         self._state = state
         self.labels = (Text("", wraps=False), Text("", wraps=False))
-        self.gauges = (Gauge(), Gauge())
+        self.gauges = (QProgressBar(), QProgressBar())
         grid = layouts.grid(parent=self, across=3 * SPACE)
         for row, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             gauge.setAccessibleName(self.tr("Probability that the second text follows the first"))
+            gauge.setRange(0, 1_000)
+            gauge.setTextVisible(False)
+            gauge.setFixedWidth(40 * SPACE)
             grid.addWidget(gauge, row, 0, Qt.AlignmentFlag.AlignVCenter)
             grid.addWidget(label, row, 1)
         grid.addWidget(HelpButton("next-sentence"), 0, 2)
         grid.setColumnStretch(3, 1)
-
-    def set_seen(self, seen: bool) -> None:
-        for query in self._state.next_sentences:
-            query.set_seen(seen)
 
     def show_state(self) -> None:
         explore = self._state.explore
         self.setVisible(bool(explore.first.pair and explore.first.pair.strip()))
         for number, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             is_there = number < len(explore.sides)
-            value = self._state.next_sentence_probability(number) if is_there else None
+            answer = self._state.next_sentences[number].answer_of(NextSentencePredicted)
+            value = answer.probability if is_there and answer is not None else None
             label.setVisible(is_there)
             gauge.setVisible(value is not None)
             if is_there:
                 label.setText(self._sentence(number, value))
             if value is not None:
-                gauge.show_value(value)
+                gauge.setValue(round(1_000 * value))
                 gauge.setAccessibleDescription(percentage(value))
 
     def _sentence(self, number: int, value: float | None) -> str:

@@ -10,6 +10,7 @@ from app.library import describe_model
 from app.pages.explore.panels.attribution.view import make_figure
 from app.widgets.charts import figure
 from app.widgets.text.numbers import decimal
+from app.widgets.text.word_effects import STRONGEST
 from engine.errors import StudioError
 from engine.explore import attribution
 from engine.explore.attribution import attribute
@@ -75,8 +76,12 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     serve(explorer, wait, lambda: state.is_complete)
     choose(view.controls.target, "=label 1")  # 2
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.label == "label 1")
-    shown = view.sides[0].words.shown
-    assert [word.text for word in shown] == ["the", "cat", "sat", "on", "the", "mat"]
+    shown = state.words
+    painted = view.sides[0].words.shown
+    assert [word.text for word in painted] == ["the", "cat", "sat", "on", "the", "mat"]
+    strong = [word.opacity for word in painted]
+    most = max(abs(word.effect) for word in shown)
+    assert strong == pytest.approx([abs(word.effect) / most * STRONGEST for word in shown])
     assert_close(shown, whole(state.answered_question).words)
     assert "Logit of “label 1”" in view.sides[0].title.whole()
     strongest = max(range(6), key=lambda n: abs(shown[n].effect))
@@ -213,4 +218,4 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
     assert view.sides[1].title.whole().startswith("other · Logit of")
-    assert_close(view.sides[1].words.shown, whole(view._states[1].answered_question).words)
+    assert_close(view._states[1].words, whole(view._states[1].answered_question).words)

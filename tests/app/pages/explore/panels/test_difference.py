@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 
 from app.library import describe_model
 from app.pages.explore.captions import source
-from app.pages.explore.panels.difference.figure import (
+from app.pages.explore.panels.difference.view import (
     make_cka_figure,
     make_figure,
     make_texts_figure,

@@ -89,7 +89,7 @@ def test_entries_are_there_the_next_time(explore, history, make, wait, file):
     assert again.entries == history.entries
     assert again.entries[1].input == HIDDEN
     assert again.entries[1].pinned
-    assert json.loads(file.read_text("utf-8"))[1]["masks"] == [[[2, 5]], []]
+    assert json.loads(file.read_text("utf-8"))[1]["input"]["masks"] == [[[2, 5]], []]
 
 
 def test_a_change_is_saved_automatically(explore, history, wait, file):
@@ -122,7 +122,7 @@ def test_a_removal_can_be_undone(explore, history, workshop, wait):
     assert texts(history) == ["three", "two", "one"]
 
 
-@pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"text": 3}]', b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"input": {"text": 3}}]', b"\xff\xfe"])
 def test_a_damaged_file_is_renamed_and_reported(explore, file, workshop, wait, content):
     file.write_bytes(content)
     history = History(explore, file, workshop.notices)
@@ -136,7 +136,8 @@ def test_a_damaged_file_is_renamed_and_reported(explore, file, workshop, wait, c
 
 
 def test_a_file_of_a_newer_version_is_read(explore, file, workshop, wait):
-    file.write_text(json.dumps([{"text": "a", "masks": [[[0, 1]], [], []], "colour": "red"}]))
+    given = {"text": "a", "masks": [[[0, 1]], []], "language": "en"}
+    file.write_text(json.dumps([{"input": given, "colour": "red"}]))
     history = History(explore, file, workshop.notices)
     wait(lambda: history.entries)
     assert history.entries == [Entry(TextInput("a", None, (frozenset({(0, 1)}), frozenset())), "")]

@@ -6,13 +6,15 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtTest import QTest
 
 from app.library import describe_model
-from app.pages.explore.panels.predictions.figure import make_figure
+from app.pages.explore.panels.predictions.view import make_figure
 from app.pages.explore.view import ExplorePage
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
-from app.tasks.prediction_view import Given
+from app.tasks import view_class
+from app.tasks.prediction_view import Given, PredictionView
 from app.widgets.charts import figure
-from engine.messages.explore.occlusion import Occluded, WordEffect
+from app.widgets.text.word_effects import tint_effects
+from engine.messages.explore.attribution import Attributed, Explained, WordEffect
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.heads import Heads
@@ -83,14 +85,25 @@ def span(text: str, label: str) -> SpanPrediction:
     )
 
 
-def test_spans_are_marked_in_the_text_and_named(page, home, explorer, wait, screen):
-    folder = make_model(
-        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
-    )
-    arrive(page, explorer, wait, folder, TYPED)
+@pytest.fixture
+def show(qtbot):
+    """`show(task, given, …)`: the view of a task with a prediction."""
+    views: dict[str, PredictionView] = {}
+
+    def shown(task: str, given: Given, **what: object) -> PredictionView:
+        if task not in views:
+            views[task] = view_class(task)()
+            qtbot.addWidget(views[task])
+            views[task].show()
+        views[task].show_prediction(Predicted(task=task, tokens=(), **what), given)
+        return views[task]
+
+    return shown
+
+
+def test_spans_are_marked_in_the_text_and_named(show, screen):
     found = (span("Ada Lovelace", "person"), span("London", "place"))
-    answer(page, explorer, task="token_classification", spans=found)
-    shown = page.panels["predictions"].sides[0].views["token_classification"]
+    shown = show("token_classification", Given(TYPED, None, TAGS), spans=found)
     assert shown.verdict.whole() == "2 span(s)"
     plain = shown.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
@@ -105,25 +118,18 @@ def test_spans_are_marked_in_the_text_and_named(page, home, explorer, wait, scre
             marked[colour] = marked.get(colour, "") + cursor.selectedText()
     assert sorted(marked.values()) == ["Ada Lovelace", "London"]
     assert [bar.label for bar in shown.bars.shown] == ["Ada Lovelace · person", "London · place"]
-    assert_accessible(page)
-    screen(page, "explore tags")
-    page.text.set_text("a cat")
-    wait(lambda: explorer.asked[-1].text == "a cat")
-    answer(page, explorer, task="token_classification", spans=(), truncated=True)
+    assert_accessible(shown)
+    screen(shown, "explore tags")
+    show("token_classification", Given("a cat", None, TAGS), spans=(), truncated=True)
     assert shown.verdict.whole() == "No spans in this text"
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
 
 
-def test_tags_of_words_are_named(page, home, explorer, wait):
+def test_tags_of_words_are_named(show):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
-    folder = make_model(
-        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=labels
-    )
-    arrive(page, explorer, wait, folder, TYPED)
     found = (span("Ada", "PROPN"), span("born", "VERB"))
-    answer(page, explorer, task="token_classification", spans=found)
-    shown = page.panels["predictions"].sides[0].views["token_classification"]
+    shown = show("token_classification", Given(TYPED, None, labels), spans=found)
     assert shown.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in shown.text.toPlainText()
 
@@ -136,38 +142,28 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
     )
 
 
-def test_each_label_has_its_own_threshold(page, home, explorer, wait):
-    folder = make_model(home.models / "labels", Heads(outputs=3, kind="multi_label"))
-    arrive(page, explorer, wait, folder, "the cat sat")
-    chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
-    answer(page, explorer, task="multi_label", predictions=chances, predicted=("mat", "cat"))
-    shown = page.panels["predictions"].sides[0].views["multi_label"]
+def test_each_label_has_its_own_threshold(show):
+    chances, given = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)), Given("the cat sat")
+    shown = show("multi_label", given, predictions=chances, predicted=("mat", "cat"))
     assert shown.verdict.whole() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
-    answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
-    assert shown.verdict.whole() == "mat, cat", "an answer to nothing is ignored"
-    page.text.set_text("the dog")
-    wait(lambda: explorer.asked[-1].text == "the dog")
-    answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
+    assert_accessible(shown)
+    show("multi_label", given, predictions=ranked(("mat", 0.1)))
     assert shown.verdict.whole() == "No label reaches its threshold"
-    assert_accessible(page)
 
 
-def test_a_number_is_shown_on_the_range_of_the_training_rows(page, home, explorer, wait):
-    folder = make_model(home.models / "numbers", Heads(outputs=1, kind="regression"))
-    arrive(page, explorer, wait, folder, "the cat sat")
-    answer(page, explorer, task="regression", value=3.14159, range=(0, 5))
-    shown = page.panels["predictions"].sides[0].views["regression"]
+def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
+    given = Given("the cat sat")
+    shown = show("regression", given, value=3.14159, range=(0, 5))
     assert shown.verdict.whole() == "3.142"
     assert shown.gauge.share == pytest.approx(0.628, abs=1e-3)
     assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
-    assert_accessible(page)
-    outside = Predicted(task="regression", tokens=(), value=7, range=(0, 5))
-    shown.show_prediction(outside, Given("the cat sat"))
+    assert_accessible(shown)
+    show("regression", given, value=7, range=(0, 5))
     assert shown.gauge.share == 1 and "Outside the range" in shown.note.text()
-    shown.show_prediction(outside.model_copy(update={"range": None}), Given("the cat sat"))
+    show("regression", given, value=7)
     assert shown.gauge.isHidden()
 
 
@@ -247,53 +243,54 @@ def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
 def test_words_that_decided_for_a_chosen_class_are_shown(page, home, explorer, wait, screen):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
-    wait(lambda: bool(explorer.of_kind("occlude")))
-    asked = explorer.of_kind("occlude")[-1]
+    wait(lambda: bool(explorer.of_kind("attribute")))
+    asked = explorer.of_kind("attribute")[-1]
     assert (asked.label, asked.text) == ("label 1", "the cat sat")
     explorer.truly(explorer.of_kind("predict")[-1])
     shown = page.panels["predictions"].sides[0].deciding[CLASSES]
     assert shown.choice.currentText() == "label 1"
     last = explorer.truly(asked)
-    assert shown.words.shown == last.words != ()
+    assert shown.words.shown == tuple(tint_effects(last.words)) != ()
     assert "the logit of “label 1” falls" in shown.note.text()
     assert_accessible(page)
     screen(page, "explore words that decided")
     shown.choice.setFocus()
     QTest.keyClick(shown.choice, Qt.Key.Key_Down)
-    wait(lambda: explorer.of_kind("occlude")[-1].label == "label 2")
+    wait(lambda: explorer.of_kind("attribute")[-1].label == "label 2")
     QTest.keyClick(shown.choice, Qt.Key.Key_Home)
     assert shown.choice.shown_text() == "Nothing (not computed)"
     assert page.state.label is None
     assert shown.words.shown == ()
-    count = len(explorer.of_kind("occlude"))
+    count = len(explorer.of_kind("attribute"))
     page.text.set_text("a dog sat")
     wait(lambda: explorer.asked[-1].text == "a dog sat")
-    assert len(explorer.of_kind("occlude")) == count
+    assert len(explorer.of_kind("attribute")) == count
 
 
 def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
-    wait(lambda: bool(explorer.of_kind("occlude")))
+    wait(lambda: bool(explorer.of_kind("attribute")))
     state = page.panels["predictions"].sides[0]._deciding
     words = [
         WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
     ]
 
     def tell(*some: WordEffect, left: int | None) -> None:
-        to = explorer.of_kind("occlude")[-1].number
-        told = {"label": "label 1", "score": 1.0, "total": 3, "tokens": ()}
-        explorer.answered.emit(Occluded(to=to, words=some, next=left, **told))
+        to = explorer.of_kind("attribute")[-1].number
+        told = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
+        explorer.answered.emit(Attributed(to=to, words=some, done=len(some), next=left, **told))
 
     tell(*words[:2], left=2)
-    assert (state.words, state.left) == (tuple(words[:2]), 1)
-    assert explorer.of_kind("occlude")[-1].start == 2
-    tell(words[2], left=None)
-    assert (state.words, state.left) == (tuple(words), 0)
+    assert state.words == tuple(words[:2])
+    asked = explorer.of_kind("attribute")[-1]
+    assert (asked.start, asked.so_far) == (2, (0, 1))
+    tell(*words, left=None)
+    assert state.words == tuple(words) and state.is_complete
     page.text.set_text("a dog")
-    wait(lambda: explorer.of_kind("occlude")[-1].text == "a dog")
-    assert explorer.of_kind("occlude")[-1].start == 0
-    explorer.refuse(explorer.of_kind("occlude")[-1], "No words are shown.")
+    wait(lambda: explorer.of_kind("attribute")[-1].text == "a dog")
+    assert explorer.of_kind("attribute")[-1].start == 0
+    explorer.refuse(explorer.of_kind("attribute")[-1], "No words are shown.")
     assert state.words == ()
     assert "No words are shown." in state.query.problem
 
@@ -320,8 +317,8 @@ def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
     workshop.go.connect(lambda name, argument: page.arrive(argument))
     wait(lambda: results.rows.model.rowCount() == 2)
     QTest.keyClick(results.rows.table, Qt.Key.Key_Return)
-    wait(lambda: bool(explorer.of_kind("occlude")))
-    asked = explorer.of_kind("occlude")[-1]
+    wait(lambda: bool(explorer.of_kind("attribute")))
+    asked = explorer.of_kind("attribute")[-1]
     assert (asked.checkpoint, asked.label) == (folder, "label 2")
     assert (asked.text, asked.pair) == ("the cat sat", "a dog sat")
     explorer.truly(explorer.of_kind("predict")[-1])

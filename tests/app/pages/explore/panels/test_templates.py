@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.templates.figure import make_figure
 from app.pages.explore.panels.templates.state import words
+from app.pages.explore.panels.templates.view import make_figure
 from app.widgets.charts import figure as figures
 from app.widgets.text.numbers import decimal
 from tests.app.accessible import assert_accessible

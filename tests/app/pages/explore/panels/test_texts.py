@@ -6,8 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHeaderView
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.texts.figure import make_figure
-from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
+from app.pages.explore.panels.texts.view import LABEL, LOSS, PREDICTION, TEXT, make_figure
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from tests.app.accessible import assert_accessible

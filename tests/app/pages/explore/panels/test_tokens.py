@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 
 from app.library import describe_model
-from app.pages.explore.panels.tokens.figure import make_figure
 from app.pages.explore.panels.tokens.state import TokensState
+from app.pages.explore.panels.tokens.table import make_figure
 from app.pages.explore.panels.tokens.view import TokensView
 from app.theme import Role, colour
 from app.widgets.charts import figure
@@ -98,7 +98,7 @@ def test_without_position_embeddings_positions_are_indices(view, state, explore,
         names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
         assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
         assert "no position embeddings" in tips[3]
-        drawn = make_figure(state, 0)
+        drawn = make_figure(view.tables[0].rows, state, 0)
         assert not QImage.fromData(figure.png(drawn)).isNull()
         assert len(drawn.table().header) == 4 + len(tables) + 2
         state.queries[0].is_waiting = True  # so that a second answer is accepted
@@ -223,9 +223,9 @@ def test_a_refusal_is_shown(view, explorer, settle):
 
 
 def test_the_figure_has_every_number(qapp, view, state, answer):
-    assert make_figure(state, 0) is None
+    assert make_figure(view.tables[0].rows, state, 0) is None
     answered = answer()
-    made = make_figure(state, 0)
+    made = make_figure(view.tables[0].rows, state, 0)
     columns = [*(a.norms for a in answered.addends), answered.sums, answered.outcome]
     wanted = np.array(columns, np.float32).T
     assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), wanted)

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.vectors.figure import make_figure
+from app.pages.explore.panels.vectors.view import make_figure
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 

@@ -8,17 +8,16 @@ from PySide6.QtCore import QPoint, Qt
 
 from app.library import describe_model
 from app.pages.explore.model_input import ModelInput
-from app.pages.explore.panels.words.predictions import PairBar, difference
 from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import Strip, StripArea
 from app.widgets.charts import figure as figures
-from app.widgets.charts.bars import percentage, top_of_scale
+from app.widgets.charts.bars import Bar, percentage, top_of_scale
 from app.widgets.text.numbers import decimal
-from engine.explore import pseudo_perplexity
-from engine.messages.explore.pseudo_perplexity import perplexity
+from engine.explore import token_scores
 from engine.messages.explore.text import LabelProbability
+from engine.messages.explore.token_scores import perplexity
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import WORDS, make_model
 
@@ -232,9 +231,9 @@ def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
 def test_a_saved_figure_is_exact(view, explore, explorer):
     explore.toggle_mask(2)
     asked = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
-    view.predictions.state.query._question = asked
+    view.predictions.state.fills[0]._question = asked
     quick = explorer.fill(asked, "dog").model_copy(update={"computed": "bfloat16"})
-    view.predictions.state.query.answer = quick
+    view.predictions.state.fills[0].answer = quick
     assert view.figure() is None, "a fast answer is not saved"
     exact = explorer.of_kind("fill_mask")[-1]
     assert exact.exact and exact.number > asked.number
@@ -247,8 +246,8 @@ def test_a_saved_figure_is_exact(view, explore, explorer):
 
 
 def test_small_differences_have_a_sign():
-    assert difference(PairBar("a", 0.042, 0.043)) == "+0.1"
-    assert difference(PairBar("a", 0.042, 0.04199)) == "−0.0"
+    assert Bar("a", 0.042, second=0.043).difference == "+0.1"
+    assert Bar("a", 0.042, second=0.04199).difference == "−0.0"
 
 
 @pytest.fixture
@@ -350,7 +349,7 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
 
 
 def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monkeypatch, wait):
-    monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one token at a time
+    monkeypatch.setattr(token_scores, "SLICE", 7)  # one token at a time
     read(explore, wait, "the cat sat on")
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
@@ -403,7 +402,7 @@ def test_a_click_on_a_token_selects_it(qtbot, view, explore, explorer):
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     strip = view.pseudo_perplexity.strip
-    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.box(2).center().toPoint())
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip._boxes[2].center().toPoint())
     assert explore.picked == 2
     view.pseudo_perplexity.table.selectRow(2)
     assert explore.picked == 3
@@ -418,7 +417,7 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, o
     wait(lambda: explore.is_settled)
     answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
     assert percentage(answer.probability) in view.next_sentences.labels[0].text()
-    assert view.next_sentences.gauges[0].value == answer.probability
+    assert view.next_sentences.gauges[0].value() == round(1_000 * answer.probability)
 
 
 def test_two_models_are_compared_in_every_part(view, explore, explorer, other, wait):
@@ -435,16 +434,18 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
         explorer.truly(one.model_copy(update=whole)) for one in explorer.of_kind("fill_mask")[:2]
     )
     card = view.predictions.cards[0]
-    assert not card.pairs.isHidden() and card.bars.isHidden()
+    assert card.bars.accessibleName() == "Predictions of two models"
     known = [
         {one.label: one.probability for one in a.predictions[0].ranked} for a in (first, second)
     ]
     assert len(known[0]) == len(WORDS)
-    for bar in card.pairs.shown:
-        assert (bar.first, bar.second) == (known[0][bar.label], known[1][bar.label])
+    for bar in card.bars.shown:
+        assert (bar.probability, bar.second) == (known[0][bar.label], known[1][bar.label])
     best = max(max(k.values()) for k in known)
-    assert max(card.pairs.shown[0].first, card.pairs.shown[0].second) == best
-    assert card.pairs.shown[0].label in card.pairs.accessibleDescription()
+    first = card.bars.shown[0]
+    assert max(first.probability, first.second) == best
+    assert f"{first.label} {percentage(first.probability)}" in card.bars.accessibleDescription()
+    assert first.difference in card.bars.accessibleDescription()
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])

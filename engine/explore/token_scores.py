@@ -1,20 +1,28 @@
-"""Pseudo-perplexity: probability of each token of a text at its position.
+"""Probability of each token of a text, masked in turn or after each layer (the logit lens).
 
-Shapes: T tokens, N positions, V vocabulary.
+Shapes: T tokens, N positions, D hidden size, L layers, V vocabulary.
 """
-
-import time
 
 import torch
 from torch import Tensor
 
-from engine.explore.fill_mask import log_probabilities, mlm_head
-from engine.messages.explore.pseudo_perplexity import ScoreTokens, TokenScore, TokensScored
+from engine.errors import StudioError
+from engine.explore.fill_mask import log_probabilities, mlm_head, ranked, shown_tokens
 from engine.messages.explore.text import LabelProbability
+from engine.messages.explore.token_scores import (
+    ApplyLens,
+    LensApplied,
+    LensLayer,
+    ScoreTokens,
+    TokenScore,
+    TokensScored,
+)
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.inputs import Inputs, typed
+from engine.phrases import phrase
+from engine.tasks.inputs import Inputs, inputs, typed
 
 SLICE = 512  # tokens per answer, so that the next question does not wait long
+MAX_POSITIONS = 24
 
 
 @torch.inference_mode()
@@ -26,7 +34,6 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
 
     Raises StudioError if the model has no MLM head.
     """
-    began = time.perf_counter()
     mlm_head(checkpoint)
     given = typed(checkpoint, question.text, question.pair)
     positions = [
@@ -40,8 +47,6 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     logs = (_from_before if causal else _in_turn)(checkpoint, given, now)  # [N, V]
     return TokensScored(
         to=question.number,
-        tokens=given.described,
-        truncated=given.truncated,
         scores=tuple(
             token_score(checkpoint, row, position, given.described[position].id)
             for row, position in zip(logs, now, strict=True)
@@ -49,7 +54,6 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
         next=left[len(now)] if len(left) > len(now) else None,
         total=len(positions),
         causal=causal,
-        milliseconds=(time.perf_counter() - began) * 1000,
     )
 
 
@@ -83,3 +87,42 @@ def _from_before(checkpoint: Checkpoint, given: Inputs, positions: list[int]) ->
     """Log-probabilities at the position before each, float [N, V]."""
     last = checkpoint.network.encoder(given.tokens, given.segments).last[0]  # [T, D]
     return log_probabilities(mlm_head(checkpoint)(last[[position - 1 for position in positions]]))
+
+
+@torch.inference_mode()
+def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
+    """The predictions at the embeddings and after every layer; see `LensApplied`.
+
+    In a left-to-right model the prediction at a position is read from the vector before it.
+
+    Raises StudioError if the model has no MLM head, or the position does not exist.
+    """
+    head = mlm_head(checkpoint)
+    given = inputs(checkpoint, question)
+    count, causal = len(given.described), checkpoint.network.spec.is_causal
+    positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
+    if not positions or positions[0] < int(causal) or positions[-1] >= count:
+        raise StudioError(
+            phrase("There is no such position in the text."),
+            phrase("Mask or select one of its tokens."),
+        )
+    read = [position - causal for position in positions]
+    tokens = shown_tokens(checkpoint, given)
+    encoded = checkpoint.network.encoder(tokens, given.segments, keep_hidden=True)
+    layers = []
+    for vectors in encoded.hidden:  # L + 1 of [1, T, D]
+        logs = log_probabilities(head(vectors[0, read]))  # [N, V]
+        actual = tuple(
+            None
+            if given.described[position].id == checkpoint.tokenizer.mask
+            else token_score(checkpoint, row, position, given.described[position].id)
+            for row, position in zip(logs, positions, strict=True)
+        )
+        predictions = ranked(checkpoint, logs.exp(), positions, question.top)
+        layers.append(LensLayer(predictions=predictions, actual=actual))
+    return LensApplied(
+        to=question.number,
+        tokens=given.described,
+        positions=positions,
+        layers=tuple(layers),
+    )

@@ -1,4 +1,4 @@
-"""Probability of each token of a text, and the perplexity of the text."""
+"""Probability of each token of a text, also after each layer, and the perplexity of the text."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,14 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.text import AblationQuestion, LabelProbability, Token
-from engine.messages.question import Answer
+from engine.messages.explore.text import (
+    AblationQuestion,
+    LabelProbability,
+    Prediction,
+    TextQuestion,
+    Token,
+)
+from engine.messages.question import Answer, PartAnswer
 
 
 class TokenScore(Message):
@@ -21,20 +27,16 @@ class TokenScore(Message):
     top: LabelProbability = Field(description="The model's top prediction.")
 
 
-class TokensScored(Answer):
+class TokensScored(PartAnswer):
     """Some of the tokens, from left to right; `next` is where to continue, None at the end.
 
     A left-to-right model predicts each token from the earlier ones.
     """
 
     kind: Literal["tokens_scored"] = "tokens_scored"
-    tokens: tuple[Token, ...]
-    truncated: bool = False
     scores: tuple[TokenScore, ...]
-    next: int | None = None
     total: int = Field(description="Tokens to score in the whole text.")
     causal: bool = False
-    milliseconds: float = 0
 
 
 class ScoreTokens(AblationQuestion):
@@ -49,6 +51,37 @@ class ScoreTokens(AblationQuestion):
     text: str
     pair: str | None = None
     start: int = Field(0, ge=0, description="The first token number that is not yet known.")
+
+
+class LensLayer(Message):
+    """Predictions of the MLM head from the vectors after one layer, or from the embeddings."""
+
+    predictions: tuple[Prediction, ...]
+    actual: tuple[TokenScore | None, ...] = Field(
+        description="What was typed at each position; None for a mask."
+    )
+
+
+class LensApplied(Answer):
+    """The predictions at the embeddings and after each of L layers: L + 1 of `layers`.
+
+    The MLM head was trained on the vectors after the last layer and is applied to the others
+    unchanged (the “logit lens”, nostalgebraist 2020).
+    """
+
+    kind: Literal["lens_applied"] = "lens_applied"
+    tokens: tuple[Token, ...]
+    positions: tuple[int, ...]
+    layers: tuple[LensLayer, ...]
+
+
+class ApplyLens(TextQuestion):
+    """Predict at these positions after each layer."""
+
+    answered_by: ClassVar[type[Answer]] = LensApplied
+    kind: Literal["apply_lens"] = "apply_lens"
+    positions: tuple[int, ...]
+    top: int = 5
 
 
 def perplexity(scores: Sequence[TokenScore]) -> float:

@@ -8,9 +8,9 @@ import torch
 import transformers
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.explore import pseudo_perplexity
-from engine.explore.pseudo_perplexity import score
-from engine.messages.explore.pseudo_perplexity import ScoreTokens, perplexity
+from engine.explore import token_scores
+from engine.explore.token_scores import score
+from engine.messages.explore.token_scores import ScoreTokens, perplexity
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import SPEC, folder
@@ -54,7 +54,7 @@ def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
 def test_a_long_text_comes_in_parts_that_make_up_the_whole(tiny, monkeypatch):
     whole, answers = scored(tiny, "a b c d e f g")
     assert len(answers) == 1
-    monkeypatch.setattr(pseudo_perplexity, "SLICE", 20)  # two rows of nine tokens
+    monkeypatch.setattr(token_scores, "SLICE", 20)  # two rows of nine tokens
     parts, answers = scored(tiny, "a b c d e f g")
     assert [len(answer.scores) for answer in answers] == [2, 2, 2, 1]
     assert [answer.next for answer in answers] == [3, 5, 7, None]
@@ -84,7 +84,7 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
         path, local_files_only=True, is_decoder=True
     ).eval()
     places, (answer,) = scored(ours, "a b c d")
-    ids = torch.tensor([[token.id for token in answer.tokens]])
+    ids = torch.tensor([ours.tokenizer.encode("a b c d").ids])
     logs = theirs(ids).logits[0].log_softmax(-1)
     assert answer.causal
     assert [p.position for p in places] == [1, 2, 3, 4]
