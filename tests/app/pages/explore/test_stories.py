@@ -322,7 +322,7 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
     words = page.panels["words"].predictions
     bars = words.cards[0].bars.shown
-    assert bars and all(None not in (one.first, one.second) for one in bars)
+    assert bars and all(None not in (one.probability, one.second) for one in bars)
     assert any(abs(one.probability - one.second) > 0.01 for one in bars)
     assert all(f"Night, step {step}" in words.models.text() for step in (24, 1))
     assert hand.actions <= MOST
