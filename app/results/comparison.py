@@ -14,7 +14,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Choice, ask, choose_file
+from app.widgets.dialogs import Choice, ask, choose_file, confirm
 from app.widgets.page import Card
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -65,17 +65,10 @@ class ComparisonCard(QWidget):
         self.stop = buttons.quiet(self.tr("Stop compa&ring"), self.end, "x")
         self.seeds_claim = Text("", "strong", selectable=True)
         self.seeds_about = Text("", "muted", selectable=True)
-        row = layouts.row(spacing=2 * SPACE)
-        for button in (self.better, self.worse, self.stop):
-            row.addWidget(button)
-        row.addStretch()
+        row = layouts.row(self.better, self.worse, self.stop, layouts.STRETCH, spacing=2 * SPACE)
         card = Card(padding=3 * SPACE)
         card.body.setSpacing(SPACE)
-        for text in (self.claim, self.about):
-            card.body.addWidget(text)
-        card.body.addLayout(row)
-        for text in (self.seeds_claim, self.seeds_about):
-            card.body.addWidget(text)
+        layouts.extend(card.body, self.claim, self.about, row, self.seeds_claim, self.seeds_about)
         layouts.column(card, parent=self)
         state.opened.connect(self._on_opened)
         self.hide()
@@ -129,17 +122,16 @@ class ComparisonCard(QWidget):
 
     def _on_others(self, offered: list[Other]) -> None:
         file = Choice("file", self.tr("Choose a &file…"))
-        cancel = Choice("cancel", self.tr("Cancel"))
         if not offered:
-            ask(
+            confirm(
                 self,
                 self.tr("Compare with"),
                 self.tr(
                     "There is no other result of this task. Finish another run, or choose a file "
                     "of predictions, as in the folder “results” of a run."
                 ),
-                (file, cancel),
-                lambda key: self._choose_file() if key == "file" else None,
+                file,
+                self._choose_file,
             )
             return
         choices = QListWidget()
@@ -157,7 +149,11 @@ class ComparisonCard(QWidget):
             self,
             self.tr("Compare with"),
             self.tr("The other result is the first one, and the one shown now is the second."),
-            (Choice("compare", self.tr("Compare"), "primary"), file, cancel),
+            (
+                Choice("compare", self.tr("Compare"), "primary"),
+                file,
+                Choice("cancel", self.tr("Cancel")),
+            ),
             answered,
             [choices],
         )
@@ -165,7 +161,6 @@ class ComparisonCard(QWidget):
         choices.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _choose_file(self) -> None:
-        """Compare with a file of predictions as saved by Results."""
         choose_file(
             self,
             self.tr("Compare with"),

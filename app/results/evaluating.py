@@ -15,7 +15,7 @@ from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, Fit
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.phrases import join
 from engine.results.predictions import PredictionInfo
-from engine.results.store import logged_evaluations, results_root, run_baselines, run_evaluation
+from engine.results.store import run_baselines, run_evaluation
 from engine.runs.folder import RunFolder
 
 
@@ -61,7 +61,6 @@ class Evaluating(QObject):
         self.is_at_work = False
 
     def score_part(self, of: ResultsOf, part: SplitName) -> None:
-        """Predict a part of the data set."""
         self._ask(lambda: of.evaluation(part), self.tr("Scoring the rows"))
 
     def score_file(self, of: ResultsOf, path: Path) -> None:
@@ -121,11 +120,6 @@ class Evaluating(QObject):
         if self.is_at_work:
             self.is_at_work = False
             self.ended.emit(file)
-
-
-def times_tested(folder: Path) -> int:
-    """Number of times that test rows were scored with these results."""
-    return len(logged_evaluations(results_root(folder)))
 
 
 def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:

@@ -83,9 +83,9 @@ class Headline(QWidget):
 
     def _about(self, predictions: Predictions) -> list[str]:
         facts, score = predictions.info, main_score(predictions)
-        texts = []
+        texts, value = [], partial(value_text, main_metric(predictions))
         if not math.isnan(score.low):
-            texts.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
+            texts.append(self.tr("95 % interval {0}").format(ends_text(score, value)))
         if TASKS[facts.task].info.is_pretraining:
             texts += other_metrics(predictions)
         rows = len(predictions)
@@ -118,11 +118,6 @@ def score_text(metric: Metric, score: Interval) -> str:
     """“Accuracy 86.2 %”."""
     title = in_language(metric.title)
     return f"{title[:1].upper()}{title[1:]} {value_text(metric, score.value)}"
-
-
-def range_text(predictions: Predictions, score: Interval) -> str:
-    """“84.1 % to 88.0 %”."""
-    return ends_text(score, partial(value_text, main_metric(predictions)))
 
 
 def value_text(metric: Metric, value: float) -> str:

@@ -21,7 +21,6 @@ from app.widgets.page import Stack
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.slices import SlicesPicture, slices
 from app.widgets.screen import set_shown
-from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
 from engine.results.slices import Slice, delete_slice, read_slices, rename_slice, save_slice
 
@@ -54,12 +53,10 @@ class Pictures(QWidget):
 
     @property
     def shown(self) -> ResultPicture | None:
-        """The current picture."""
         number = self.choice.currentIndex()
         return self.made.get(self._kinds[number].key) if number >= 0 else None
 
     def show_picture(self, number: int) -> None:
-        """Show and measure the picture with this index."""
         predictions = self._state.predictions
         if not 0 <= number < len(self._kinds) or predictions is None:
             return
@@ -83,13 +80,11 @@ class Pictures(QWidget):
             )
 
     def _measure(self, kind: type[ResultPicture], predictions: Predictions) -> Any:
-        """Measure in the background."""
         if kind is SlicesPicture:
             return slices(predictions, read_slices(self._slices_file, predictions.info.source))
         return kind.measure(predictions)
 
     def keep_slice(self, name: str) -> None:
-        """Save the present conditions as a slice."""
         predictions, conditions = self._state.predictions, self._state.conditions
         if predictions is None or not conditions or not name:
             return
@@ -116,11 +111,9 @@ class Pictures(QWidget):
         self._keep_slices(lambda: delete_slice(file, named.name, named.source), done)
 
     def _keep_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        """Change the file of slices in the background."""
         background.run(self, work, lambda _: done(), self._notices.show)
 
     def _show_slices(self) -> None:
-        """Show the slices after one was added."""
         self.choice.setCurrentIndex(self._kinds.index(SlicesPicture))
         self._measure_slices()
 
@@ -159,8 +152,7 @@ class Pictures(QWidget):
 
     def _on_filtered(self) -> None:
         for key, picture in self.made.items():
-            chosen: Conditions = self._state.chosen_by(key)
-            picture.show_chosen(chosen)
+            picture.show_chosen(self._state.chosen_by(key))
 
     def _figure(self) -> Any:
         return self.shown.figure() if self.shown is not None else None

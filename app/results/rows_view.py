@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.results.filter_bar import FilterBar
-from app.results.rows_model import Column, RowsModel, shown
+from app.results.rows_model import RowColumn, columns_of, shown
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
@@ -23,7 +23,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.forms.controls import SearchField
-from app.widgets.tables import make_table
+from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import ReadText, visible
 from engine.config.tasks import TASKS
@@ -53,7 +53,8 @@ class RowsView(QWidget):
     def __init__(self, state: ResultsState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self.model = RowsModel(state, self)
+        self.columns: list[RowColumn] = []
+        self.model = ColumnsModel[int](parent=self)
         self.filters = FilterBar(state, notices)
         self.search = self._search_field()
         self.table = self._table()
@@ -70,7 +71,7 @@ class RowsView(QWidget):
         parts.setHandleWidth(2 * SPACE)
         layouts.column(self._head(), self.filters, (parts, 1), parent=self, spacing=2 * SPACE)
         state.opened.connect(self._on_opened)
-        state.listed.connect(self._select_first)
+        state.listed.connect(self._on_listed)
         self._on_opened()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
@@ -80,10 +81,8 @@ class RowsView(QWidget):
         self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
         self.explore = buttons.plain(self.tr("&Open in Explore"), self._on_explore, "microscope")
         self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._ask_where)
-        head = layouts.row((self.search, 1), spacing=2 * SPACE)
-        for button in (self.mistakes, self.explore, self.export):
-            head.addWidget(button)
-        return head
+        actions = self.mistakes, self.explore, self.export
+        return layouts.row((self.search, 1), *actions, spacing=2 * SPACE)
 
     def _search_field(self) -> QLineEdit:
         search = SearchField(self.tr("Search rows"))
@@ -97,7 +96,6 @@ class RowsView(QWidget):
         table = make_table(self.tr("Rows with their predictions"), self.model)
         table.installEventFilter(self)
         header = table.horizontalHeader()
-        header.setHighlightSections(False)
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -123,13 +121,19 @@ class RowsView(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
+        self.columns = columns_of(predictions) if predictions is not None else []
+        self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
-        for number, column in enumerate(self.model.columns):
+        for number, column in enumerate(self.columns):
             width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
             if column.key in LABEL_COLUMNS and predictions is not None:
                 width = self._label_width(predictions.info.labels) or SHORT_WIDTH
             named = header.sectionSizeHint(number)
             self.table.setColumnWidth(number, named if column.is_number else max(width, named))
+        self._select_first()
+
+    def _on_listed(self) -> None:
+        self.model.show_rows(self._state.rows.tolist())
         self._select_first()
 
     def _label_width(self, labels: Sequence[str]) -> int:
@@ -148,9 +152,8 @@ class RowsView(QWidget):
             self.search.clear()
 
     def _on_sorted(self, section: int, order: Qt.SortOrder) -> None:
-        if 0 <= section < len(self.model.columns):
-            falls = order == Qt.SortOrder.DescendingOrder
-            self._state.sort(self.model.columns[section].key, falls)
+        if 0 <= section < len(self.columns):
+            self._state.sort(self.columns[section].key, order == Qt.SortOrder.DescendingOrder)
 
     def _on_mistakes(self) -> None:
         self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -159,7 +162,7 @@ class RowsView(QWidget):
     def current_place(self) -> int | None:
         """Index of the selected row in the table of predictions."""
         index = self.table.currentIndex()
-        return self.model.place(index.row()) if index.isValid() else None
+        return self.model.row(index.row()) if index.isValid() else None
 
     def _show_row(self) -> None:
         place, predictions = self.current_place(), self._state.predictions
@@ -168,7 +171,7 @@ class RowsView(QWidget):
         if place is None or predictions is None:
             self.row_text.clear()
             return
-        lines = row_lines(predictions, self.model.columns, place)
+        lines = row_lines(predictions, self.columns, place)
         self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
 
     # ── what can be done ─────────────────────────────────────────────────────────────────────
@@ -179,7 +182,6 @@ class RowsView(QWidget):
             self.explored.emit(place)
 
     def _ask_where(self) -> None:
-        """Ask for a file without blocking."""
         title = self.tr("Export these rows")
         ask_for_file(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)
 
@@ -187,7 +189,7 @@ class RowsView(QWidget):
 SHOWN_ANSWERS = 5
 
 
-def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
+def row_lines(predictions: Predictions, columns: list[RowColumn], place: int) -> Iterator[str]:
     """The lines of a row, texts first."""
     head = TASKS[predictions.info.task].info.head
     tagged = head is not None and head.tags_tokens
@@ -196,7 +198,7 @@ def row_lines(predictions: Predictions, columns: list[Column], place: int) -> It
     for column in words:
         cell = predictions.table[column.key][place].as_py()
         if column.is_measure:
-            cell = shown(cell, column)
+            cell = shown(cell, column.key, is_measure=True)
         if tagged and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, place)
             cell = bracketed(spans, 0 if column.key == "gold" else 1)

@@ -97,16 +97,13 @@ class ResultsState(QObject):
         return self._chosen.get(source, ())
 
     def add(self, condition: Condition) -> None:
-        """Restrict the rows by one more condition."""
         self._chosen[f"typed {next(self._numbers)}"] = (condition,)
         self._refilter()
 
     def drop(self, condition: Condition) -> None:
-        """Remove a condition."""
         self._edit(condition, ())
 
     def replace(self, condition: Condition, other: Condition) -> None:
-        """Replace a condition by another."""
         self._edit(condition, (other,))
 
     def _edit(self, condition: Condition, instead: Conditions) -> None:
@@ -123,7 +120,6 @@ class ResultsState(QObject):
         self._refilter()
 
     def clear(self) -> None:
-        """List all rows."""
         self._chosen, self.text = {}, ""
         self._refilter()
 
@@ -134,7 +130,6 @@ class ResultsState(QObject):
             self._list()
 
     def sort(self, column: str, falls: bool) -> None:
-        """Sort the rows by a column of the table."""
         self.sorted_by = column, falls
         self._order = None
         self._list()

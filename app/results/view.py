@@ -5,13 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QFrame,
     QMenu,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QSplitter,
     QWidget,
@@ -20,19 +18,19 @@ from PySide6.QtWidgets import (
 from app import background
 from app.notices import Notices
 from app.results.comparison import ComparisonCard, Other, find_seed_runs
-from app.results.evaluating import Evaluating, ResultsOf, times_tested
+from app.results.evaluating import Evaluating, ResultsOf
 from app.results.headline import Headline, value_text
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
-from app.translation import translated
+from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Choice, ask, choose_file
+from app.widgets.dialogs import Choice, choose_file, confirm
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
-from app.widgets.page import EmptyState, Stack
+from app.widgets.page import EmptyState, LateArea, Stack
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import with_ends
 from app.widgets.text import numbers
@@ -54,7 +52,13 @@ from engine.results.labels import doubtful_label
 from engine.results.measures import main_metric
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import scores_like
-from engine.results.store import StoredPredictions, baselines_in, results_root, stored_predictions
+from engine.results.store import (
+    StoredPredictions,
+    baselines_in,
+    logged_evaluations,
+    results_root,
+    stored_predictions,
+)
 from engine.runs.folder import RunFolder
 
 SettingsChange = Callable[[PredictionSettings], PredictionSettings]
@@ -76,7 +80,6 @@ class ResultsView(QWidget):
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
-        self.model_settings = ModelSettings(studio.notices, self)
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
@@ -91,13 +94,7 @@ class ResultsView(QWidget):
         for part in (self._content(), self._nothing(), self.problem):
             self.stack.addWidget(part)
         self.stack.setCurrentIndex(NONE)
-        layouts.column(
-            self.progress,
-            (self.stack, 1),
-            parent=self,
-            spacing=3 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
-        )
+        layouts.tab(self, self.progress, (self.stack, 1))
         set_help(self, "results")
         self._connect()
         self.show_results()
@@ -109,12 +106,11 @@ class ResultsView(QWidget):
         self.rows.explored.connect(self._on_explored)
         self.rows.filters.kept.connect(self.pictures.keep_slice)
         self.pictures.decided.connect(self._on_decided)
-        self.model_settings.changed.connect(self._on_settings_changed)
         self.progress.cancelled.connect(self.evaluating.cancel)
         self.evaluating.begun.connect(self._on_begun)
         self.evaluating.progressed.connect(self.progress.show_progress)
         self.evaluating.fitted.connect(self.baselines.read)
-        self.baselines.wanted.connect(self._on_baselines_wanted)
+        self.baselines.wanted.connect(self._fit_baselines)
         self.evaluating.ended.connect(self._on_evaluated)
 
     def show_results(self) -> None:
@@ -122,7 +118,7 @@ class ResultsView(QWidget):
         folder = self._of.folder
         background.run(
             self,
-            lambda: (stored_predictions(folder), times_tested(folder)),
+            lambda: (stored_predictions(folder), len(logged_evaluations(results_root(folder)))),
             self._on_kept,
             self._studio.notices.show,
         )
@@ -130,9 +126,9 @@ class ResultsView(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _content(self) -> QWidget:
-        head = layouts.row((self.headline, 1), spacing=3 * SPACE)
-        for part in (self.choice, self.menu_button, HelpButton("results")):
-            head.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
+        parts = (self.choice, self.menu_button, HelpButton("results"))
+        at_top = ((part, 0, Qt.AlignmentFlag.AlignTop) for part in parts)
+        head = layouts.row((self.headline, 1), *at_top, spacing=3 * SPACE)
         splitter = QSplitter()
         splitter.addWidget(self.pictures)
         splitter.addWidget(self.rows)
@@ -141,22 +137,15 @@ class ResultsView(QWidget):
         splitter.setHandleWidth(4 * SPACE)
         splitter.setChildrenCollapsible(False)
         splitter.setMinimumHeight(LEAST_HEIGHT)
-        policy = (
-            splitter.sizePolicy()
-        )  # so that the surrounding area does not use its preferred size
-        splitter.setSizePolicy(policy.horizontalPolicy(), QSizePolicy.Policy.Ignored)
+        # so that the surrounding area does not use its preferred height
+        splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         content = QWidget()
         layouts.column(
             head, self.baselines, self.comparison, (splitter, 1), parent=content, spacing=3 * SPACE
         )
-        area = QScrollArea()  # keeps lists visible in a low window
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area = LateArea()  # keeps lists visible in a low window
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.viewport().setAutoFillBackground(False)
-        area.setWidget(content)
-        content.setAutoFillBackground(False)
+        area.hold(content)
         return area
 
     def _nothing(self) -> QWidget:
@@ -259,53 +248,43 @@ class ResultsView(QWidget):
 
     def _on_test(self) -> None:
         """Ask before test rows are scored for the first time."""
+        score = partial(self.evaluating.score_part, self._of, "test")
         if self.times_tested:
-            self._score_test("score")
+            score()
             return
-        ask(
+        confirm(
             self,
             self.tr("Score the test rows?"),
             self.tr(
                 "Keep the test rows for the end: once a model is chosen by their score, the score "
                 "is too optimistic. How often they were scored is shown beside the score."
             ),
-            (
-                Choice("score", self.tr("Score the test rows"), "primary"),
-                Choice("cancel", self.tr("Cancel")),
-            ),
-            self._score_test,
+            Choice("score", self.tr("Score the test rows"), "primary"),
+            score,
         )
-
-    def _score_test(self, answer: str) -> None:
-        if answer == "score":
-            self.evaluating.score_part(self._of, "test")
 
     def _ask_for_file(self) -> None:
-        """Ask for a file without blocking."""
-        choose_file(
-            self.window(),
-            self.tr("Evaluate on a file"),
-            lambda file: self.evaluating.score_file(self._of, file),
-        )
+        score = partial(self.evaluating.score_file, self._of)
+        choose_file(self.window(), self.tr("Evaluate on a file"), score)
 
-    def _on_baselines_wanted(self) -> None:
+    def _fit_baselines(self) -> None:
         if self.state.predictions is not None:
             self.evaluating.fit_baselines(self._of, self.state.predictions.info)
 
     def _on_begun(self, description: str) -> None:
         self.progress.begin(description)
-        self.menu_button.setEnabled(False)
-        self.baselines.fit.setEnabled(False)
-        self.score.setEnabled(False)
+        self._enable(False)
 
     def _on_evaluated(self, file: Path | None) -> None:
         self.progress.hide()
-        self.menu_button.setEnabled(True)
-        self.baselines.fit.setEnabled(True)
-        self.score.setEnabled(True)
+        self._enable(True)
         if file is not None:
             self._wanted = file
             self.show_results()
+
+    def _enable(self, enabled: bool) -> None:
+        for button in (self.menu_button, self.baselines.fit, self.score):
+            button.setEnabled(enabled)
 
     # ── what is done with rows ───────────────────────────────────────────────────────────────
 
@@ -325,9 +304,24 @@ class ResultsView(QWidget):
         return checkpoint
 
     def _on_decided(self, change: SettingsChange) -> None:
-        """Save another threshold or temperature with the model."""
         if (checkpoint := self._checkpoint()) is not None:
-            self.model_settings.change(checkpoint, change)
+            self._change_settings(checkpoint, change, can_undo=True)
+
+    def _change_settings(self, checkpoint: Path, change: SettingsChange, can_undo: bool) -> None:
+        def work() -> tuple[PredictionSettings, PredictionSettings]:
+            before = prediction_settings(checkpoint)
+            after = change(before)
+            save_settings(checkpoint, after)
+            return before, after
+
+        def done(settings: tuple[PredictionSettings, PredictionSettings]) -> None:
+            before, after = settings
+            undo = partial(self._change_settings, checkpoint, lambda _: before, False)
+            text = self.tr("Undo") if can_undo else ""
+            self._studio.notices.say(settings_text(after), text, undo)
+            self._on_settings_changed()
+
+        background.run(self, work, done, self._studio.notices.show)
 
     def _on_settings_changed(self) -> None:
         """Predict the validation rows again; test rows and files only on request."""
@@ -336,7 +330,6 @@ class ResultsView(QWidget):
             self.evaluating.score_part(self._of, "validation")
 
     def _on_explored(self, place: int) -> None:
-        """Open a row in Explore with the model that predicted it."""
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
@@ -373,64 +366,26 @@ def _title(one: StoredPredictions) -> str:
     return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"
 
 
-class ModelSettings(QObject):
-    """Reads and writes the files in the background.
-
-    Signals:
-        changed: the prediction settings of the model have changed.
-    """
-
-    changed = Signal()
-
-    def __init__(self, notices: Notices, parent: QObject) -> None:
-        super().__init__(parent)
-        self._notices = notices
-
-    def change(self, checkpoint: Path, change: SettingsChange) -> None:
-        """Save the changed settings of a checkpoint."""
-        self._run(checkpoint, change, can_undo=True)
-
-    def _run(self, checkpoint: Path, change: SettingsChange, can_undo: bool) -> None:
-        def work() -> tuple[PredictionSettings, PredictionSettings]:
-            before = prediction_settings(checkpoint)
-            after = change(before)
-            save_settings(checkpoint, after)
-            return before, after
-
-        def done(settings: tuple[PredictionSettings, PredictionSettings]) -> None:
-            before, after = settings
-            undo = self.tr("Undo") if can_undo else ""
-            self._notices.say(
-                self._told(after), undo, lambda: self._run(checkpoint, lambda _: before, False)
-            )
-            self.changed.emit()
-
-        background.run(self, work, done, self._notices.show)
-
-    def _told(self, settings: PredictionSettings) -> str:
-        if settings.is_usual:
-            return self.tr("The model predicts as it was trained again.")
-        parts = []
-        if settings.temperature != 1:
-            parts.append(
-                self.tr("a temperature of {0}").format(numbers.decimal(settings.temperature, 2))
-            )
-        if settings.threshold != 0.5:
-            parts.append(self.tr("a threshold of {0}").format(numbers.percent(settings.threshold)))
-        named = list(settings.thresholds.items())
-        parts += [
-            self.tr("a threshold of {0} for “{1}”").format(numbers.percent(one), label)
-            for label, one in named[:MAX_NAMED]
-        ]
-        if len(named) > MAX_NAMED:
-            parts.append(self.tr("%n more threshold(s)", "", len(named) - MAX_NAMED))
-        if settings.no_answer_threshold is not None:
-            parts.append(
-                self.tr("a no-answer threshold of {0}").format(
-                    numbers.decimal(settings.no_answer_threshold, 2)
-                )
-            )
-        return self.tr("The model now predicts with {0}.").format(", ".join(parts))
+def settings_text(settings: PredictionSettings) -> str:
+    """The settings that a model now predicts with, in a sentence."""
+    if settings.is_usual:
+        return tr("The model predicts as it was trained again.")
+    parts = []
+    if settings.temperature != 1:
+        parts.append(tr("a temperature of {0}").format(numbers.decimal(settings.temperature, 2)))
+    if settings.threshold != 0.5:
+        parts.append(tr("a threshold of {0}").format(numbers.percent(settings.threshold)))
+    named = list(settings.thresholds.items())
+    parts += [
+        tr("a threshold of {0} for “{1}”").format(numbers.percent(one), label)
+        for label, one in named[:MAX_NAMED]
+    ]
+    if len(named) > MAX_NAMED:
+        parts.append(tr("%n more threshold(s)", len(named) - MAX_NAMED))
+    if settings.no_answer_threshold is not None:
+        threshold = numbers.decimal(settings.no_answer_threshold, 2)
+        parts.append(tr("a no-answer threshold of {0}").format(threshold))
+    return tr("The model now predicts with {0}.").format(", ".join(parts))
 
 
 class BaselineLine(QWidget):

@@ -208,11 +208,11 @@ def ask_for_name(
     field.setMaxLength(longest)
     field.setAccessibleName(tr("Name"))
 
-    def answered(key: str) -> None:
-        if key == choice.key and (name := field.text().strip()):
+    def answered() -> None:
+        if name := field.text().strip():
             on_name(name)
 
-    ask(owner, *about, (choice, Choice("cancel", tr("&Cancel"))), answered, [field])
+    confirm(owner, *about, choice, answered, [field])
 
 
 def foot(*parts: QWidget) -> QHBoxLayout:

@@ -9,6 +9,8 @@ from typing import Final, TypeVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
+from app.theme import SPACE
+
 
 class _Stretch:
     pass
@@ -34,6 +36,11 @@ def row(
 ) -> QHBoxLayout:
     """Items in reading direction; `spacing` in pixels defaults to the style's."""
     return _fill(QHBoxLayout(), items, parent, spacing, margins)
+
+
+def tab(page: QWidget, *items: Item, spacing: int = 3 * SPACE) -> QVBoxLayout:
+    """Items of a tab from top to bottom, with a gap below the tab bar."""
+    return column(*items, parent=page, spacing=spacing, margins=(0, 3 * SPACE, 0, 0))
 
 
 def grid(

@@ -4,7 +4,15 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -18,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.timers import repeated
 from app.widgets import buttons, layouts
 from app.widgets.drawing import fill
 from app.widgets.keys import is_press
@@ -316,6 +325,38 @@ def labelled(label: str, field: QWidget) -> QVBoxLayout:
     if not field.accessibleName():
         field.setAccessibleName(label)
     return column
+
+
+class Polling(QWidget):
+    """Calls `poll` when it is shown, and every `ms` until it is hidden or no longer wants it."""
+
+    def __init__(self, ms: int) -> None:
+        super().__init__()
+        self._timer = repeated(self, ms, self.poll)
+        self._is_wanted = True
+
+    def poll(self) -> None:
+        """Look for something new."""
+        raise NotImplementedError
+
+    def set_polling(self, wanted: bool) -> None:
+        """Begin to poll, or stop it until it is wanted again."""
+        self._is_wanted = wanted
+        if not wanted:
+            self._timer.stop()
+        elif self.isVisible() and not self._timer.isActive():
+            self._timer.start()
+            self.poll()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.poll()
+        if self._is_wanted:
+            self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
 
 
 Made = TypeVar("Made", bound=QWidget)

@@ -205,12 +205,25 @@ def apply_style(table: QTableView, name: str) -> None:
         corner.setAccessibleName(tr("Corner of the table"))
 
 
-def make_table(name: str, model: QAbstractItemModel, numbered: bool = False) -> QTableView:
-    """A table of a model in our style; `numbered` shows the headings of rows."""
+def make_table(
+    name: str,
+    model: QAbstractItemModel,
+    numbered: bool = False,
+    fitting: Sequence[int] | None = None,
+) -> QTableView:
+    """A table of a model in our style; `numbered` shows the headings of rows.
+
+    With `fitting`, the columns share the width, and these are as wide as their content.
+    """
     table = QTableView()
     table.setModel(model)
     apply_style(table, name)
     table.verticalHeader().setVisible(numbered)
+    if fitting is not None:
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        for column in fitting:
+            mode = QHeaderView.ResizeMode.ResizeToContents
+            table.horizontalHeader().setSectionResizeMode(column, mode)
     return table
 
 

@@ -74,11 +74,6 @@ class LabelFigures:
         return self._where(gold=False, predicted=True)
 
     @property
-    def found(self) -> Conditions:
-        """True positives."""
-        return self._where(gold=True, predicted=True)
-
-    @property
     def having(self) -> Conditions:
         """All rows that have the label."""
         return (LabelIs(side="gold", label=self.label),)

@@ -3,38 +3,34 @@
 T types of spans; index T means “none”.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.evaluation.measures import f1_of_sums
-from engine.results.classes import LabelFigures
+from engine.results.classes import Confusion, LabelFigures
 from engine.results.conditions import Conditions, HasSpan
 from engine.results.intervals import UNKNOWN, bootstrap
 from engine.results.predictions import Predictions
 from engine.results.spans import NONE, SPAN_KINDS, SpanKind, span_table
 
 
-@dataclass(frozen=True)
-class TypeConfusion:
+class TypeConfusion(Confusion):
     """Counts of gold spans (rows) by predicted spans (columns), int64 [T + 1, T + 1].
 
     The last row holds spurious spans, the last column missed ones. Spans with a wrong boundary
     count by their types.
     """
 
-    types: tuple[str, ...]
-    counts: NDArray[np.int64]
-
-    def conditions(self, gold: int, predicted: int) -> Conditions:
-        """The rows that have a span of a cell; the last cell has none."""
-        none = len(self.types)
-        if gold == none:
-            return (HasSpan(error="spurious", predicted=self.types[predicted]),)
+    def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
+        """The rows that have a span of a cell, row or column; “none” alone selects nothing."""
+        none = len(self.labels) - 1
+        types = [None if n is None or n == none else self.labels[n] for n in (gold, predicted)]
+        if types == [None, None]:
+            return ()
+        error: SpanKind | None = "spurious" if gold == none else None
         if predicted == none:
-            return (HasSpan(error="missed", gold=self.types[gold]),)
-        return (HasSpan(gold=self.types[gold], predicted=self.types[predicted]),)
+            error = "missed"
+        return (HasSpan(error=error, gold=types[0], predicted=types[1]),)
 
 
 class TypeFigures(LabelFigures):
@@ -62,14 +58,15 @@ def kind_conditions(kind: SpanKind) -> Conditions:
     return (HasSpan(error=kind),)
 
 
-def type_confusion(predictions: Predictions) -> TypeConfusion:
+def type_confusion(predictions: Predictions, none: str = "none") -> TypeConfusion:
+    """The confusion matrix of types; `none` is the name of the last row and column."""
     table = span_table(predictions)
     size = len(table.types) + 1
     gold, predicted = (
         np.where(codes == NONE, size - 1, codes) for codes in (table.gold, table.predicted)
     )
     counts = np.bincount(gold * size + predicted, minlength=size * size).astype(np.int64)
-    return TypeConfusion(table.types, counts.reshape(size, size))
+    return TypeConfusion((*table.types, none), counts.reshape(size, size))
 
 
 def type_figures(predictions: Predictions) -> tuple[TypeFigures, ...]:

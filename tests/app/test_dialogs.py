@@ -19,11 +19,15 @@ from app.exporting.state import ExportState
 from app.pages.data.view import DataPage
 from app.pages.models.view import ModelsPage
 from app.pages.runs import questions
-from app.pages.runs.columns_dialog import ask_for_columns
 from app.pages.runs.list_menus import Layout, ViewMenu, Views
+from app.pages.runs.questions import ask_for_columns
 from app.pages.runs.rows import RunRow, read_row
-from app.pages.runs.run.checkpoints_state import CheckpointsState, read_checkpoints
-from app.pages.runs.run.checkpoints_tab import CheckpointsTab, ask_to_branch
+from app.pages.runs.run.checkpoints_tab import (
+    CheckpointsState,
+    CheckpointsTab,
+    ask_to_branch,
+    read_checkpoints,
+)
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.running import RunningRun
@@ -43,6 +47,7 @@ from tests.engine.runs import fake_worker
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = "app/widgets/dialogs.py"  # base of all questions
+ASKING = {"ask", "confirm", "ask_for_name"}
 WIDE = 700  # px from which on no dialog scrolls sideways
 USUAL, SMALL = (1280, 800), (640, 400)  # of the screen; the second at 200 %
 
@@ -74,11 +79,11 @@ class Stage:
 
 
 def rename(stage: Stage) -> None:
-    questions.ask_name(stage.window, stage.runs, stage.row)
+    questions.ask_name(stage.window, stage.runs, [stage.row])
 
 
 def notes(stage: Stage) -> None:
-    questions.ask_notes(stage.window, stage.runs, stage.row)
+    questions.ask_notes(stage.window, stage.runs, [stage.row])
 
 
 def tags(stage: Stage) -> None:
@@ -162,7 +167,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/questions.py ask_notes": notes,
     "app/pages/runs/questions.py ask_tags": tags,
     "app/pages/runs/questions.py ask_to_export": export_of_runs,
-    "app/pages/runs/columns_dialog.py ask_for_columns": columns_of_runs,
+    "app/pages/runs/questions.py ask_for_columns": columns_of_runs,
     "app/pages/runs/list_menus.py _ask_name": name_of_view,
     "app/pages/runs/questions.py ask_to_delete": delete_run,
     "app/pages/runs/questions.py ask_order": order_queue,
@@ -213,11 +218,7 @@ def dialogs_of_the_program() -> set[str]:
                 bases[f"{name} {node.name}"] = {ast.unparse(base) for base in node.bases}
             if isinstance(node, ast.FunctionDef) and name != QUESTIONS:
                 calls = {ast.unparse(c.func) for c in ast.walk(node) if isinstance(c, ast.Call)}
-                if {call.removeprefix("dialogs.") for call in calls} & {
-                    "ask",
-                    "confirm",
-                    "ask_for_name",
-                }:
+                if {call.removeprefix("dialogs.") for call in calls} & ASKING:
                     asking.add(f"{name} {node.name}")
     dialogs = {"QDialog"}
     while found := {

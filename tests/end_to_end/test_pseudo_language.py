@@ -22,7 +22,6 @@ from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.checkpoints_tab import ask_to_branch
-from app.results.rows_model import Column
 from app.results.rows_model import shown as shown_cell
 from app.running import RunningRun
 from app.sample import sample_entry
@@ -157,8 +156,7 @@ def masked(home: Home) -> frozenset[str]:
     """Texts around masked tokens in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
     read = [one for one in map(read_predictions, files) if one.info.task == "pretraining"]
-    column = Column(CELL + AROUND, AROUND)
-    cells = {shown_cell(cell, column) for one in read for cell in one.cells(AROUND)}
+    cells = {shown_cell(cell, CELL + AROUND) for one in read for cell in one.cells(AROUND)}
     return frozenset(" ".join(cell.split()) for cell in cells)
 
 
@@ -247,11 +245,7 @@ def of_row(question: Callable[..., object]) -> Callable[[Stage], object]:
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("runs")
         row = next(row for row in page.state.rows.values() if row.name == FINISHED)
-        question(
-            page,
-            page.state,
-            row if question in (questions.ask_name, questions.ask_notes) else [row],
-        )
+        question(page, page.state, [row])
 
     return arrange
 

@@ -1,12 +1,14 @@
-"""Actions on runs, for menus, keys and buttons."""
+"""Actions on runs, for menus, keys and buttons; those of the table of runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QModelIndex, QObject, QPoint, Qt, QUrl, Signal
+from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
+from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
+from app import resources
+from app.pages.runs.columns import column_info
 from app.pages.runs.questions import (
     ask_after,
     ask_name,
@@ -17,9 +19,12 @@ from app.pages.runs.questions import (
     ask_to_export,
 )
 from app.pages.runs.rows import RunRow
+from app.pages.runs.sentence import comparison
 from app.pages.runs.state import RunsState
+from app.pages.runs.table import KEY_ROLE, ROW_ROLE
 from app.translation import tr
 from app.widgets.text import numbers
+from app.widgets.text.labels import plain_menu_text
 
 Rows = Sequence[RunRow]
 ON_HOLD = "on hold"
@@ -42,66 +47,50 @@ class RunAction:
 def run_actions() -> Sequence[RunAction | None]:
     """In the order of the menu; None is a separator."""
     again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
-    export = tr("E&xport runs…")
+    export, order, after = tr("E&xport runs…"), tr("Order of the &queue…"), tr("Start a&fter…")
+    explore, repeat, folder = tr("Open in &Explore"), tr("Run aga&in"), tr("Open fol&der")
     return (
-        RunAction("open", _is(tr("&Open")), "chart-line", "Return", _always, _nothing),
-        RunAction("compare", _is(tr("&Compare")), "chart-line", "Ctrl+M", _always, _nothing, True),
+        RunAction("open", _is(tr("&Open")), "chart-line", "Return", _always, _open),
+        RunAction("compare", _is(tr("&Compare")), "chart-line", "Ctrl+M", _always, _compare, True),
         None,
         RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _stops, _stop, True),
         RunAction("resume", _is(tr("&Resume")), "play", "Ctrl+G", _resumes, _resume, True),
         None,
         RunAction("next", _is(tr("Start ne&xt")), "arrow-right", "Ctrl+Up", _waits, _next, True),
-        RunAction(
-            "order",
-            _is(tr("Order of the &queue…")),
-            "history",
-            "Ctrl+Shift+Up",
-            _waits,
-            _order,
-            True,
-        ),
-        RunAction(
-            "after", _is(tr("Start a&fter…")), "git-branch", "Ctrl+Shift+F", _waits, ask_after, True
-        ),
+        RunAction("order", _is(order), "history", "Ctrl+Shift+Up", _waits, ask_order, True),
+        RunAction("after", _is(after), "git-branch", "Ctrl+Shift+F", _waits, ask_after, True),
         RunAction("hold", hold_text, "hourglass", "Ctrl+H", _waits, _hold, True),
         None,
-        RunAction(
-            "explore",
-            _is(tr("Open in &Explore")),
-            "microscope",
-            "Ctrl+I",
-            _has_checkpoint,
-            _explore,
-        ),
+        RunAction("explore", _is(explore), "microscope", "Ctrl+I", _has_checkpoint, _explore),
         RunAction("fine_tune", _is(fine_tune), "flag", "Ctrl+U", _has_checkpoint, _fine_tune),
         RunAction("again", _is(again), "copy", "Ctrl+R", _has_job, _start_again),
-        RunAction(
-            "repeat", _is(tr("Run aga&in")), "copy", "Ctrl+Alt+R", _repeats, _run_again, True
-        ),
+        RunAction("repeat", _is(repeat), "copy", "Ctrl+Alt+R", _repeats, _run_again, True),
         RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _lacks_newer, _train_on_newer),
         None,
-        RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, _rename),
-        RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, _edit_notes),
+        RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, ask_name),
+        RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, ask_notes),
         RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
         RunAction("tags", _is(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, ask_tags, True),
         RunAction("archive", archive_text, "box", "Ctrl+E", _archives, _archive, True),
         RunAction("export", _is(export), "upload", "Ctrl+Shift+E", _exports, ask_to_export, True),
         RunAction("lineage", _is(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
-        RunAction(
-            "folder", _is(tr("Open fol&der")), "folder-open", "Ctrl+O", _always, _open_folder
-        ),
+        RunAction("folder", _is(folder), "folder-open", "Ctrl+O", _always, _open_folder),
         None,
         RunAction("delete", _is(tr("De&lete…")), "trash-2", "Del", _deletes, ask_to_delete, True),
     )
 
 
+def run_action(key: str) -> RunAction:
+    """The action with this key."""
+    return next(action for action in run_actions() if action and action.key == key)
+
+
 def why_not(key: str, row: RunRow) -> str:
     """Reason why the run cannot have this action; “” if it can."""
-    return next(action for action in run_actions() if action and action.key == key).why_not(row)
+    return run_action(key).why_not(row)
 
 
 def resume_text(row: RunRow) -> str:
-    """Title of “Resume” for this run."""
     if row.checkpoint_step:
         return tr("&Resume from step {0}").format(numbers.count(row.checkpoint_step))
     return tr("&Restart from the beginning") if row.started else tr("&Start")
@@ -115,19 +104,16 @@ def stop_text(rows: Rows) -> str:
 
 
 def hold_text(rows: Rows) -> str:
-    """Title of “Hold” for these runs."""
     held = bool(rows) and all(row.state == ON_HOLD for row in rows)
     return tr("Re&lease") if held else tr("&Hold")
 
 
 def star_text(rows: Rows) -> str:
-    """Title of “Star” for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
     return tr("Remove s&tar") if starred else tr("S&tar")
 
 
 def archive_text(rows: Rows) -> str:
-    """Title of “Archive” for these runs."""
     archived = bool(rows) and all(row.archived for row in rows)
     return tr("Unarc&hive") if archived else tr("Arc&hive")
 
@@ -210,8 +196,12 @@ def _deletes(row: RunRow) -> str:
 # ── how it is done ───────────────────────────────────────────────────────────────────────────
 
 
-def _nothing(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    """“Open” is done by the view."""
+def _open(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.open_wanted.emit(rows[0].id)
+
+
+def _compare(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.compare_wanted.emit(rows)
 
 
 def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -226,10 +216,6 @@ def _resume(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 def _next(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.dispatcher.start_next(*(row.id for row in rows))
-
-
-def _order(owner: QWidget, runs: RunsState, _rows: Rows) -> None:
-    ask_order(owner, runs)
 
 
 def _hold(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -270,14 +256,6 @@ def _train_on_newer(_: QWidget, runs: RunsState, rows: Rows) -> None:
         runs.train_on(rows[0], newer)
 
 
-def _rename(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_name(owner, runs, rows[0])
-
-
-def _edit_notes(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_notes(owner, runs, rows[0])
-
-
 def _star(_: QWidget, runs: RunsState, rows: Rows) -> None:
     star = not all(row.star for row in rows)
     for row in rows:
@@ -294,3 +272,105 @@ def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
+
+
+SAID = 40  # characters of a cell in the menu
+
+
+class ListActions(QObject):
+    """The actions of a table, by key in `by_key`.
+
+    Signals:
+        rename_wanted: the RunRow to rename.
+        narrowed: a comparison to add to the filter.
+    """
+
+    rename_wanted = Signal(object)
+    narrowed = Signal(str)
+
+    def __init__(
+        self, table: QTableView, state: RunsState, selected: Callable[[], list[RunRow]]
+    ) -> None:
+        super().__init__(table)
+        self._table, self._state, self._selected = table, state, selected
+        self.by_key: dict[str, QAction] = {}
+        for action in run_actions():
+            if action is not None:
+                self._add(action)
+        table.customContextMenuRequested.connect(self._on_menu)
+        table.doubleClicked.connect(lambda _: self.do("open"))
+        table.selectionModel().selectionChanged.connect(self.enable)
+        self.enable()
+
+    def _add(self, action: RunAction) -> None:
+        result = QAction(resources.icon(action.icon), action.text([]), self._table)
+        result.setShortcut(QKeySequence(action.keys))
+        result.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        result.triggered.connect(lambda: self.do(action.key))
+        self._table.addAction(result)
+        self.by_key[action.key] = result
+
+    def enable(self) -> None:
+        """Enable the actions that the selected runs allow; the others show why not."""
+        rows = self._selected()
+        for action in run_actions():
+            if action is not None:
+                why = _why_not(action, rows)
+                self.by_key[action.key].setEnabled(not why)
+                self.by_key[action.key].setToolTip(why)
+                self.by_key[action.key].setText(action.text(rows))
+
+    def do(self, key: str) -> None:
+        """Apply an action to those of the selected runs that allow it."""
+        rows = self._selected()
+        action = run_action(key)
+        able = [row for row in rows if not action.why_not(row)]
+        if not able or _why_not(action, rows):
+            return
+        if key == "rename":
+            self.rename_wanted.emit(able[0])
+        else:
+            action.do(self._table, self._state, able)
+
+    def _on_menu(self, place: QPoint) -> None:
+        if not self._selected():
+            return
+        menu = QMenu(self._table)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        self._add_narrowing(menu, self._table.indexAt(place))
+        for action in run_actions():
+            if action is None:
+                menu.addSeparator()
+            else:
+                menu.addAction(self.by_key[action.key])
+        menu.popup(self._table.viewport().mapToGlobal(place))
+
+    def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
+        """“Only these” and “Not these” for the value of the cell."""
+        row, key = cell.data(ROW_ROLE), self._key_of(cell)
+        info = column_info(key)
+        if not isinstance(row, RunRow) or info is None:
+            return
+        sentence = plain_menu_text(f"{info.title()}: {info.text(row)[:SAID] or tr('none')}")
+        for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
+            wanted = comparison(key, row, negated)
+            menu.addAction(text.format(sentence)).triggered.connect(
+                lambda _=False, wanted=wanted: self.narrowed.emit(wanted)
+            )
+        menu.addSeparator()
+
+    def _key_of(self, cell: QModelIndex) -> str:
+        orientation = Qt.Orientation.Horizontal
+        return str(self._table.model().headerData(cell.column(), orientation, KEY_ROLE) or "")
+
+
+def _why_not(action: RunAction, rows: Sequence[RunRow]) -> str:
+    if not rows:
+        return tr("Select a run first.")
+    if action.key == "compare" and len(rows) < 2:
+        return tr("Select at least two runs.")
+    if len(rows) > 1 and not action.for_many:
+        return tr("Select a single run.")
+    reasons = [action.why_not(row) for row in rows]
+    return "" if not all(reasons) else reasons[0]

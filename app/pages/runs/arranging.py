@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 from statistics import fmean
 
-from app.pages.runs.columns import Column, column_info
+from app.pages.runs.columns import Column, ColumnInfo, column_info, known_columns
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import RunRow, queue_key
 from app.translation import tr
@@ -33,23 +33,18 @@ class Shown(IntEnum):
 
 @dataclass(frozen=True)
 class GroupRow:
-    """Runs with equal values in the grouping columns, in table order.
+    """Runs with equal values in the grouping columns, in table order."""
 
-    `values` are in the order of `keys`.
-    """
-
-    keys: tuple[str, ...]
+    columns: tuple[ColumnInfo, ...]
     values: tuple[Value, ...]
     rows: tuple[RunRow, ...]
 
     def title(self) -> str:
         """“Token classification (NER) · Learning rate 3e-5”."""
         texts = []
-        for key, value in zip(self.keys, self.values, strict=True):
-            info = column_info(key)
-            name = info.title() if info is not None else key
-            shown = info.text(self.rows[0], ()) if info is not None else str(value)
-            is_text = isinstance(value, str) and key not in job_titles()
+        for info, value in zip(self.columns, self.values, strict=True):
+            name, shown = info.title(), info.text(self.rows[0])
+            is_text = isinstance(value, str) and info.key not in job_titles()
             here = shown if is_text else f"{name} {shown}"
             texts.append(here if value is not None else tr("{0}: none").format(name))
         return " · ".join(texts)
@@ -102,7 +97,7 @@ def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow
     info = column_info(key)
     if info is None:
         return list(rows)
-    pairs = [(info.order(row), row) for row in rows]
+    pairs = [(info.sort_key(row), row) for row in rows]
     known = [pair for pair in pairs if pair[0] is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)
     return [row for _, row in known] + [row for order, row in pairs if order is None]
@@ -110,12 +105,11 @@ def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow
 
 def group_rows(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
     """Group rows by their values in these columns, in order of first appearance."""
-    info = [item for key in keys if (item := column_info(key)) is not None]
+    columns = tuple(known_columns(keys))
     result: dict[tuple[Value, ...], list[RunRow]] = {}
     for row in rows:
-        result.setdefault(tuple(item.row_value(row) for item in info), []).append(row)
-    names = tuple(key for key in keys if column_info(key) is not None)
-    return [GroupRow(names, values, tuple(members)) for values, members in result.items()]
+        result.setdefault(tuple(info.row_value(row) for info in columns), []).append(row)
+    return [GroupRow(columns, values, tuple(members)) for values, members in result.items()]
 
 
 def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
@@ -144,7 +138,7 @@ def group_text(group: GroupRow, key: str) -> str:
     if info is None or key == Column.SEEDS:
         return ""
     if not info.is_number:
-        texts = {info.text(row, ()) for row in group.rows}
+        texts = {info.text(row) for row in group.rows}
         return texts.pop() if len(texts) == 1 else tr("%Ln values", len(texts))
     values = [info.row_value(row) for row in group.rows]
     numbers = [float(value) for value in values if isinstance(value, int | float)]
@@ -155,13 +149,9 @@ def group_text(group: GroupRow, key: str) -> str:
     if result is None:
         return ""
     if len(set(numbers)) == 1 and key not in (Column.BEST, Column.LOSS):
-        return info.text(group.rows[0], ())
-    return _spread(result, metrics.pop() if key == Column.BEST else _metric_of(key))
-
-
-def _metric_of(key: str) -> str:
-    info = column_info(key)
-    return info.measure.name if info is not None and info.measure is not None else ""
+        return info.text(group.rows[0])
+    metric = info.measure.name if info.measure is not None else ""
+    return _spread(result, metrics.pop() if key == Column.BEST else metric)
 
 
 def _spread(result: Aggregate, metric: str) -> str:

@@ -4,13 +4,13 @@
 its path, or by its name and point on the curve (`column_of`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, get_args
 
-from app.pages.runs.groups import best_scores, mean_and_deviation, values_text
+from app.pages.runs.groups import best_scores, values_text
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import Measure, RunRow, queue_key
 from app.running_texts import stage_text, step_text
@@ -20,7 +20,6 @@ from app.widgets.text.spec_texts import value_text
 from engine.config.tasks import TASKS
 from engine.record.metrics import When
 
-Rows = Sequence[RunRow]  # the seeds of a run: runs equal but for the seed, itself included
 WIDTH = 100  # px, initial width of setting and metric columns
 TRAINING_METRICS = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "tokens")
 
@@ -68,27 +67,33 @@ DEFAULT = (
 class ColumnInfo:
     """One column: its texts, and its values to sort and filter by.
 
-    `order` is the sort key, None to come last. `tooltip` adds to the text; if “”, the text is the
-    tooltip. `value` is what filters and charts read: a number, a boolean, or a text; None: the
-    cell's text. `names` are synonyms of that text. `measure` is the metric to read for it.
+    `order` is the sort key, None to come last; it defaults to the text. `tooltip` adds to the text;
+    if “”, the text is the tooltip. `value` is what filters and charts read: a number, a boolean, or
+    a text; None: the cell's text. `names` are synonyms of that text. `measure` is the metric to
+    read for it.
     """
 
     title: Callable[[], str]
     width: int  # px, initial
-    text: Callable[[RunRow, Rows], str]
-    order: Callable[[RunRow], Any]
-    tooltip: Callable[[RunRow, Rows], str] = lambda row, seeds: ""
+    text: Callable[[RunRow], str]
+    order: Callable[[RunRow], Any] | None = None
+    tooltip: Callable[[RunRow], str] = lambda row: ""
     value: Callable[[RunRow], Value] | None = None
     names: Callable[[RunRow], Sequence[str]] = lambda row: ()
     measure: Measure | None = None
     is_number: bool = False
+    key: str = ""  # set by `column_info`
+
+    def sort_key(self, row: RunRow) -> Any:
+        """Sort key of a run; None to come last."""
+        return self.order(row) if self.order is not None else self.text(row).casefold() or None
 
     def row_value(self, row: RunRow) -> Value:
         """The value for filters, groups and charts; None if there is none."""
-        return self.value(row) if self.value is not None else self.text(row, ()) or None
+        return self.value(row) if self.value is not None else self.text(row) or None
 
 
-def _best(row: RunRow, _: Rows) -> str:
+def _best(row: RunRow) -> str:
     if row.best_score is None:
         return ""
     return run_texts.score(row.best_metric, row.best_score)
@@ -102,27 +107,28 @@ def _best_order(row: RunRow) -> tuple[str, float] | None:
     return run_texts.evaluation_title(row.best_metric), sign * row.best_score
 
 
-def _best_tooltip(row: RunRow, _: Rows) -> str:
+def _best_tooltip(row: RunRow) -> str:
     if row.best_score is None:
         return ""
     name = run_texts.metric_title(row.best_metric)
     return tr("Best {0} at step {1}").format(name, numbers.count(row.best_step))
 
 
-def _state(row: RunRow, _: Rows) -> str:
+def _state(row: RunRow) -> str:
     state = run_texts.state_text(row.state)
     if row.is_working and row.steps:
         return tr("{0} {1}").format(state, numbers.percent(row.fraction, 0))
     return state
 
 
-def _time(row: RunRow, _: Rows) -> str:
+def _time(row: RunRow) -> str:
     if row.seconds_left is not None:
         return tr("{0} left").format(numbers.duration(row.seconds_left))
     return numbers.duration(row.seconds) if row.seconds else ""
 
 
-def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
+def seeds_tooltip(row: RunRow, seeds: Sequence[RunRow]) -> str:
+    """Number of finished seeds behind a mean, given the runs that differ only in the seed."""
     if row.job is None or row.job.group is None:
         return ""
     group = row.job.group
@@ -130,10 +136,6 @@ def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
     asked = len(group.seeds) or group.runs // max(1, len(group.vectors))
     text = template.format(len(best_scores(seeds)), asked)
     return f"{values_text(row)}\n{text}" if group.search is not None else text
-
-
-def _name_tooltip(row: RunRow, _: Rows) -> str:
-    return f"{row.name}\n{row.notes}" if row.notes else ""
 
 
 def _is_new(row: RunRow) -> bool:
@@ -148,7 +150,7 @@ def _start_order(row: RunRow) -> tuple[Any, ...]:
     return 0, (row.started or row.created).timestamp()
 
 
-def _start_tooltip(row: RunRow, _: Rows) -> str:
+def _start_tooltip(row: RunRow) -> str:
     text = numbers.moment(row.started or row.created)
     if not row.is_waiting:
         return text
@@ -156,10 +158,6 @@ def _start_tooltip(row: RunRow, _: Rows) -> str:
         text = tr("In the queue since {0}").format(text)
     drag = tr("Drag waiting runs to change their order, while the table is sorted by Started.")
     return f"{text}\n{drag}"
-
-
-def _state_tooltip(row: RunRow, _: Rows) -> str:
-    return f"{translated(row.problem)} {translated(row.advice)}".strip()
 
 
 def _task_names(row: RunRow) -> Sequence[str]:
@@ -173,18 +171,21 @@ def _count(number: int) -> str:
     return numbers.count(number) if number else ""
 
 
+def _number(
+    title: Callable[[], str],
+    width: int,
+    text: Callable[[RunRow], str],
+    value: Callable[[RunRow], float | None],
+    **more: Any,
+) -> ColumnInfo:
+    return ColumnInfo(title, width, text, value, value=value, is_number=True, **more)
+
+
 def _counted(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
 ) -> ColumnInfo:
     """A column of a whole number; 0 is shown empty."""
-    return ColumnInfo(
-        title,
-        width,
-        lambda row, _: _count(number(row)),
-        lambda row: number(row) or None,
-        value=lambda row: number(row) or None,
-        is_number=True,
-    )
+    return _number(title, width, lambda row: _count(number(row)), lambda row: number(row) or None)
 
 
 COLUMNS = {
@@ -193,33 +194,21 @@ COLUMNS = {
         124,
         _state,
         lambda row: run_texts.state_order(row.state),
-        _state_tooltip,
+        lambda row: f"{translated(row.problem)} {translated(row.advice)}".strip(),
         value=lambda row: row.state,
         names=lambda row: (run_texts.state_text(row.state),),
     ),
     Column.NAME: ColumnInfo(
         lambda: tr("Name"),
         144,
-        lambda row, _: row.name,
-        lambda row: row.name.casefold(),
-        _name_tooltip,
+        lambda row: row.name,
+        tooltip=lambda row: f"{row.name}\n{row.notes}" if row.notes else "",
     ),
     Column.TASK: ColumnInfo(
-        lambda: tr("Task"),
-        128,
-        lambda row, _: run_texts.task_title(row.task),
-        lambda row: run_texts.task_title(row.task),
-        names=_task_names,
+        lambda: tr("Task"), 128, lambda row: run_texts.task_title(row.task), names=_task_names
     ),
-    Column.DATA: ColumnInfo(
-        lambda: tr("Data set"), 84, lambda row, _: row.data, lambda row: row.data.casefold() or None
-    ),
-    Column.BASE_MODEL: ColumnInfo(
-        lambda: tr("Base model"),
-        92,
-        lambda row, _: row.base_model,
-        lambda row: row.base_model.casefold() or None,
-    ),
+    Column.DATA: ColumnInfo(lambda: tr("Data set"), 84, lambda row: row.data),
+    Column.BASE_MODEL: ColumnInfo(lambda: tr("Base model"), 92, lambda row: row.base_model),
     Column.BEST: ColumnInfo(
         lambda: tr("Best score"),
         104,
@@ -229,61 +218,40 @@ COLUMNS = {
         value=lambda row: row.best_score,
         is_number=True,
     ),
+    # its texts depend on other runs, which the table knows
     Column.SEEDS: ColumnInfo(
-        lambda: tr("Mean ± SD (seeds)"),
-        136,
-        lambda row, seeds: mean_and_deviation(seeds),
-        lambda row: row.group or None,
-        _seeds_tooltip,
+        lambda: tr("Mean ± SD (seeds)"), 136, lambda row: "", lambda row: row.group or None
     ),
-    Column.LOSS: ColumnInfo(
+    Column.LOSS: _number(
         lambda: tr("Training loss"),
         100,
-        lambda row, _: numbers.decimal(row.loss, 3) if row.loss is not None else "",
+        lambda row: numbers.decimal(row.loss, 3) if row.loss is not None else "",
         lambda row: row.loss,
-        value=lambda row: row.loss,
-        is_number=True,
     ),
-    Column.PROGRESS: ColumnInfo(
+    Column.PROGRESS: _number(
         lambda: tr("Progress"),
         96,
-        lambda row, _: numbers.percent(row.fraction, 0) if row.steps else "",
+        lambda row: numbers.percent(row.fraction, 0) if row.steps else "",
         lambda row: row.fraction if row.steps else None,
-        lambda row, _: " · ".join(filter(None, (stage_text(row), step_text(row)))),
-        value=lambda row: row.fraction if row.steps else None,
-        is_number=True,
+        tooltip=lambda row: " · ".join(filter(None, (stage_text(row), step_text(row)))),
     ),
-    Column.TIME: ColumnInfo(
-        lambda: tr("Time"),
-        104,
-        _time,
-        lambda row: row.seconds or None,
-        value=lambda row: row.seconds or None,
-        is_number=True,
-    ),
+    Column.TIME: _number(lambda: tr("Time"), 104, _time, lambda row: row.seconds or None),
     Column.STARTED: ColumnInfo(
         lambda: tr("Started"),
         76,
-        lambda row, _: tr("waiting") if _is_new(row) else numbers.day(row.started or row.created),
+        lambda row: tr("waiting") if _is_new(row) else numbers.day(row.started or row.created),
         _start_order,
         _start_tooltip,
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),
     ),
     Column.TAGS: ColumnInfo(
-        lambda: tr("Tags"),
-        110,
-        lambda row, _: ", ".join(row.tags),
-        lambda row: ", ".join(row.tags).casefold() or None,
-        names=lambda row: row.tags,
+        lambda: tr("Tags"), 110, lambda row: ", ".join(row.tags), names=lambda row: row.tags
     ),
-    Column.NOTES: ColumnInfo(
-        lambda: tr("Notes"), 140, lambda row, _: row.notes, lambda row: row.notes.casefold() or None
-    ),
+    Column.NOTES: ColumnInfo(lambda: tr("Notes"), 140, lambda row: row.notes),
     Column.DEVICE: ColumnInfo(
         lambda: tr("Device"),
         88,
-        lambda row, _: value_text(row.device) if row.device else "",
-        lambda row: row.device or None,
+        lambda row: value_text(row.device) if row.device else "",
         names=lambda row: (row.device,),
     ),
     Column.PARAMETERS: _counted(lambda: tr("Parameters"), lambda row: row.parameters),
@@ -293,7 +261,7 @@ COLUMNS = {
     Column.JOB: ColumnInfo(
         lambda: tr("Job with several runs"),
         110,
-        lambda row, _: str(row.fields.get("group.name") or "") if row.group else "",
+        lambda row: str(row.fields.get("group.name") or "") if row.group else "",
         lambda row: row.group or None,
         value=lambda row: row.group or None,
         names=lambda row: (str(row.fields.get("group.name") or ""),) if row.group else (),
@@ -304,12 +272,17 @@ COLUMNS = {
 @cache
 def column_info(key: str) -> ColumnInfo | None:
     """The column of this key; None if there is none."""
-    if key in COLUMNS:
-        return COLUMNS[Column(key)]
     name, at, when = key.partition("@")
+    if key in COLUMNS:
+        return replace(COLUMNS[Column(key)], key=str(key))
     if at and when in get_args(When):
         return _metric_column(Measure(name, when))  # type: ignore[arg-type]  # checked above
     return _job_column(key) if key in job_titles() else None
+
+
+def known_columns(keys: Iterable[str]) -> list[ColumnInfo]:
+    """The columns of these keys, each once; unknown ones are left out."""
+    return [info for key in dict.fromkeys(keys) if (info := column_info(key)) is not None]
 
 
 def all_columns() -> Iterator[str]:
@@ -354,7 +327,7 @@ def measure_title(measure: Measure) -> str:
 def _metric_column(measure: Measure) -> ColumnInfo:
     key = measure.key
 
-    def text(row: RunRow, _: Rows) -> str:
+    def text(row: RunRow) -> str:
         value = row.measured.get(key)
         return "" if value is None else run_texts.metric_value(measure.name, value)
 
@@ -362,21 +335,13 @@ def _metric_column(measure: Measure) -> ColumnInfo:
         sentence = measure_title(measure)
         return sentence[:1].upper() + sentence[1:]
 
-    return ColumnInfo(
-        title,
-        WIDTH,
-        text,
-        lambda row: row.measured.get(key),
-        value=lambda row: row.measured.get(key),
-        measure=measure,
-        is_number=True,
-    )
+    return _number(title, WIDTH, text, lambda row: row.measured.get(key), measure=measure, key=key)
 
 
 def _job_column(path: str) -> ColumnInfo:
     title = job_titles()[path]
 
-    def text(row: RunRow, _: Rows) -> str:
+    def text(row: RunRow) -> str:
         value = row.fields.get(path)
         return "" if value is None else value_text(value)
 
@@ -392,4 +357,5 @@ def _job_column(path: str) -> ColumnInfo:
         order,
         value=lambda row: row.fields.get(path),
         names=lambda row: (str(row.fields.get(path)), value_text(row.fields.get(path))),
+        key=path,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QApplication,
     QStyle,
@@ -84,10 +84,8 @@ class RunDelegate(QStyledItemDelegate):
         bold.setBold(True)
         painter.setFont(bold)
         if self._table.keys[index.column()] == Column.NAME:
-            square = QRectF(inner.left(), inner.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
             name = "chevron-down" if self._table.is_open(group) else "chevron-right"
-            resources.icon(name).paint(painter, square.toRect())
-            inner = inner.adjusted(ICON_SIDE + SPACE, 0, 0, 0)
+            inner = _paint_icon(painter, inner, resources.icon(name))
         is_score = self._table.keys[index.column()] == Column.BEST
         star = is_score and self._table.is_best_group(group)
         _paint_text(painter, inner, star, index.data())
@@ -103,15 +101,20 @@ class RunDelegate(QStyledItemDelegate):
 
 
 def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
-    """Paint the icon and the word of a state."""
     name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
-    square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
-    resources.icon(name, role).paint(painter, square.toRect())
+    rest = _paint_icon(painter, place, resources.icon(name, role))
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
-    text = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
-    room = int(text.width()) + 1
-    shown = painter.fontMetrics().elidedText(word, Qt.TextElideMode.ElideRight, room)
-    painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+    shown = painter.fontMetrics().elidedText(
+        word, Qt.TextElideMode.ElideRight, int(rest.width()) + 1
+    )
+    painter.drawText(rest, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+
+def _paint_icon(painter: QPainter, place: QRectF, icon: QIcon) -> QRectF:
+    """Paint an icon at the left; returns the rest of the place."""
+    square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
+    icon.paint(painter, square.toRect())
+    return place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
 
 
 def _paint_text(
@@ -121,24 +124,18 @@ def _paint_text(
     text: str,
     elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
 ) -> None:
-    """Paint one elided line, with a star before it if `star`."""
     if star:
-        square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
-        resources.icon("star", Role.WARN).paint(painter, square.toRect())
-        place = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
+        place = _paint_icon(painter, place, resources.icon("star", Role.WARN))
     painter.setPen(theme.colour(Role.TEXT))
     shown = painter.fontMetrics().elidedText(text, elide, int(place.width()))
     painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
 def _paint_loss(painter: QPainter, place: QRectF, losses: Sequence[float], word: str) -> None:
-    """Paint the loss curve and its last value."""
     width = painter.fontMetrics().horizontalAdvance("00.000")
-    number = QRectF(place.right() - width, place.top(), width, place.height())
     painter.setPen(theme.colour(Role.MUTED))
-    right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-    painter.drawText(number, right, word)
-    curve = QRectF(place.left(), place.top() + 9, number.left() - place.left() - 8, ROW_HEIGHT - 19)
+    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
+    curve = QRectF(place.left(), place.top() + 9, place.width() - width - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
         paint_sparkline(painter, curve, losses, theme.colour(Role.CHART_1))
 
@@ -158,9 +155,7 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
     if row.fraction > 0:
         painter.drawRoundedRect(done, BAR / 2, BAR / 2)
     painter.setPen(theme.colour(Role.MUTED))
-    number = QRectF(place.right() - width, place.top(), width, place.height())
-    right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-    painter.drawText(number, right, word)
+    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
 
 
 class StateBadge(QWidget):
@@ -191,4 +186,3 @@ class StateBadge(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self.font())
         paint_state(painter, QRectF(self.rect()), self._state, run_texts.state_text(self._state))
-        painter.end()

@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QWidget
 
-from app.pages.runs.arranging import Test, has_words
-from app.pages.runs.rows import Measure, RunRow
+from app.pages.runs.arranging import has_words
+from app.pages.runs.rows import RunRow
 from app.pages.runs.sentence import Parsed, completions, is_sentence, parse, quote
 from app.theme import SPACE
 from app.timers import debounced
@@ -49,12 +49,6 @@ class FilterLine(QWidget):
         self.field.textEdited.connect(lambda _: self._pause.start())
         self.field.installEventFilter(self)
 
-    def text(self) -> str:
-        return self.field.text()
-
-    def set_text(self, text: str) -> None:
-        self.field.setText(text)
-
     def add(self, comparison: str) -> None:
         """Add a comparison to the filter."""
         before = self.field.text().strip()
@@ -62,7 +56,7 @@ class FilterLine(QWidget):
             before = f"name contains {quote(before)}"
         if before and " or " in before.casefold():
             before = f"({before})"
-        self.set_text(f"{before} and {comparison}" if before else comparison)
+        self.field.setText(f"{before} and {comparison}" if before else comparison)
 
     def _on_text(self, text: str) -> None:
         """Filter at once; an incomplete sentence leaves the filter as it is."""
@@ -70,13 +64,13 @@ class FilterLine(QWidget):
             self._say("")
             words = text.replace('"', "").casefold().split()
             self._parsed = Parsed()
-            self._emit(has_words(words), [])
+            self.filtered.emit(has_words(words), [])
             return
         self._parsed = parse(text)
         error = self._parsed.error
         if error is None:
             self._say("")
-            self._emit(self._parsed.test, self._parsed.measures)
+            self.filtered.emit(self._parsed.test, self._parsed.measures)
             return
         here = text[error.start : error.end].strip()
         place = self.tr("At “{0}”: {1}").format(here, error.message) if here else error.message
@@ -84,14 +78,11 @@ class FilterLine(QWidget):
 
     def show_error(self) -> None:
         """Show the error, even if the sentence is only incomplete."""
-        if self._parsed.error is not None and is_sentence(self.text()):
+        if self._parsed.error is not None and is_sentence(self.field.text()):
             self._say(self._parsed.error.message)
             self.field.setSelection(
                 self._parsed.error.start, self._parsed.error.end - self._parsed.error.start
             )
-
-    def _emit(self, test: Test, measures: list[Measure]) -> None:
-        self.filtered.emit(test, measures)
 
     def _say(self, wrong: str) -> None:
         self.wrong.setText(wrong)
@@ -100,7 +91,6 @@ class FilterLine(QWidget):
     # ── completion ───────────────────────────────────────────────────────────────────────────
 
     def _offer(self) -> None:
-        """Offer completions if the cursor is at the end."""
         text = self.field.text()
         if not text or self.field.cursorPosition() != len(text) or not self.field.hasFocus():
             self._hide_options()
@@ -121,7 +111,6 @@ class FilterLine(QWidget):
             popup.hide()
 
     def _complete(self, chosen: str) -> None:
-        """Replace the partial word by the completion."""
         text = self.field.text()
         parsed = parse(text)
         value = quote(chosen) if parsed.expected == "value" else chosen

@@ -21,6 +21,11 @@ _layouts: dict[tuple[str, ...], dict[str, int]] = {}
 _shared: dict[tuple[type, Value], Value] = {}
 
 
+def is_number(value: Value) -> bool:
+    """True for numbers; a boolean is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 class JobFields:
     """Settings by paths as “training.learning_rate”. Jobs of one kind share the paths, and all jobs
     share equal values."""

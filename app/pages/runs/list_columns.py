@@ -182,7 +182,6 @@ class ListColumns(QObject):
         self.changed.emit()
 
     def _take_order(self) -> None:
-        """Apply the order of the header to the model."""
         header, keys = self._table.horizontalHeader(), self._model.keys
         self.show_columns([keys[header.logicalIndex(place)] for place in range(len(keys))])
         self.changed.emit()

@@ -1,6 +1,6 @@
 """Layouts of the table of runs, saved views of them, and the menus to group and to choose views."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QToolButton
 
 from app import resources
-from app.pages.runs.columns import DEFAULT, Column, column_info
+from app.pages.runs.columns import DEFAULT, Column, column_info, known_columns
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import RunsTable
 from app.settings import Settings
@@ -80,7 +80,6 @@ class Views:
         return layout_from(self._kept().get(name))
 
     def save(self, name: str, layout: Layout) -> None:
-        """Save or replace the view of this name."""
         kept = self._kept() | {name[:VIEW_NAME]: layout.plain()}
         self._settings.keep(VIEWS_KEY, dict(list(kept.items())[-MOST_VIEWS:]))
 
@@ -103,7 +102,7 @@ class Views:
 def _keys(result: object) -> tuple[str, ...]:
     """The known columns among them, each once."""
     listed = result if isinstance(result, list | tuple) else ()
-    return tuple(dict.fromkeys(key for key in listed if isinstance(key, str) and column_info(key)))
+    return tuple(info.key for info in known_columns(key for key in listed if isinstance(key, str)))
 
 
 def _whole(result: object) -> int:
@@ -135,39 +134,48 @@ class _MenuButton(QToolButton):
         raise NotImplementedError
 
 
-class GroupMenu(_MenuButton):
-    """Chooses the columns to group by.
+class ColumnsButton(_MenuButton):
+    """A menu in which columns are checked: those of `offered`; `now` has the checked ones.
 
     Signals:
-        chosen: the keys of the grouping columns.
+        chosen: the keys of the checked columns, in the order in which they were checked.
     """
 
     chosen = Signal(object)
 
-    def __init__(self, model: RunsTable) -> None:
-        super().__init__(tr("&Group by"), "layers")
-        self._model = model
+    def __init__(
+        self,
+        text: str,
+        icon: str,
+        offered: Callable[[], Iterable[str]],
+        now: Callable[[], Sequence[str]],
+        with_nothing: bool = False,
+    ) -> None:
+        super().__init__(text, icon)
+        self._offered, self._now, self._with_nothing = offered, now, with_nothing
 
     def _fill(self) -> None:
         menu = self.menu()
         menu.clear()
-        nothing = menu.addAction(tr("&Nothing"))
-        nothing.triggered.connect(lambda: self.chosen.emit(()))
-        menu.addSeparator()
-        keys = [*USUAL, *varied(self._model.rows()), *self._model.keys, *self._model.group_keys]
-        for key in dict.fromkeys(str(key) for key in keys):
-            info = column_info(key)
-            if info is None or (key in NOT_TO_GROUP and key not in self._model.group_keys):
-                continue
+        if self._with_nothing:
+            menu.addAction(tr("&Nothing")).triggered.connect(lambda: self.chosen.emit(()))
+            menu.addSeparator()
+        for info in known_columns(self._offered()):
             action = menu.addAction(plain_menu_text(info.title()))
             action.setCheckable(True)
-            action.setChecked(key in self._model.group_keys)
-            action.triggered.connect(lambda _=False, key=key: self._toggle(key))
+            action.setChecked(info.key in self._now())
+            action.triggered.connect(lambda _=False, key=info.key: self._toggle(key))
 
     def _toggle(self, key: str) -> None:
-        before = self._model.group_keys
+        before = self._now()
         after = [item for item in before if item != key] + ([key] if key not in before else [])
         self.chosen.emit(tuple(after))
+
+
+def grouping_columns(model: RunsTable) -> list[str]:
+    """Columns to group the runs by: usual ones, settings that differ, and those shown."""
+    keys = [*USUAL, *varied(model.rows()), *model.keys, *model.group_keys]
+    return [str(key) for key in keys if key not in NOT_TO_GROUP or key in model.group_keys]
 
 
 def varied(rows: Iterable[RunRow]) -> list[str]:

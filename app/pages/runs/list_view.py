@@ -3,23 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QTableView, QWidget
 
+from app.pages.runs.actions import ListActions
 from app.pages.runs.arranging import GroupRow, Shown, Test
-from app.pages.runs.columns import Column, column_info
-from app.pages.runs.columns_dialog import ask_for_columns
+from app.pages.runs.columns import Column
 from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
 from app.pages.runs.filter_line import FilterLine
-from app.pages.runs.list_actions import ListActions
 from app.pages.runs.list_columns import ListColumns
-from app.pages.runs.list_menus import GroupMenu, Layout, ViewMenu, Views
-from app.pages.runs.questions import ask_name
+from app.pages.runs.list_menus import ColumnsButton, Layout, ViewMenu, Views, grouping_columns
+from app.pages.runs.questions import ask_for_columns, ask_name
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW_ROLE, RunsTable
-from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.page import EmptyState
@@ -30,21 +28,9 @@ from app.widgets.text.labels import Text
 
 
 class RunsList(QWidget):
-    """The table with its controls.
+    """The table with its controls."""
 
-    Signals:
-        opened: the id of a run to open.
-        first_wanted: start the first fine-tuning.
-        new_wanted: compose a new run.
-        compared: at least two runs to compare.
-    """
-
-    opened = Signal(str)
-    first_wanted = Signal()
-    new_wanted = Signal()
-    compared = Signal(object)
-
-    def __init__(self, state: RunsState, settings: Settings) -> None:
+    def __init__(self, state: RunsState) -> None:
         super().__init__()
         self._state = state
         self.model = RunsTable(self)
@@ -55,16 +41,19 @@ class RunsList(QWidget):
         self.table = self._table()
         self.columns = ListColumns(self.table, self.model)
         self.actions_ = ListActions(self.table, state, self.selected)
-        self.actions_.open_wanted.connect(lambda row: self.opened.emit(row.id))
-        self.actions_.compare_wanted.connect(self.compared)
         self.actions_.rename_wanted.connect(self._rename)
-        self.kept_views = Views(settings)
+        self.kept_views = Views(state.studio.settings)
         self.views = QStackedWidget()
         self.views.addWidget(self._whole())
         self.views.addWidget(self._empty())
         self.copying = ProgressLine(self.tr("Copying a run"), in_bytes=True)
         self.copying.cancelled.connect(state.dispatcher.cancel_copies)
-        layouts.column(self.copying, self._exchange(), self.views, parent=self, spacing=3 * SPACE)
+        self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
+        self.exchange.cancelled.connect(state.exchange.cancel)
+        state.exchange.begun.connect(self.exchange.begin)
+        state.exchange.progressed.connect(self.exchange.show_progress)
+        state.exchange.ended.connect(self.exchange.end)
+        layouts.column(self.copying, self.exchange, self.views, parent=self, spacing=3 * SPACE)
         self._connect_columns()
         state.measured.connect(self.model.rearrange)
         state.sparked.connect(self.table.viewport().update)
@@ -74,16 +63,6 @@ class RunsList(QWidget):
         state.copying.connect(self._on_copying)
         state.arrived.connect(self.select)
         self._on_listed()
-
-    def _exchange(self) -> ProgressLine:
-        """Progress of an export or import."""
-        exchange = self._state.exchange
-        self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
-        self.exchange.cancelled.connect(exchange.cancel)
-        exchange.begun.connect(self.exchange.begin)
-        exchange.progressed.connect(self.exchange.show_progress)
-        exchange.ended.connect(self.exchange.end)
-        return self.exchange
 
     def _connect_columns(self) -> None:
         """Connect columns, groups and views, and restore the last layout."""
@@ -118,17 +97,22 @@ class RunsList(QWidget):
         self.filter.filtered.connect(self._on_filtered)
         self.search = self.filter.field
         self.counted = Text("", "muted", wraps=False)
-        self.group_menu = GroupMenu(self.model)
+        self.group_menu = ColumnsButton(
+            self.tr("&Group by"),
+            "layers",
+            lambda: grouping_columns(self.model),
+            lambda: self.model.group_keys,
+            with_nothing=True,
+        )
         self.group_menu.chosen.connect(self.group_by)
         self.view_menu = ViewMenu(self.kept_views, self._layout)
         self.view_menu.chosen.connect(self.apply)
-        self.compare = buttons.plain(self.tr("Co&mpare"), self._on_compare, "chart-line")
-        first = layouts.row((self.filter, 1), spacing=2 * SPACE)
-        for widget in (
-            buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2"),
-            self.view_menu,
-        ):
-            first.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+        self.compare = buttons.plain(
+            self.tr("Co&mpare"), lambda: self.actions_.do("compare"), "chart-line"
+        )
+        columns = buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2")
+        at_top = ((widget, 0, Qt.AlignmentFlag.AlignTop) for widget in (columns, self.view_menu))
+        first = layouts.row((self.filter, 1), *at_top, spacing=2 * SPACE)
         second = layouts.row(
             self._filters(),
             self.counted,
@@ -156,8 +140,11 @@ class RunsList(QWidget):
         return self.shown
 
     def _empty(self) -> QWidget:
+        go = self._state.studio.go
         self.first = buttons.primary(
-            self.tr("&Try a first fine-tuning"), self.first_wanted.emit, "rocket"
+            self.tr("&Try a first fine-tuning"),
+            lambda: go.emit("train", {"preset": "first"}),
+            "rocket",
         )
         return EmptyState(
             "activity",
@@ -167,7 +154,7 @@ class RunsList(QWidget):
                 " or train on your own texts. All your runs will be listed here."
             ),
             self.first,
-            buttons.plain(self.tr("&New run…"), self.new_wanted.emit),
+            buttons.plain(self.tr("&New run…"), lambda: go.emit("train", None)),
         )
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
@@ -212,42 +199,32 @@ class RunsList(QWidget):
     def apply(self, layout: Layout) -> None:
         """Show columns, order, groups and filter of a layout."""
         self.columns.apply(layout)
-        self._want_measures(layout.columns)
+        self._state.want_columns(layout.columns)
         self.shown.choose(min(layout.shown, len(Shown) - 1))
         self._on_shown(self.shown.choice())
-        self.filter.set_text(layout.sentence)
+        self.search.setText(layout.sentence)
         self._keep_layout()
 
     def choose_columns(self) -> None:
-        """Open the dialog of the columns."""
         ask_for_columns(self, self.model.keys, self.show_columns)
 
     def show_columns(self, keys: Sequence[str]) -> None:
         """Show these columns in this order."""
         self.columns.show_columns(keys)
-        self._want_measures(keys)
+        self._state.want_columns(keys)
         self._keep_layout()
 
     def group_by(self, keys: Sequence[str]) -> None:
-        """Group the runs by these columns."""
-        self._want_measures(keys)
+        self._state.want_columns(keys)
         self.model.group_by(keys)
         self._keep_layout()
 
     def sort_by(self, key: str, descending: bool = False) -> None:
-        """Sort by a shown column."""
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.table.sortByColumn(self.model.column(key), order)
 
-    def _on_compare(self) -> None:
-        self.actions_.do("compare")
-
     def _on_selected(self) -> None:
         self.compare.setEnabled(len(self.selected()) > 1)
-
-    def _want_measures(self, keys: Sequence[str]) -> None:
-        info = [column_info(key) for key in keys]
-        self._state.want(item.measure for item in info if item is not None and item.measure)
 
     def _on_filtered(self, test: Test, measures: Sequence[Measure]) -> None:
         self._state.want(measures)
@@ -261,7 +238,7 @@ class RunsList(QWidget):
         self._keep_layout()
 
     def _layout(self) -> Layout:
-        return self.columns.layout(self.filter.text(), max(0, self.shown.choice()))
+        return self.columns.layout(self.search.text(), max(0, self.shown.choice()))
 
     def _keep_layout(self) -> None:
         """Save the layout for the next start, without the search."""
@@ -333,6 +310,6 @@ class RunsList(QWidget):
     def _rename(self, row: RunRow) -> None:
         column = self.model.column(Column.NAME)
         if column < 0:
-            ask_name(self, self._state, row)
+            ask_name(self, self._state, [row])
         else:
             self.table.edit(self.model.index(self.model.place(row.id), column))

@@ -1,6 +1,6 @@
-"""Dialogs about runs: name, notes, tags, export, deletion, and the queue."""
+"""Dialogs about runs: name, notes, tags, export, deletion, the queue, and columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
@@ -15,12 +15,24 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.runs.arranging import waiting_runs
+from app.pages.runs.columns import DEFAULT, ColumnInfo, all_columns, known_columns
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
+from app.theme import SPACE
 from app.translation import tr
-from app.widgets.dialogs import Choice, ask, ask_for_file, ask_for_name, choose_folder
-from app.widgets.forms.controls import ComboBox
-from app.widgets.text.labels import visible
+from app.widgets import buttons, layouts
+from app.widgets.dialogs import (
+    Choice,
+    Question,
+    ask,
+    ask_for_file,
+    ask_for_name,
+    choose_folder,
+    confirm,
+)
+from app.widgets.forms.controls import ComboBox, SearchField
+from app.widgets.keys import vertical_step
+from app.widgets.text.labels import Text, visible
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
 from engine.runs.curve_files import CurveFiles
 from engine.runs.mlflow import MLflowFiles
@@ -29,8 +41,8 @@ from engine.runs.tensorboard import TensorBoardFiles
 CURVES: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
 
 
-def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
-    """Ask for a new name."""
+def ask_name(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    (row,) = rows
     ask_for_name(
         owner,
         (tr("Rename the run"), tr("The folder on disk keeps its name.")),
@@ -41,17 +53,17 @@ def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     )
 
 
-def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
-    """Ask for the notes on a run."""
+def ask_notes(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    (row,) = rows
     field = QPlainTextEdit(row.notes)
     field.setAccessibleName(tr("Notes"))
     field.setTabChangesFocus(True)
-    ask(
+    confirm(
         owner,
         tr("Notes on “{0}”").format(row.name),
         tr("Only you edit these notes. They are included in search."),
-        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
+        Choice("save", tr("&Save"), "primary"),
+        lambda: runs.set_notes(row.id, field.toPlainText()),
         [field],
     )
 
@@ -66,32 +78,30 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     known.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
     field.setCompleter(known)
 
-    def answer(key: str) -> None:
+    def save() -> None:
         wanted = [tag.strip() for tag in field.text().split(",") if tag.strip()]
-        for row in rows if key == "save" else ():
+        for row in rows:
             own = [tag for tag in row.tags if tag not in common]
             runs.set_tags(row.id, [*wanted, *own])
 
-    name = f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
-    ask(
+    confirm(
         owner,
-        tr("Tags of {0}").format(name),
+        tr("Tags of {0}").format(_name_of(rows)),
         tr("Words to find runs by, separated by commas."),
-        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        answer,
+        Choice("save", tr("&Save"), "primary"),
+        save,
         [field],
     )
 
 
 def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask for the format and the place of an export."""
-    kept = ComboBox(tr("Checkpoints"))
-    for title, key in (
+    checkpoints = (
         (tr("The best checkpoint of each run"), "best"),
         (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),
         (tr("No checkpoints"), "none"),
-    ):
-        kept.addItem(title, key)
+    )
+    kept = ComboBox(tr("Checkpoints"), items=checkpoints)
 
     def answer(key: str) -> None:
         if key == "file":
@@ -100,11 +110,8 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
             save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
             ask_for_file(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
         elif key in CURVES:
-            choose_folder(
-                owner.window(),
-                tr("Choose a folder"),
-                lambda into: runs.exchange.export_curves(rows, into, CURVES[key]),
-            )
+            save = lambda into: runs.exchange.export_curves(rows, into, CURVES[key])  # noqa: E731
+            choose_folder(owner.window(), tr("Choose a folder"), save)
 
     ask(
         owner,
@@ -125,13 +132,12 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
     )
 
 
+def _name_of(rows: Sequence[RunRow]) -> str:
+    return f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
+
+
 def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Say what is deleted and what stays, then delete."""
-
-    def answer(key: str) -> None:
-        if key == "delete":
-            runs.dispatcher.remove(*(row.id for row in rows))
-
     if len(rows) == 1:
         title = tr("Delete the run “{0}”?").format(rows[0].name)
     else:
@@ -145,12 +151,12 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
             "These unfinished runs start from its checkpoints and can no longer begin: {0}."
         )
         text = f"{text} {template.format(', '.join(names))}"
-    ask(
+    confirm(
         owner,
         title,
         text,
-        [Choice("delete", tr("&Delete"), "danger"), Choice("cancel", tr("&Cancel"))],
-        answer,
+        Choice("delete", tr("&Delete"), "danger"),
+        lambda: runs.dispatcher.remove(*(row.id for row in rows)),
     )
 
 
@@ -168,53 +174,61 @@ def _left_without_base(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
     return result[:5]
 
 
-RUN = Qt.ItemDataRole.UserRole
-LIST_HEIGHT = 260  # px
+KEY = Qt.ItemDataRole.UserRole  # of an item: id of its run, or key of its column
+LIST_HEIGHT = 270  # px
 MOST_RUNS = 500  # offered in a list
 
 
-class QueueList(QListWidget):
-    """The waiting runs, reordered by dragging or by Ctrl+Up and Ctrl+Down."""
+class OrderedList(QListWidget):
+    """Items with a key each, reordered by dragging or by Ctrl+Up and Ctrl+Down."""
 
-    def __init__(self, rows: Sequence[RunRow]) -> None:
+    def __init__(self, name: str, items: Iterable[QListWidgetItem]) -> None:
         super().__init__()
-        self.setAccessibleName(tr("Order of the queue"))
-        self.setAccessibleDescription(tr("Ctrl+Up and Ctrl+Down move a run."))
+        self.setAccessibleName(name)
+        self.setAccessibleDescription(tr("Ctrl+Up and Ctrl+Down move an item."))
         self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.setDefaultDropAction(Qt.DropAction.MoveAction)
         self.setMinimumHeight(LIST_HEIGHT)
-        for row in rows:
-            item = QListWidgetItem(visible(row.name))
-            item.setData(RUN, row.id)
+        for item in items:
             self.addItem(item)
         self.setCurrentRow(0)
 
-    def ids(self) -> list[str]:
-        """The ids in the chosen order."""
-        return [str(self.item(place).data(RUN)) for place in range(self.count())]
+    def keys(self) -> list[str]:
+        """The keys in the chosen order."""
+        return [str(self.item(place).data(KEY)) for place in range(self.count())]
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
-        step = steps.get(Qt.Key(event.key()), 0)
-        if not step or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            super().keyPressEvent(event)
-            return
-        place = self.currentRow()
-        target = place + step
+    def move(self, by: int) -> None:
+        """Move the current item."""
+        place, target = self.currentRow(), self.currentRow() + by
         if place >= 0 and 0 <= target < self.count():
             self.insertItem(target, self.takeItem(place))
             self.setCurrentRow(target)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = vertical_step(event)
+        if step and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.move(step)
+        else:
+            super().keyPressEvent(event)
 
-def ask_order(owner: QWidget, runs: RunsState) -> None:
+
+def _item(text: str, key: str) -> QListWidgetItem:
+    item = QListWidgetItem(text)
+    item.setData(KEY, key)
+    return item
+
+
+def ask_order(owner: QWidget, runs: RunsState, _: Sequence[RunRow] = ()) -> None:
     """Let the user reorder the queue."""
-    queue = QueueList(waiting_runs(runs.rows.values()))
-    ask(
+    waiting = waiting_runs(runs.rows.values())
+    items = (_item(visible(row.name), row.id) for row in waiting)
+    queue = OrderedList(tr("Order of the queue"), items)
+    confirm(
         owner,
         tr("Order of the queue"),
         tr("Drag the runs, or move them with Ctrl+Up and Ctrl+Down. The first one starts next."),
-        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: runs.dispatcher.order(queue.ids()) if key == "save" else None,
+        Choice("save", tr("&Save"), "primary"),
+        lambda: runs.dispatcher.order(queue.keys()),
         [queue],
     )
 
@@ -223,20 +237,97 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    box = ComboBox(tr("Start after"))
-    box.addItem(tr("Any time (no other run)"), "")
-    for row in others[:MOST_RUNS]:
-        box.addItem(visible(row.name), row.id)
-    box.setCurrentIndex(1 if box.count() > 1 else 0)
-    name = f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
+    offered = [(visible(row.name), row.id) for row in others[:MOST_RUNS]]
+    box = ComboBox(tr("Start after"), items=[(tr("Any time (no other run)"), ""), *offered])
+    box.setCurrentIndex(1 if offered else 0)
     ids = [row.id for row in rows]
-    ask(
+    confirm(
         owner,
-        tr("Start {0} after…").format(name),
+        tr("Start {0} after…").format(_name_of(rows)),
         tr("It starts when that run has finished. If that run fails, it is put on hold."),
-        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: (
-            runs.dispatcher.start_after(ids, str(box.currentData())) if key == "save" else None
-        ),
+        Choice("save", tr("&Save"), "primary"),
+        lambda: runs.dispatcher.start_after(ids, str(box.currentData())),
         [box],
     )
+
+
+class ColumnChoice(QWidget):
+    """All columns on the left, with a search; the chosen ones in order on the right."""
+
+    def __init__(self, chosen: Sequence[str]) -> None:
+        super().__init__()
+        self.search = SearchField(tr("Search settings and metrics"), tr("Search the columns"))
+        self.search.textChanged.connect(self._narrow)
+        self.all = QListWidget()
+        self.all.setAccessibleName(tr("All columns"))
+        self.all.setMinimumHeight(LIST_HEIGHT)
+        self.shown = OrderedList(tr("Shown columns"), map(_column_item, known_columns(chosen)))
+        for info in known_columns(all_columns()):
+            item = _column_item(info)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            checked = Qt.CheckState.Checked if info.key in chosen else Qt.CheckState.Unchecked
+            item.setCheckState(checked)
+            self.all.addItem(item)
+        self.all.itemChanged.connect(self._on_checked)
+        self.up = buttons.plain(tr("Move &up"), lambda: self.shown.move(-1))
+        self.down = buttons.plain(tr("Move &down"), lambda: self.shown.move(1))
+        self.remove = buttons.plain(tr("&Remove"), self._remove)
+        left = layouts.column(self.search, (self.all, 1))
+        title = Text(tr("Shown, from left to right"), "muted")
+        right = layouts.column(title, (self.shown, 1), self.up, self.down, self.remove)
+        layouts.row((left, 1), (right, 1), parent=self, spacing=2 * SPACE)
+
+    def _narrow(self, text: str) -> None:
+        words = text.casefold().split()
+        for row in range(self.all.count()):
+            item = self.all.item(row)
+            sentence = f"{item.text()} {item.data(KEY)}".casefold()
+            item.setHidden(not all(word in sentence for word in words))
+
+    def _on_checked(self, item: QListWidgetItem) -> None:
+        key, shown = str(item.data(KEY)), self.shown.keys()
+        if item.checkState() == Qt.CheckState.Checked and key not in shown:
+            self.shown.addItem(_column_item(*known_columns([key])))
+        elif item.checkState() != Qt.CheckState.Checked and key in shown:
+            self.shown.takeItem(shown.index(key))
+
+    def _remove(self) -> None:
+        item = self.shown.currentItem()
+        if item is not None:
+            rows = [self.all.item(row) for row in range(self.all.count())]
+            next(entry for entry in rows if entry.data(KEY) == item.data(KEY)).setCheckState(
+                Qt.CheckState.Unchecked
+            )
+
+
+def ask_for_columns(
+    owner: QWidget, chosen: Sequence[str], on_chosen: Callable[[Sequence[str]], object]
+) -> Question:
+    """Open the dialog; `on_chosen` gets the keys of at least one column."""
+    choice = ColumnChoice(chosen)
+
+    def answered(key: str) -> None:
+        if key == "default":
+            on_chosen(DEFAULT)
+        elif key == "show" and choice.shown.keys():
+            on_chosen(choice.shown.keys())
+
+    return ask(
+        owner,
+        tr("Columns"),
+        tr("Any setting of a run and any metric can be a column."),
+        (
+            Choice("show", tr("&Show these"), "primary"),
+            Choice("default", tr("Reset to de&faults")),
+            Choice("cancel", tr("&Cancel")),
+        ),
+        answered,
+        [choice],
+    )
+
+
+def _column_item(info: ColumnInfo) -> QListWidgetItem:
+    item = _item(info.title(), info.key)
+    if "." in info.key:
+        item.setToolTip(info.key)
+    return item

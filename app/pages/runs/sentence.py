@@ -158,7 +158,6 @@ def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
 
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
-    """The values of a column, each once."""
     info = column_info(key)
     if info is None:
         return []
@@ -284,7 +283,6 @@ class _Reader:
         return _test(info, operator, self._checked(info, operator, token))
 
     def _listed(self) -> list[_Token]:
-        """The values between brackets."""
         if not self._takes("("):
             return [self._value("in")]
         wanted = [self._value("in")]
@@ -311,7 +309,6 @@ class _Reader:
         return _Token(self.text[start:end], start, end)
 
     def _checked(self, info: ColumnInfo, operator: str, token: _Token) -> str:
-        """The value, checked against field and operator."""
         number = as_number(token.text)
         if info.is_number and number is None and operator not in ("contains", "lacks"):
             text = tr("“{0}” is not a number, but “{1}” is.")
@@ -324,7 +321,6 @@ class _Reader:
     # ── tokens ───────────────────────────────────────────────────────────────────────────────
 
     def _words_ahead(self) -> list[_Token]:
-        """The words up to the next symbol or bracket."""
         result = []
         for token in self.tokens[self.place :]:
             if not token.quote and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
@@ -376,14 +372,14 @@ def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
     def says(row: RunRow, value: Value) -> bool:
         """True if the value, its cell text or a synonym equals the wanted one."""
         if value not in known:
-            names = (str(value or ""), info.text(row, ()), *info.names(row))
+            names = (str(value or ""), info.text(row), *info.names(row))
             known[value] = any(text == name.casefold() for name in names)
         return known[value]
 
     def test(row: RunRow) -> bool:
         value = info.row_value(row)
         if operator in ("contains", "lacks"):
-            sentence = " ".join((str(value or ""), info.text(row, ()), *info.names(row)))
+            sentence = " ".join((str(value or ""), info.text(row), *info.names(row)))
             return (text in sentence.casefold()) == (operator == "contains")
         if isinstance(value, bool) and truth is not None:
             return (value == truth) == (operator == "=")

@@ -1,6 +1,8 @@
 """All runs, kept up to date, and requests about them. No widgets."""
 
+import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from sqlalchemy.orm import Session
 
 from app import background
-from app.pages.runs.exchange import Exchange
+from app.pages.runs.columns import known_columns
 from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_rows, read_sparks
 from app.studio import Studio
 from app.timers import debounced
@@ -20,16 +22,113 @@ from engine.config.job import JobSpec
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
-from engine.messages.question import Answer, Refused
-from engine.messages.searching import MeasureImportance
+from engine.progress import Cancelled
 from engine.record import runs as table
 from engine.runs.advice import Advice
+from engine.runs.bundle import Checkpoints, pack, unpack
+from engine.runs.curve_files import CurveFiles
+from engine.runs.folder import RunFolder
+from engine.runs.tensorboard import TensorBoardFiles
 
 READ_DELAY_MS = 200  # changes within it are read together
 SPARK_DELAY_MS = 30  # sparklines requested within it are read together
 MOST_SPARKS = 60  # rows on a screen
 ROWS_AT_ONCE = 50  # jobs parsed before the GUI thread gets its turn
 TURN_SECONDS = 0.002
+
+
+class Exchange(QObject):
+    """Exports and imports, one job at a time.
+
+    Signals:
+        begun: title of the job.
+        progressed: bytes done and in total.
+        ended: the job has ended.
+        unpacked: the run folders to copy in, with the notes and tags of each.
+    """
+
+    begun = Signal(str)
+    progressed = Signal(int, int)
+    ended = Signal()
+    unpacked = Signal(object)
+
+    def __init__(self, studio: Studio, parent: QObject) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self._job: background.Job | None = None
+
+    def is_busy(self) -> bool:
+        return self._job is not None and not self._job.is_over()
+
+    def export(self, rows: Sequence[RunRow], path: Path, checkpoints: Checkpoints) -> None:
+        notes = {row.folder.name: _user_texts(row) for row in rows}
+        runs = [RunFolder(row.folder) for row in rows]
+
+        def work(progress: background.Progress) -> Path:
+            pack(runs, path, checkpoints, notes, progress, progress.cancelled)
+            return path
+
+        self._start(tr("Exporting %Ln run(s)", len(rows)), work, self._on_saved)
+
+    def export_curves(
+        self, rows: Sequence[RunRow], into: Path, kind: type[CurveFiles] = TensorBoardFiles
+    ) -> None:
+        """Write the curves for TensorBoard or MLflow, a folder for each run."""
+        runs = [RunFolder(row.folder) for row in rows]
+
+        def work(progress: background.Progress) -> Path:
+            for run in runs:
+                kind(run, into).write_all(progress, progress.cancelled)
+            return into
+
+        self._start(tr("Exporting the curves of %Ln run(s)", len(rows)), work, self._on_saved)
+
+    def open(self, path: Path) -> None:
+        """Unpack the runs of a file, to be copied in."""
+        into = self._studio.home.cache / f"unpacked-{uuid.uuid4().hex[:12]}"
+
+        def work(progress: background.Progress) -> dict[Path, dict[str, Any]]:
+            try:
+                return unpack(path, into, progress, progress.cancelled)
+            except BaseException:
+                shutil.rmtree(into, ignore_errors=True)
+                raise
+
+        self._start(tr("Opening {0}").format(path.name), work, self._on_unpacked)
+
+    def forget(self, root: Path) -> None:
+        background.run(self, lambda: shutil.rmtree(root, ignore_errors=True), lambda _: None)
+
+    def cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            self.ended.emit()
+
+    def _start(self, text: str, work: Callable[..., Any], done: Callable[[Any], None]) -> None:
+        if self.is_busy():
+            self._studio.notices.say(tr("Another file of runs is being written or read."))
+            return
+        self.begun.emit(text)
+        report = self.progressed.emit
+        self._job = background.run(self, work, done, self._on_failed, progress=report)
+
+    def _on_saved(self, path: Path) -> None:
+        self.ended.emit()
+        self._studio.notices.say(tr("Saved as {0}.").format(path))
+
+    def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
+        self.ended.emit()
+        self.unpacked.emit(result)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.ended.emit()
+        if not isinstance(error, Cancelled):
+            self._studio.notices.show(error)
+
+
+def _user_texts(row: RunRow) -> dict[str, Any]:
+    """Name, notes, star and tags, which only the record knows."""
+    return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}
 
 
 class RunsState(QObject):
@@ -43,6 +142,8 @@ class RunsState(QObject):
         arrived: the id of a run that was copied in and is now listed.
         measured: requested metrics are in `measured` of the rows.
         sparked: requested sparklines are there; see `spark`.
+        open_wanted: the id of a run whose page is to be shown.
+        compare_wanted: at least two runs to compare.
         lineage_wanted: the id of a run whose lineage is to be shown.
     """
 
@@ -53,11 +154,13 @@ class RunsState(QObject):
     arrived = Signal(str)
     measured = Signal()
     sparked = Signal()
+    open_wanted = Signal(str)
+    compare_wanted = Signal(object)
     lineage_wanted = Signal(str)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._studio = studio
+        self.studio = studio
         self.rows: dict[str, RunRow] = {}
         self.copies: dict[Path, tuple[int, int]] = {}  # bytes copied and in total
         self.is_listed = False
@@ -92,8 +195,7 @@ class RunsState(QObject):
         self._sparking.stop()
 
     def read(self) -> None:
-        """Read all runs off the GUI thread."""
-        record, wanted = self._studio.record, tuple(self._measures)
+        record, wanted = self.studio.record, tuple(self._measures)
 
         def work() -> list[RunRow]:
             rows = read_rows(record)
@@ -116,7 +218,7 @@ class RunsState(QObject):
 
     def want(self, measures: Iterable[Measure]) -> None:
         """Read these metrics of all runs, and of each run that changes from now on."""
-        record = self._studio.record
+        record = self.studio.record
         new = [measure for measure in measures if measure not in self._measures]
         if not new:
             return
@@ -127,6 +229,10 @@ class RunsState(QObject):
 
         if self.is_listed:
             background.run(self, work, self._on_measures)
+
+    def want_columns(self, keys: Iterable[str]) -> None:
+        """Read the metrics that are shown in these columns."""
+        self.want(info.measure for info in known_columns(keys) if info.measure is not None)
 
     def _on_measures(self, result: list[tuple[str, dict[str, float]]]) -> None:
         for key, values in result:
@@ -145,7 +251,7 @@ class RunsState(QObject):
         return values
 
     def _read_sparks(self) -> None:
-        record = self._studio.record
+        record = self.studio.record
         wanted = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
         self._sparks_wanted = {}
 
@@ -161,9 +267,8 @@ class RunsState(QObject):
             self._pause.start()
 
     def _read_stale(self) -> None:
-        """Read the changed runs, one job at a time."""
         wanted, self._stale = self._stale, set()
-        record, measures = self._studio.record, tuple(self._measures)
+        record, measures = self.studio.record, tuple(self._measures)
         self._reading = True
 
         def work() -> list[RunRow]:
@@ -187,7 +292,7 @@ class RunsState(QObject):
 
     def _on_not_read(self, error: BaseException) -> None:
         self._reading = False
-        self._studio.notices.show(error)
+        self.studio.notices.show(error)
 
     def _on_removed(self, run_id: str) -> None:
         self._stale.discard(run_id)
@@ -219,7 +324,7 @@ class RunsState(QObject):
 
     def _write(self, run_id: str, work: Callable[[Session], None]) -> None:
         """Change the record off the GUI thread, then announce it."""
-        record = self._studio.record
+        record = self.studio.record
 
         def change() -> None:
             with record.session() as session:
@@ -230,10 +335,10 @@ class RunsState(QObject):
     # ── what the user wants of a run ─────────────────────────────────────────────────────────
 
     def open_in_explore(self, checkpoint: Path) -> None:
-        self._studio.go.emit("explore", checkpoint)
+        self.studio.go.emit("explore", checkpoint)
 
     def fine_tune(self, checkpoint: Path) -> None:
-        self._studio.go.emit("train", {"model": checkpoint})
+        self.studio.go.emit("train", {"model": checkpoint})
 
     def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
         """Open the wizard with the job of a run, changed by an advice if given."""
@@ -243,7 +348,7 @@ class RunsState(QObject):
             self._start_fixed(row.job, advice.fix)
             return
         job = row.job if advice is None else advice.applied(row.job)
-        self._studio.go.emit("train", {"job": job})
+        self.studio.go.emit("train", {"job": job})
 
     def run_again(self, rows: Iterable[RunRow]) -> None:
         """Queue the same jobs again, each as a single run."""
@@ -252,7 +357,7 @@ class RunsState(QObject):
             for job in jobs:
                 self.dispatcher.start(job.model_copy(update={"group": None}))
         except StudioError as error:
-            self._studio.notices.show(error)
+            self.studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
         """True if a run can try it: a fix needs a data set of this home."""
@@ -263,42 +368,27 @@ class RunsState(QObject):
 
     def _start_fixed(self, job: JobSpec, fix: FixName) -> None:
         """Make a fixed version of the data set, then open the wizard with it."""
-        if self.is_fixing or not isinstance(job.data, StoredData):
+        if self._fixing is not None or not isinstance(job.data, StoredData):
             return
         folder = job.data.folder
 
         def made(into: Path) -> None:
             self._fixing = None
-            self._studio.datasets_changed.emit()
+            self.studio.datasets_changed.emit()
             data = StoredData(folder=into)
-            self._studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
+            self.studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
 
         def failed(error: BaseException) -> None:
             self._fixing = None
-            self._studio.notices.show(error)
+            self.studio.notices.show(error)
 
         self._fixing = background.run(self, lambda: _fixed(folder, fix), made, failed)
-
-    @property
-    def is_fixing(self) -> bool:
-        """True while a fixed version of a data set is being made."""
-        return self._fixing is not None
 
     def train_on(self, row: RunRow, data: Path) -> None:
         """Open the wizard with the job of a run and another version of its data set."""
         if row.job is not None:
             job = row.job.model_copy(update={"data": StoredData(folder=data)})
-            self._studio.go.emit("train", {"job": job})
-
-    def measure_importance(
-        self,
-        question: MeasureImportance,
-        done: Callable[[Answer], object],
-        refused: Callable[[Refused], object],
-        owner: QObject,
-    ) -> None:
-        """Have a worker measure which fields of a search the score depends on."""
-        self._studio.one_time_worker(question, done, refused, None, owner)
+            self.studio.go.emit("train", {"job": job})
 
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
 
@@ -307,7 +397,6 @@ class RunsState(QObject):
         self.copying.emit()
 
     def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
-        """Copy in the runs of a file."""
         self._unpacked |= result
         for folder in result:
             self.dispatcher.adopt(folder)

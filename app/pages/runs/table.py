@@ -22,8 +22,15 @@ from app.pages.runs.arranging import (
     sort_rows,
     waiting_runs,
 )
-from app.pages.runs.columns import DEFAULT, Column, ColumnInfo, column_info
-from app.pages.runs.groups import best_setting, seeds_key
+from app.pages.runs.columns import (
+    DEFAULT,
+    Column,
+    ColumnInfo,
+    column_info,
+    known_columns,
+    seeds_tooltip,
+)
+from app.pages.runs.groups import best_setting, mean_and_deviation, seeds_key
 from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.translation import tr
@@ -164,9 +171,8 @@ class RunsTable(QAbstractTableModel):
 
     def set_columns(self, keys: Sequence[str]) -> None:
         """Show these columns in this order; unknown ones are dropped."""
-        known = tuple(dict.fromkeys(key for key in keys if column_info(key) is not None))
         self.beginResetModel()
-        self.keys = known or DEFAULT
+        self.keys = tuple(info.key for info in known_columns(keys)) or DEFAULT
         self.endResetModel()
 
     def column(self, key: str) -> int:
@@ -199,7 +205,7 @@ class RunsTable(QAbstractTableModel):
     def _stays(self, before: RunRow, row: RunRow) -> bool:
         """True if a changed row keeps its position."""
         info = column_info(self.sort_key)
-        same = info is None or info.order(before) == info.order(row)
+        same = info is None or info.sort_key(before) == info.sort_key(row)
         return same and self._accepts(row) and not self.group_keys
 
     def _accepts(self, row: RunRow) -> bool:
@@ -306,14 +312,18 @@ class RunsTable(QAbstractTableModel):
     def _text(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
             return visible(group_text(item, self.keys[column])[:LONGEST_CELL])
-        return visible(self._info(column).text(item, self._seeds_of(item))[:LONGEST_CELL])
+        if self.keys[column] == Column.SEEDS:
+            return visible(mean_and_deviation(self._seeds_of(item)))
+        return visible(self._info(column).text(item)[:LONGEST_CELL])
 
     def _tooltip(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
             return tooltip(group_text(item, self.keys[column]))
-        info, seeds = self._info(column), self._seeds_of(item)
-        text = info.tooltip(item, seeds) or info.text(item, seeds)
-        if self.keys[column] == Column.SEEDS and self.is_best(item):
+        if self.keys[column] != Column.SEEDS:
+            info = self._info(column)
+            return tooltip(info.tooltip(item) or info.text(item))
+        text = seeds_tooltip(item, self._seeds_of(item))
+        if self.is_best(item):
             text = f"{text}\n{tr('The best combination of its search so far.')}"
         return tooltip(text)
 

@@ -34,15 +34,16 @@ class RunsPage(QWidget):
         super().__init__()
         self._studio = studio
         self.state = RunsState(studio, self)
+        self.state.open_wanted.connect(self.open)
+        self.state.compare_wanted.connect(self.compare)
         self.state.lineage_wanted.connect(lambda run_id: self.show_lineage(run_key(run_id)))
         self._all = Page(
             self.tr("Runs"), self.tr("Your training runs: finished, running and queued.")
         )
-        self._all.action_row.addWidget(
-            buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import")
-        )
-        self._all.action_row.addWidget(
-            buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus")
+        layouts.extend(
+            self._all.action_row,
+            buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import"),
+            buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus"),
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._all)
@@ -54,12 +55,7 @@ class RunsPage(QWidget):
     @cached_property
     def list(self) -> RunsList:
         """The table of all runs; made on first use, as a new run opens its own page."""
-        go = self._studio.go
-        runs = RunsList(self.state, self._studio.settings)
-        runs.opened.connect(self.open)
-        runs.compared.connect(self.compare)
-        runs.first_wanted.connect(lambda: go.emit("train", {"preset": "first"}))
-        runs.new_wanted.connect(lambda: go.emit("train", None))
+        runs = RunsList(self.state)
         self._all.body.addWidget(runs, 1)
         return runs
 
@@ -91,12 +87,9 @@ class RunsPage(QWidget):
         return bool(folders or bundles)
 
     def _ask_for_file(self) -> None:
-        choose_file(
-            self.window(),
-            self.tr("Open a file of runs"),
-            self.state.exchange.open,
-            [self.tr("Exported runs (*.zip)")],
-        )
+        filters = [self.tr("Exported runs (*.zip)")]
+        title = self.tr("Open a file of runs")
+        choose_file(self.window(), title, self.state.exchange.open, filters)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -115,7 +108,6 @@ class RunsPage(QWidget):
         view = RunView(state, self._studio)
         state.setParent(view)
         view.left.connect(self._leave_run)
-        view.other_wanted.connect(self.open)
         state.gone.connect(self.show_all)
         self.run = view
         self._add(view)
@@ -129,13 +121,11 @@ class RunsPage(QWidget):
             self._studio.notices.say(template.format(MOST_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
         view.left.connect(self.show_all)
-        view.opened.connect(self.open)
-        view.flips_wanted.connect(self._show_flips)
+        view.state.flips_wanted.connect(self._show_flips)
         self.comparison = view
         self._add(view)
 
     def _show_flips(self, second: RunScore, first: RunScore) -> None:
-        """Show the results of the second run against those of the first, row by row."""
         self.open(second.run.key)
         if self.run is not None:
             self.run.compare_results(second.file, Other(first.run.name, first.file))

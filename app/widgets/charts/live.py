@@ -33,6 +33,14 @@ DOTTED = 40  # points up to which each has a dot: a line alone would hardly show
 MIDDLE = 0.98  # fraction of the values that a clipped axis shows
 
 
+def link_crosshairs(charts: Sequence["LiveChart"]) -> None:
+    """Move the crosshairs of charts over the same steps together."""
+    for chart in charts:
+        for other in charts:
+            if other is not chart:
+                chart.step_pointed.connect(other.point_at)
+
+
 class LiveChart(QWidget):
     """One or more named series over steps.
 

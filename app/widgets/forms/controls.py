@@ -5,6 +5,7 @@ the field under the pointer while a page scrolls.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
@@ -73,8 +74,13 @@ class ComboBox(TurnsWithFocus, QComboBox):
     the box has room for so many, however long its items are.
     """
 
-    def __init__(self, name: str = "", characters: int = 0) -> None:
+    def __init__(
+        self, name: str = "", characters: int = 0, items: Iterable[tuple[str, object]] = ()
+    ) -> None:
+        """`items` are texts with their data."""
         super().__init__(name)
+        for text, value in items:
+            self.addItem(text, value)
         if characters:
             policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             self.setSizeAdjustPolicy(policy)

@@ -4,14 +4,12 @@ S is the number of labels shown.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
@@ -22,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.theme import OUTCOMES, PICKED, SPACE, Role, colour, print_color
+from app.theme import OUTCOMES, PICKED, SPACE, Palette, Role, colour, print_color
 from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
@@ -30,11 +28,10 @@ from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, font, tooltip, visible
+from app.widgets.text.labels import Text, font, one_line, tooltip
 from engine.results.classes import Confusion, confusion
-from engine.results.conditions import Conditions, HasSpan
-from engine.results.predictions import Predictions
-from engine.results.span_figures import TypeConfusion, type_confusion
+from engine.results.conditions import Conditions
+from engine.results.span_figures import type_confusion
 
 MAX_SHOWN = 30  # labels; of more, those with most errors are shown
 LARGEST = 20 * SPACE  # px of a cell
@@ -99,35 +96,14 @@ class CoOccurrencePicture(ConfusionPicture):
     title = marked("Co-occurrence of labels")
 
 
-@dataclass(frozen=True)
-class Spans(Confusion):
-    """Types of spans with a last one, “none”, as the labels of a matrix."""
-
-    of: TypeConfusion
-
-    def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
-        none = len(self.of.types)
-        if gold is not None and predicted is not None:
-            return () if gold == predicted == none else self.of.conditions(gold, predicted)
-        if gold is not None:
-            return () if gold == none else (HasSpan(gold=self.of.types[gold]),)
-        if predicted is not None and predicted != none:
-            return (HasSpan(predicted=self.of.types[predicted]),)
-        return ()
-
-
-def types_confused(predictions: Predictions) -> Spans:
-    """Confusions of span types."""
-    found = type_confusion(predictions)
-    return Spans((*found.types, tr("none")), found.counts, found)
-
-
 class TypeConfusionPicture(ConfusionPicture):
     """Confused, missed and spurious span types."""
 
     key = "types"
     title = marked("Confusion of types")
-    measure: ClassVar[Any] = staticmethod(types_confused)
+    measure: ClassVar[Any] = staticmethod(
+        lambda predictions: type_confusion(predictions, tr("none"))
+    )
 
 
 class Matrix(QWidget):
@@ -252,8 +228,8 @@ class Matrix(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left, top, side = layout(self)
-        look = Look(colour(Role.TEXT), colour(Role.MUTED), colour(Role.HOVER), font("small"))
-        paint(painter, self.confusion, self.shown, self.unit, (left, top, side), look)
+        painter.setFont(font("small"))
+        paint(painter, self.confusion, self.shown, self.unit, (left, top, side), colour)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self.marked is not None:
             painter.setPen(QPen(colour(PICKED), 2))
@@ -274,20 +250,12 @@ class Matrix(QWidget):
         return QRectF(left + column * side, top + row * side, side, side)
 
 
-class Look:
-    """Colours and font of a drawing, of the window or of paper."""
-
-    def __init__(self, text: QColor, muted: QColor, empty: QColor, small: Any) -> None:
-        self.text, self.muted, self.empty, self.small = text, muted, empty, small
-
-
 def shown_labels(confused: Confusion) -> NDArray[np.int64]:
     """Indices of the labels with most errors that fit, int64 [S], in order."""
     counts = confused.counts
     mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     most = np.argsort(-mistakes, kind="stable")[:MAX_SHOWN]
-    found: NDArray[np.int64] = np.sort(most)
-    return found
+    return np.sort(most).astype(np.int64)
 
 
 def layout(matrix: Matrix) -> tuple[float, float, float]:
@@ -296,7 +264,7 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
     if matrix.confusion is None or not count:
         return 0.0, 0.0, 0.0
     metrics = QFontMetricsF(font("small"))
-    names = [one_line(matrix.confusion.labels[n]) for n in matrix.shown]
+    names = [one_line(matrix.confusion.labels[n], 60) for n in matrix.shown]
     widest = max(map(metrics.horizontalAdvance, numbered(names))) + 2 * SPACE
     left = TITLE + min(widest, NAMES * matrix.width())
     low, high = TITLE + metrics.height() + SPACE, TITLE + min(widest, NAMES * matrix.height())
@@ -321,10 +289,6 @@ def numbered(names: Sequence[str]) -> list[str]:
     return [f"{number} {name}" for number, name in enumerate(names, 1)]
 
 
-def one_line(label: str) -> str:
-    return visible(label[:60]).replace("\n", " ")
-
-
 def values(confused: Confusion, unit: int) -> NDArray[Any]:
     """Values of the cells, [C, C]: counts, or fractions of a row or column."""
     return (confused.counts, confused.by_row, confused.by_column)[unit]
@@ -336,30 +300,27 @@ def paint(
     shown: NDArray[np.int64],
     unit: int,
     place: tuple[float, float, float],
-    look: Look,
+    palette: Palette,
 ) -> None:
     """Paint names and cells, tinted by value: correct ones blue, errors brown."""
     left, top, side = place
     numbers_in = values(confused, unit)[np.ix_(shown, shown)]
     most = max(float(numbers_in.max()), 1e-9)
-    painter.setFont(look.small)
-    metrics = QFontMetricsF(look.small)
-    _paint_names(painter, confused, shown, place, look, metrics)
+    metrics = QFontMetricsF(painter.font())
+    _paint_names(painter, confused, shown, place, palette)
+    text_color, muted, empty = (palette(r, 1.0) for r in (Role.TEXT, Role.MUTED, Role.HOVER))
     for row in range(len(shown)):
         for column in range(len(shown)):
             value = numbers_in[row, column]
             box = QRectF(left + column * side, top + row * side, side, side).adjusted(1, 1, -1, -1)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(look.empty)
-            painter.drawRect(box)
-            full = print_color(OUTCOMES[row != column])
-            share = float(value) / most
-            full.setAlphaF(min(1.0, 0.75 * share))
-            painter.setBrush(full)
-            painter.drawRect(box)
+            opacity = min(1.0, 0.75 * float(value) / most)
+            for fill in (empty, print_color(OUTCOMES[row != column], opacity)):
+                painter.setBrush(fill)
+                painter.drawRect(box)
             text = numbers.count(int(value)) if unit == COUNTS else numbers.percent(float(value), 0)
             if side >= READABLE and metrics.horizontalAdvance(text) <= side - 2:
-                painter.setPen(look.text if value else look.muted)
+                painter.setPen(text_color if value else muted)
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
@@ -368,22 +329,22 @@ def _paint_names(
     confused: Confusion,
     shown: NDArray[np.int64],
     place: tuple[float, float, float],
-    look: Look,
-    metrics: QFontMetricsF,
+    palette: Palette,
 ) -> None:
     left, top, side = place
+    metrics = QFontMetricsF(painter.font())
     whole, line = len(shown) * side, metrics.height()
     cut = Qt.TextElideMode.ElideMiddle
     centre, right = Qt.AlignmentFlag.AlignCenter, Qt.AlignmentFlag.AlignRight
-    painter.setPen(look.muted)
+    painter.setPen(palette(Role.MUTED, 1.0))
     painter.drawText(QRectF(left, 0, max(whole, 80), TITLE), centre, tr("Predicted"))
     painter.save()
     painter.translate(0, top + whole)
     painter.rotate(-90)
     painter.drawText(QRectF(0, 0, max(whole, 60), TITLE), centre, tr("Gold"))
     painter.restore()
-    painter.setPen(look.text)
-    names = [one_line(confused.labels[label]) for label in shown]
+    painter.setPen(palette(Role.TEXT, 1.0))
+    names = [one_line(confused.labels[label], 60) for label in shown]
     lie = top <= TITLE + line + SPACE
     at_left = above = names
     if lie and not are_lying(names, side, metrics):
@@ -412,16 +373,14 @@ def figure_of(matrix: Matrix) -> Figure | None:
     if confused is None or not len(shown):
         return None
     side, left = float(PAPER_CELL), 160.0
-    names = [one_line(confused.labels[label]) for label in shown]
+    names = [one_line(confused.labels[label], 60) for label in shown]
     metrics = QFontMetricsF(paper_font(12))
     lie = are_lying(names, side, metrics)
     top = TITLE + metrics.height() + SPACE if lie else left
-    look = Look(
-        print_color(Role.TEXT), print_color(Role.MUTED), print_color(Role.HOVER), paper_font(12)
-    )
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
-        paint(painter, confused, shown, unit, (left, top, side), look)
+        painter.setFont(paper_font(12))
+        paint(painter, confused, shown, unit, (left, top, side), print_color)
 
     whole = round(len(shown) * side)
     texts = (

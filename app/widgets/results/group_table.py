@@ -1,10 +1,10 @@
 """Groups of rows with their scores as a table with bars; a line selects the rows of its group."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
@@ -23,7 +23,6 @@ from app.widgets.text.labels import Text, visible
 from engine.results.conditions import CellBetween, Conditions, LabelIs, mask, sentence
 from engine.results.groups import (
     Group,
-    RowScores,
     by_figure,
     by_first_word,
     by_label,
@@ -45,14 +44,11 @@ SHARE = Qt.ItemDataRole.UserRole
 LEAST_OF_A_TOKEN, SHOWN_TOKENS = 5, 50
 
 
-@dataclass(frozen=True)
-class Line:
-    """One group: its conditions, size and score; `loss` is the mean of its rows or NaN."""
+class Line(NamedTuple):
+    """One group and its name in the table; `loss` is the mean of its rows or NaN."""
 
+    group: Group
     name: str
-    count: int
-    score: Interval
-    conditions: Conditions
     loss: float = math.nan
 
 
@@ -69,22 +65,21 @@ class Lines:
         return any(not math.isnan(line.loss) for line in self.lines)
 
 
-def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
-    """Groups of the rows, as divided by `by`."""
-    scores: RowScores = row_scores(predictions)
-    found: tuple[Group, ...] = groups(predictions, by(predictions))
-    lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
+def lines_of(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
+    """The groups of rows with these conditions."""
+    scores = row_scores(predictions)
+    lines = tuple(Line(group, group.name) for group in groups(predictions, by))
     return Lines(lines, scores.name, scores.higher_is_better)
 
 
-def token_lines(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
+def token_lines(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
     """Groups of masked tokens with their mean loss, and short names."""
     measured, losses = lines_of(predictions, by), figure(predictions, "loss")
     lines = tuple(
-        replace(
-            line,
-            name=short_name(line.conditions),
-            loss=float(losses[mask(predictions, line.conditions)].mean()),
+        Line(
+            line.group,
+            short_name(line.group.conditions),
+            float(losses[mask(predictions, line.group.conditions)].mean()),
         )
         for line in measured.lines
     )
@@ -139,7 +134,7 @@ class GroupPicture(ResultPicture):
 
     def _columns(self) -> list[Column[Line]]:
         is_share = self.measured.is_share
-        most = max((line.count for line in self.measured.lines), default=0) or 1
+        most = max((line.group.count for line in self.measured.lines), default=0) or 1
         return [
             Column(
                 self.tr("Where"),
@@ -147,12 +142,14 @@ class GroupPicture(ResultPicture):
                 tooltip=lambda line: translated(line.name),
             ),
             Column(
-                self.tr("Score"), lambda line: score_text(line.score, is_share), align_right=True
+                self.tr("Score"),
+                lambda line: score_text(line.group.score, is_share),
+                align_right=True,
             ),
             Column(
                 in_language(self.count_title),
-                lambda line: numbers.count(line.count),
-                roles={SHARE: lambda line: line.count / most},
+                lambda line: numbers.count(line.group.count),
+                roles={SHARE: lambda line: line.group.count / most},
             ),
             Column(
                 self.tr("Loss"),
@@ -183,7 +180,9 @@ class GroupPicture(ResultPicture):
         shown = [c for n, c in enumerate(self._columns()) if not self.table.isColumnHidden(n)]
         drawn = ColumnsModel(shown)
         drawn.show_rows(measured.lines)
-        rows = [(str(one.name), *one.score, one.count, one.loss) for one in measured.lines]
+        rows = [
+            (str(name), *group.score, group.count, loss) for group, name, loss in measured.lines
+        ]
         return table_figure(
             drawn,
             self.key,
@@ -193,7 +192,7 @@ class GroupPicture(ResultPicture):
         )
 
     def _on_pressed(self, index: Index) -> None:
-        self.chosen.emit(self.measured.lines[index.row()].conditions)
+        self.chosen.emit(self.measured.lines[index.row()].group.conditions)
 
 
 class CountBar(QStyledItemDelegate):
@@ -225,91 +224,69 @@ def score_text(score: Interval, is_share: bool) -> str:
 # ── the groups ───────────────────────────────────────────────────────────────────────────────
 
 
-def _measure(by: Callable[[Predictions], Any]) -> Any:
-    return staticmethod(lambda predictions: lines_of(predictions, by))
+def group_picture(
+    key: str,
+    title: str,
+    measure: Callable[[Predictions], Lines],
+    count_title: str = GroupPicture.count_title,
+) -> type[GroupPicture]:
+    """A kind of picture with the groups that `measure` returns."""
+    facts = {"key": key, "title": title, "count_title": count_title}
+    return type("GroupPicture", (GroupPicture,), facts | {"measure": staticmethod(measure)})
 
 
-class LengthPicture(GroupPicture):
-    """By number of words."""
-
-    key = "length"
-    title = marked("By length")
-    measure: ClassVar[Any] = _measure(lambda predictions: by_figure(predictions, "words"))
-
-
-class FirstWordPicture(GroupPicture):
-    """By the first word of the text, a question."""
-
-    key = "question"
-    title = marked("By kind of question")
-    measure: ClassVar[Any] = _measure(
-        lambda predictions: by_first_word(predictions, text_columns(predictions)[0])
-    )
-
-
-class PositionPicture(GroupPicture):
-    """By the position of the correct choice."""
-
-    key = "position"
-    title = marked("By position of the correct choice")
-    measure: ClassVar[Any] = _measure(by_label)
-
-
-class MarginPicture(GroupPicture):
-    """By the margin of the best choice over the next."""
-
-    key = "margin"
-    title = marked("By margin")
-    measure: ClassVar[Any] = _measure(lambda predictions: by_figure(predictions, "margin"))
-
-
-class FrequencyPicture(GroupPicture):
-    """By the frequency of the masked token in the training text."""
-
-    key = "frequency"
-    title = marked("By frequency in the training text")
-    measure: ClassVar[Any] = staticmethod(
-        lambda found: token_lines(found, lambda one: by_powers(one, OCCURRENCES))
-    )
+LengthPicture = group_picture(
+    "length",
+    marked("By length"),
+    lambda predictions: lines_of(predictions, by_figure(predictions, "words")),
+)
+FirstWordPicture = group_picture(
+    "question",
+    marked("By kind of question"),
+    lambda predictions: lines_of(
+        predictions, by_first_word(predictions, text_columns(predictions)[0])
+    ),
+)
+PositionPicture = group_picture(
+    "position",
+    marked("By position of the correct choice"),
+    lambda predictions: lines_of(predictions, by_label(predictions)),
+)
+MarginPicture = group_picture(
+    "margin",
+    marked("By margin"),
+    lambda predictions: lines_of(predictions, by_figure(predictions, "margin")),
+)
+FrequencyPicture = group_picture(
+    "frequency",
+    marked("By frequency in the training text"),
+    lambda predictions: token_lines(predictions, by_powers(predictions, OCCURRENCES)),
+)
+TokenPositionPicture = group_picture(
+    "token-position",
+    marked("By position in the input"),
+    lambda predictions: token_lines(predictions, by_quantile(predictions, POSITION)),
+)
+WorstTokensPicture = group_picture(
+    "worst-tokens",
+    marked("Tokens with the highest loss"),
+    lambda predictions: token_lines(
+        predictions, worst_labels(predictions, LEAST_OF_A_TOKEN, SHOWN_TOKENS)
+    ),
+)
 
 
-class TokenPositionPicture(GroupPicture):
-    """By the position of the masked token in its input."""
-
-    key = "token-position"
-    title = marked("By position in the input")
-    measure: ClassVar[Any] = staticmethod(
-        lambda found: token_lines(found, lambda one: by_quantile(one, POSITION))
-    )
-
-
-class WorstTokensPicture(GroupPicture):
-    """The tokens with the highest loss among those that occur several times."""
-
-    key = "worst-tokens"
-    title = marked("Tokens with the highest loss")
-    measure: ClassVar[Any] = staticmethod(
-        lambda found: token_lines(
-            found, lambda one: worst_labels(one, LEAST_OF_A_TOKEN, SHOWN_TOKENS)
-        )
-    )
-
-
-def _kinds(predictions: Predictions) -> Lines:
-    counted = kind_counts(predictions)
+def error_kinds(predictions: Predictions) -> Lines:
+    """Spans that are missed, spurious, or have a wrong boundary or type."""
+    counts = {kind: count for kind, count in kind_counts(predictions).items() if count}
     return Lines(
         tuple(
-            Line(ERROR_NAMES[kind], count, UNKNOWN, kind_conditions(kind))
-            for kind, count in counted.items()
-            if count
+            Line(Group(kind_conditions(kind), count, UNKNOWN), ERROR_NAMES[kind])
+            for kind, count in counts.items()
         )
     )
 
 
-class SpanErrorsPicture(GroupPicture):
-    """Spans that are missed, spurious, or have a wrong boundary or type."""
-
-    key = "errors"
-    title = marked("Kinds of error")
-    count_title = marked("Spans")
-    measure: ClassVar[Any] = staticmethod(_kinds)
+SpanErrorsPicture = group_picture(
+    "errors", marked("Kinds of error"), error_kinds, count_title=marked("Spans")
+)

@@ -87,13 +87,8 @@ class LabelTablePicture(ResultPicture):
 
     def _on_pressed(self, index: Index) -> None:
         one = self.model.row(index.row())
-        match index.column():
-            case 1:
-                self.chosen.emit(one.wrongly_predicted)
-            case 2:
-                self.chosen.emit(one.missed)
-            case _:
-                self.chosen.emit(one.having)
+        of_column = {PRECISION: one.wrongly_predicted, RECALL: one.missed}
+        self.chosen.emit(of_column.get(index.column(), one.having))
 
 
 class TypeTablePicture(LabelTablePicture):

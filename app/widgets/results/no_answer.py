@@ -6,16 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from app.theme import SPACE
-from app.translation import marked
+from app.translation import in_language, marked
 from app.widgets import buttons, layouts
 from app.widgets.charts.chart import Axis, Chart, Line
-from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.results.picture import DRAG, ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
 from engine.results.answers import ThresholdCurve, threshold_curve
 from engine.results.predictions import Predictions
 
-TITLE = marked("No-answer threshold")
 MAX_POINTS = 2_000  # of a drawn curve
 SAME = 5e-3  # difference of thresholds that look equal
 
@@ -37,7 +36,7 @@ class NoAnswerPicture(ChartPicture):
     """F1 and exact match over the threshold above which a question gets no answer."""
 
     key = "no-answer"
-    title = TITLE
+    title = marked("No-answer threshold")
     measure: ClassVar[Any] = staticmethod(measured_no_answer)
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class NoAnswerPicture(ChartPicture):
             Line(self.tr("Exact match"), x, curve.exact_match[place], 1),
         )
         self.view.threshold = self.threshold = measured.used
-        self.show_chart(self._chart(ends, series), self._note(), self._hint())
+        self.show_chart(self._chart(ends, series), self._note(), in_language(DRAG))
         self._show_use()
 
     def _chart(self, ends: tuple[float, float], series: tuple[Line, ...]) -> Chart:
@@ -93,9 +92,6 @@ class NoAnswerPicture(ChartPicture):
             numbers.decimal(self.measured.used, 2),
         )
 
-    def _hint(self) -> str:
-        return self.tr("Drag the line, or use the arrow keys.")
-
     def _show_use(self) -> None:
         assert self.measured is not None
         self.use.setEnabled(abs(self.threshold - self.measured.used) > SAME)
@@ -104,7 +100,7 @@ class NoAnswerPicture(ChartPicture):
         if self.measured is not None and self.measured.curve is not None:
             self.threshold = threshold
             self.view.set_threshold(threshold)
-            self.set_note(self._note(), self._hint())
+            self.set_note(self._note(), in_language(DRAG))
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 

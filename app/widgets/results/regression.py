@@ -1,17 +1,17 @@
 """Predicted numbers against gold, and residuals."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.theme import Role
-from app.translation import marked
+from app.translation import marked, tr
 from app.widgets.charts.chart import Axis, Bars, Chart, Line, Points, Zone
-from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.results.picture import ChartPicture
 from app.widgets.text import numbers
-from engine.results.conditions import Between
+from engine.config.task import RowFigure
+from engine.results.conditions import Between, Conditions
 from engine.results.groups import by_width, groups
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure
@@ -20,78 +20,72 @@ DRAWN_POINTS = 4_000  # at most; a sample of more rows
 BINS = 20
 
 
-@dataclass(frozen=True)
-class Binned:
-    """Binned numbers: counts and rows of each bin, and the points of a scatter plot."""
+class Bin(NamedTuple):
+    """A range of a number of the rows, the conditions that select it, and its rows."""
 
-    x: NDArray[np.float64]  # [drawn rows] gold
-    y: NDArray[np.float64]  # predicted, or empty
-    counts: tuple[int, ...]
-    zones: tuple[tuple[float, float, Any], ...]
+    low: float
+    high: float
+    conditions: Conditions
+    rows: int
+
+    def zone(self, template: str) -> Zone:
+        """`template` says the range {0} to {1}."""
+        text = template.format(numbers.decimal(self.low, 2), numbers.decimal(self.high, 2))
+        return Zone(self.low, self.high, self.conditions, text)
 
 
-def _binned(predictions: Predictions, name: Any) -> tuple[tuple[float, float, Any, int], ...]:
-    """From, to, conditions and count of each bin of a number of the rows."""
+def _bins(predictions: Predictions, name: RowFigure) -> tuple[Bin, ...]:
     values = figure(predictions, name)
     known = values[np.isfinite(values)]
     if not len(known):
         return ()
     low, high = float(known.min()), float(known.max())
-    found = []
-    for one in groups(predictions, by_width(predictions, name, BINS)):
-        (condition,) = one.conditions
+    bins = []
+    for group in groups(predictions, by_width(predictions, name, BINS)):
+        (condition,) = group.conditions
         assert isinstance(condition, Between)
-        ends = (
-            low if condition.least is None else condition.least,
-            high if condition.most is None else condition.most,
-        )
-        found.append((*ends, one.conditions, one.count))
-    return tuple(found)
+        first = low if condition.least is None else condition.least
+        last = high if condition.most is None else condition.most
+        bins.append(Bin(first, last, group.conditions, group.count))
+    return tuple(bins)
 
 
-def scatter(predictions: Predictions) -> Binned:
-    """Gold and predicted of some rows, and bins of gold."""
+class Scatter(NamedTuple):
+    """Gold and predicted numbers of some rows, float64 [drawn rows], and bins of gold."""
+
+    gold: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    bins: tuple[Bin, ...]
+
+
+def scatter(predictions: Predictions) -> Scatter:
     gold, predicted = figure(predictions, "gold"), figure(predictions, "predicted")
     known = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
     if len(known) > DRAWN_POINTS:
         known = np.random.default_rng(0).choice(known, DRAWN_POINTS, replace=False)
-    bins = _binned(predictions, "gold")
-    return Binned(
-        gold[known].astype(np.float64),
-        predicted[known].astype(np.float64),
-        tuple(one[3] for one in bins),
-        tuple(one[:3] for one in bins),
-    )
-
-
-def residuals(predictions: Predictions) -> Binned:
-    """Bins of predicted less gold."""
-    bins = _binned(predictions, "residual")
-    nothing = np.empty(0)
-    counts, zones = tuple(one[3] for one in bins), tuple(one[:3] for one in bins)
-    return Binned(nothing, nothing, counts, zones)
+    x, y = (values[known].astype(np.float64) for values in (gold, predicted))
+    return Scatter(x, y, _bins(predictions, "gold"))
 
 
 class ScatterPicture(ChartPicture):
-    """A point for each row; a stretch of gold selects its rows."""
+    """A point for each row; a range of gold selects its rows."""
 
     key = "scatter"
     title = marked("Predicted against gold")
     measure: ClassVar[Any] = staticmethod(scatter)
 
-    def show_measured(self, measured: Binned) -> None:
-        if not len(measured.x):
+    def show_measured(self, measured: Scatter) -> None:
+        if not len(measured.gold):
             return
-        both = np.concatenate([measured.x, measured.y])
+        both = np.concatenate([measured.gold, measured.predicted])
         low, high = float(both.min()), float(both.max())
         ends = np.array([low, high])
         chart = Chart(
             Axis(self.tr("Gold"), (low, high)),
             Axis(self.tr("Predicted"), (low, high)),
-            (Points("", measured.x, measured.y, size=2.0), Line("", ends, ends, role=Role.MUTED)),
+            (Points("", *measured[:2], size=2.0), Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
-                Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: %Ln row(s)", "", count), a, b))
-                for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
+                one.zone(tr("Gold {0} to {1}: %Ln row(s)", one.rows)) for one in measured.bins
             ),
         )
         self.show_chart(
@@ -106,31 +100,21 @@ class ResidualPicture(ChartPicture):
 
     key = "residuals"
     title = marked("Residuals")
-    measure: ClassVar[Any] = staticmethod(residuals)
+    measure: ClassVar[Any] = staticmethod(lambda predictions: _bins(predictions, "residual"))
 
-    def show_measured(self, measured: Binned) -> None:
-        if not measured.zones:
+    def show_measured(self, measured: tuple[Bin, ...]) -> None:
+        if not measured:
             return
-        edges = np.array([zone[:2] for zone in measured.zones])
-        counts = np.array(measured.counts, dtype=np.float64)
+        edges = np.array([one[:2] for one in measured])
+        counts = np.array([one.rows for one in measured], dtype=np.float64)
         chart = Chart(
             Axis(self.tr("Predicted minus gold"), (float(edges.min()), float(edges.max()))),
             Axis(self.tr("Rows"), (0, float(counts.max()))),
             (Bars("", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
             zones=tuple(
-                Zone(
-                    a,
-                    b,
-                    some,
-                    _sentence(self.tr("Residual {0} to {1}: %Ln row(s)", "", count), a, b),
-                )
-                for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
+                one.zone(tr("Residual {0} to {1}: %Ln row(s)", one.rows)) for one in measured
             ),
         )
         mean = float((edges.mean(axis=1) * counts).sum() / counts.sum())
         text = self.tr("The mean residual is about {0}.").format(numbers.decimal(mean, 3))
         self.show_chart(chart, text, self.tr("Click a bar to list its rows."))
-
-
-def _sentence(template: str, low: float, high: float) -> str:
-    return template.format(numbers.decimal(low, 2), numbers.decimal(high, 2))

@@ -10,7 +10,7 @@ from app.theme import SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, layouts
 from app.widgets.charts.chart import Axis, Bars, Chart, Line, Zone
-from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.results.picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
 from engine.results.calibration import (
@@ -25,7 +25,6 @@ from engine.results.calibration import (
 from engine.results.fitting import applied_temperature, has_temperature
 from engine.results.predictions import Predictions
 
-TITLE = marked("Reliability diagram")
 BELIEVED = 0.03  # an ECE below it is called good
 GAIN = 1e-3  # nats a row, below which another temperature is not worth it
 
@@ -64,14 +63,14 @@ class ReliabilityPicture(ChartPicture):
     """Bars of accuracy over bins of probability, and the diagonal."""
 
     key = "reliability"
-    title = TITLE
+    title = marked("Reliability diagram")
     measure: ClassVar[Any] = staticmethod(measured_reliability)
 
     def __init__(self) -> None:
         super().__init__()
         self.measured: Reliability | None = None
         self.use = buttons.plain(self.tr("Use this temperature"), self._on_use)
-        self.off = buttons.quiet(self.tr("Turn temperature scaling off"), self._on_off)
+        self.off = buttons.quiet(self.tr("Turn temperature scaling off"), lambda: self._decide(1.0))
         for button in (self.use, self.off):
             button.hide()
         self.column.addLayout(layouts.row(self.use, self.off, layouts.STRETCH, spacing=2 * SPACE))
@@ -80,11 +79,9 @@ class ReliabilityPicture(ChartPicture):
         self.measured = measured
         self.use.setVisible(measured.gains)
         self.off.setVisible(measured.applied_temperature != 1)
-        self._show_bins(measured.bins)
-
-    def _show_bins(self, measured: tuple[Bin, ...]) -> None:
-        x = np.array([(one.low + one.high) / 2 for one in measured])
-        accuracy = np.array([one.accuracy for one in measured]).reshape(-1, 3)
+        bins = measured.bins
+        x = np.array([(one.low + one.high) / 2 for one in bins])
+        accuracy = np.array([one.accuracy for one in bins]).reshape(-1, 3)
         ends = np.array([0.0, 1.0])
         bars = Bars(
             "",
@@ -92,7 +89,7 @@ class ReliabilityPicture(ChartPicture):
             accuracy[:, 0],
             low=accuracy[:, 1],
             high=accuracy[:, 2],
-            widths=np.array([one.high - one.low for one in measured]),
+            widths=np.array([one.high - one.low for one in bins]),
         )
         percent = partial(numbers.percent, places=0)
         chart = Chart(
@@ -100,11 +97,11 @@ class ReliabilityPicture(ChartPicture):
             Axis(self.tr("Fraction that is right"), (0, 1), text=percent),
             (bars, Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
-                Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in measured
+                Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in bins
             ),
         )
-        hint = self.tr("Click a bar to list its rows.") if measured else ""
-        self.show_chart(chart, self._note(measured), hint)
+        hint = self.tr("Click a bar to list its rows.") if bins else ""
+        self.show_chart(chart, self._note(bins), hint)
 
     def _sentence(self, one: Bin) -> str:
         return self.tr("Probability {0}: %Ln row(s), {1} right", "", one.count).format(
@@ -112,11 +109,11 @@ class ReliabilityPicture(ChartPicture):
             numbers.percent(one.accuracy.value),
         )
 
-    def _note(self, measured: tuple[Bin, ...]) -> str:
-        error = ece(measured)
-        rows = max(1, sum(one.count for one in measured))
-        excess = sum(one.count * (one.confidence - one.accuracy.value) for one in measured) / rows
-        if not measured:
+    def _note(self, bins: tuple[Bin, ...]) -> str:
+        error = ece(bins)
+        rows = max(1, sum(one.count for one in bins))
+        excess = sum(one.count * (one.confidence - one.accuracy.value) for one in bins) / rows
+        if not bins:
             return self.tr("No row has a probability and a label.")
         text = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
         if error < BELIEVED:
@@ -132,7 +129,6 @@ class ReliabilityPicture(ChartPicture):
         return f"{text} {self._scaling()}".rstrip()
 
     def _scaling(self) -> str:
-        """The effect of temperature scaling in a sentence."""
         measured = self.measured
         if measured is None or measured.fitted is None:
             return ""
@@ -149,9 +145,6 @@ class ReliabilityPicture(ChartPicture):
     def _on_use(self) -> None:
         if self.measured is not None:
             self._decide(self.measured.best)
-
-    def _on_off(self) -> None:
-        self._decide(1.0)
 
     def _decide(self, temperature: float) -> None:
         def change(settings: PredictionSettings) -> PredictionSettings:

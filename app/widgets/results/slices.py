@@ -37,14 +37,9 @@ def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
         if all(getattr(c, "column", None) in (None, *predictions.columns) for c in one.conditions)
     )
     scores, found = row_scores(predictions), worst_slices(predictions)
-    named = tuple(
-        Line(one.name, group.count, group.score, group.conditions)
-        for one, group in zip(usable, score_slices(predictions, usable), strict=True)
-    )
-    worst = tuple(
-        Line(one.group.name, one.group.count, one.group.score, one.conditions)
-        for one in found.slices
-    )
+    groups = score_slices(predictions, usable)
+    named = (Line(group, one.name) for one, group in zip(usable, groups, strict=True))
+    worst = (Line(one.group, one.group.name) for one in found.slices)
     return Slices((*named, *worst), scores.name, scores.higher_is_better, found, usable)
 
 

@@ -1,6 +1,7 @@
 """Precision and recall over the threshold of a label, PR and ROC curve."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -9,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.theme import SPACE, Role
-from app.translation import marked
+from app.translation import in_language, marked
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.charts.chart import Axis, Chart, Line
 from app.widgets.forms.controls import ComboBox
-from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.results.picture import DRAG, ChartPicture
 from app.widgets.text import numbers
 from app.widgets.text.labels import plain_menu_text
 from engine.config.prediction import PredictionSettings
+from engine.results.conditions import Conditions
 from engine.results.curves import AtThreshold, Curve, label_curve
 from engine.results.fitting import (
     applied_thresholds,
@@ -27,7 +29,6 @@ from engine.results.fitting import (
 )
 from engine.results.predictions import PredictionInfo, Predictions
 
-TITLE = marked("Threshold, PR and ROC curve")
 THRESHOLD, PR, ROC = range(3)
 MAX_LABELS = 50  # for which curves are computed
 HALF = 0.5
@@ -58,7 +59,7 @@ class ThresholdPicture(ChartPicture):
     """One label against all others, over the threshold of its probability."""
 
     key = "threshold"
-    title = TITLE
+    title = marked("Threshold, PR and ROC curve")
     measure: ClassVar[Any] = staticmethod(measured_thresholds)
 
     def __init__(self) -> None:
@@ -72,12 +73,12 @@ class ThresholdPicture(ChartPicture):
         self.form.choose(THRESHOLD)
         head = layouts.row((self.label, 1), self.form, spacing=2 * SPACE)
         self.column.insertLayout(0, head)
-        self.above = buttons.plain(self.tr("Rows above"), self._on_above)
-        self.below = buttons.plain(self.tr("Rows below"), self._on_below)
+        self.above = buttons.plain(self.tr("Rows above"), partial(self._choose, Curve.above))
+        self.below = buttons.plain(self.tr("Rows below"), partial(self._choose, Curve.below))
         self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
-        self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
+        self.use = buttons.plain(self.tr("Use for predictions"), lambda: self._use(self.threshold))
         self.use_best = buttons.quiet(self.tr("Best F1 for all labels"), self._on_use_best)
-        self.reset = buttons.quiet(self.tr("Back to 50 %"), self._on_reset)
+        self.reset = buttons.quiet(self.tr("Back to 50 %"), lambda: self._use(HALF))
         for row in ((self.above, self.below, self.best), (self.use, self.use_best, self.reset)):
             self.column.addLayout(layouts.row(*row, layouts.STRETCH, spacing=2 * SPACE))
         self.label.currentIndexChanged.connect(lambda _: self._on_label())
@@ -106,7 +107,6 @@ class ThresholdPicture(ChartPicture):
         return self.measured.used.get(curve.label)
 
     def _show_use(self) -> None:
-        """Show and enable the buttons that change the model."""
         used, measured = self._used(), self.measured
         several = measured is not None and len(measured.best) > 1
         self.use.setVisible(used is not None)
@@ -142,7 +142,7 @@ class ThresholdPicture(ChartPicture):
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
         percent = partial(numbers.percent, places=0)
         x, y = (Axis(title, (0, 1), text=percent) for title in titles)
-        self.show_chart(Chart(x, y, series), self._note(curve), self._hint())
+        self.show_chart(Chart(x, y, series), self._note(curve), in_language(DRAG))
         self.view.set_threshold(self._place_of(curve))
         self._show_use()
 
@@ -191,15 +191,12 @@ class ThresholdPicture(ChartPicture):
             )
         return f"{whole} {text}".strip()
 
-    def _hint(self) -> str:
-        return self.tr("Drag the line, or use the arrow keys.")
-
     def _on_moved(self, place: float) -> None:
         curve = self._curve()
         if curve is not None and self._place_of(curve) is not None:
             self.threshold = self._threshold_at(curve, place)
             self.view.set_threshold(place)
-            self.set_note(self._note(curve), self._hint())
+            self.set_note(self._note(curve), in_language(DRAG))
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 
@@ -210,17 +207,13 @@ class ThresholdPicture(ChartPicture):
             self.threshold = best
             self._draw()
 
-    def _on_use(self) -> None:
+    def _use(self, threshold: float) -> None:
         if (curve := self._curve()) is not None:
-            self._decide({curve.label: self.threshold})
+            self._decide({curve.label: threshold})
 
     def _on_use_best(self) -> None:
         if self.measured is not None:
             self._decide(self.measured.best)
-
-    def _on_reset(self) -> None:
-        if (curve := self._curve()) is not None:
-            self._decide({curve.label: HALF})
 
     def _decide(self, thresholds: dict[str, float]) -> None:
         assert self.measured is not None
@@ -231,15 +224,9 @@ class ThresholdPicture(ChartPicture):
 
         self.decided.emit(change)
 
-    def _on_above(self) -> None:
-        curve = self._curve()
-        if curve is not None:
-            self.chosen.emit(curve.above(self.threshold))
-
-    def _on_below(self) -> None:
-        curve = self._curve()
-        if curve is not None:
-            self.chosen.emit(curve.below(self.threshold))
+    def _choose(self, side: Callable[[Curve, float], Conditions]) -> None:
+        if (curve := self._curve()) is not None:
+            self.chosen.emit(side(curve, self.threshold))
 
 
 def _shown(value: float) -> str:

@@ -1,13 +1,11 @@
 """The filter as a sentence whose parts are changed, added and taken away by the keyboard."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
 
 from app.notices import Notices
 from app.results.condition_forms import Typed, as_typed, subjects
@@ -39,7 +37,7 @@ TAGGED = tagged([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
 
 
 @pytest.fixture
-def open_filter(qtbot: QtBot, tmp_path: Path) -> Open:
+def open_filter(qtbot, tmp_path) -> Open:
     """The filter of predictions, in a window of its own that has the keyboard."""
 
     def make(predictions: Predictions) -> FilterBar:
@@ -65,7 +63,7 @@ def said(bar: FilterBar) -> list[str]:
     return [chip.text() for chip in bar.chips]
 
 
-def test_a_condition_is_changed_in_the_sentence(open_filter: Open, qtbot: QtBot) -> None:
+def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot) -> None:
     bar = open_filter(CLASSIFIED)
     state = bar._state
     conditions = (LabelIs(side="gold", label="good"), LabelIs(side="predicted", label="bad"))
@@ -76,12 +74,12 @@ def test_a_condition_is_changed_in_the_sentence(open_filter: Open, qtbot: QtBot)
     qtbot.waitUntil(editor.isVisible)
     label = QApplication.focusWidget()
     assert label is editor.values[0]
-    assert label.currentText() == "good"  # type: ignore[union-attr]
+    assert label.currentText() == "good"
     QTest.keyClick(label, Qt.Key.Key_Up)  # to “bad”
     QTest.keyClick(label, Qt.Key.Key_Tab, Qt.KeyboardModifier.ShiftModifier)
     assert QApplication.focusWidget() is editor.operator
     QTest.keyClick(editor.operator, Qt.Key.Key_Down)  # to “is not”
-    assert editor.values[0].currentText() == "bad"  # type: ignore[attr-defined]
+    assert editor.values[0].currentText() == "bad"
     with qtbot.waitSignal(state.listed):
         QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
     assert said(bar) == ["gold is not “bad”", "predicted is “bad”"]
@@ -91,9 +89,7 @@ def test_a_condition_is_changed_in_the_sentence(open_filter: Open, qtbot: QtBot)
     assert not editor.isVisible()
 
 
-def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(
-    open_filter: Open, qtbot: QtBot
-) -> None:
+def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(open_filter, qtbot) -> None:
     bar = open_filter(CLASSIFIED)
     bar._state.choose("a", (Outcome(right=False), CellContains(column="text", text="so")))
     bar.chips[1].click()
@@ -111,7 +107,7 @@ def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(
     assert bar.removes[0].accessibleName() == "Remove: “text” contains “so”"
 
 
-def test_a_condition_is_added_and_its_problem_is_shown(open_filter: Open, qtbot: QtBot) -> None:
+def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot) -> None:
     bar = open_filter(CLASSIFIED)
     bar.add.click()
     editor = bar.editor
@@ -124,7 +120,7 @@ def test_a_condition_is_added_and_its_problem_is_shown(open_filter: Open, qtbot:
     assert "“s[o” is not a valid regular expression." in editor.problem.text()
     assert bar.chips == []
     editor.operator.setCurrentText("is between")
-    assert [field.text() for field in editor.values] == ["", ""]  # type: ignore[attr-defined]
+    assert [field.text() for field in editor.values] == ["", ""]
     editor.operator.setCurrentText("matches the regular expression")
     QTest.keyClicks(editor.values[0], "]$")
     with qtbot.waitSignal(bar._state.listed):
@@ -134,21 +130,21 @@ def test_a_condition_is_added_and_its_problem_is_shown(open_filter: Open, qtbot:
     assert bar.chips[0].hasFocus()
 
 
-def test_the_ends_of_a_number_are_typed(open_filter: Open, qtbot: QtBot) -> None:
+def test_the_ends_of_a_number_are_typed(open_filter, qtbot) -> None:
     bar = open_filter(CLASSIFIED)
     bar._state.choose("length", (Between(figure="words", least=2, most=9),))
     bar.chips[0].click()
     editor = bar.editor
     qtbot.waitUntil(editor.isVisible)
     low, high = editor.values
-    low.set_number(None)  # type: ignore[attr-defined]
+    low.set_number(None)
     editor.apply()
     assert editor.problem.text() == "Type a number."
-    low.set_number(10)  # type: ignore[attr-defined]
+    low.set_number(10)
     editor.apply()
     assert editor.problem.text() == "The lower end must be below the upper one."
-    low.set_number(1)  # type: ignore[attr-defined]
-    high.set_number(1.5)  # type: ignore[attr-defined]
+    low.set_number(1)
+    high.set_number(1.5)
     with qtbot.waitSignal(bar._state.listed):
         QTest.keyClick(high, Qt.Key.Key_Return)
     assert bar._state.conditions == (Between(figure="words", least=1, most=1.5),)
@@ -173,20 +169,17 @@ CONDITIONS: tuple[Condition, ...] = (
 SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", predicted=None))
 
 
-@pytest.mark.parametrize(
-    "condition, predictions",
-    [*((one, CLASSIFIED) for one in CONDITIONS), *((one, TAGGED) for one in SPANS)],
-)
-def test_every_condition_can_be_typed(condition: Condition, predictions: Predictions) -> None:
-    now = as_typed(condition)
-    assert now is not None
-    found = {one.key: one for one in subjects(predictions, now)}
-    operator = found[now.key].operators[now.operator]
-    assert operator.make(*now.values) == condition
-    assert len(operator.values) == len(now.values)
+def test_every_condition_can_be_typed() -> None:
+    for condition in (*CONDITIONS, *SPANS):
+        now = as_typed(condition)
+        predictions = TAGGED if isinstance(condition, HasSpan) else CLASSIFIED
+        known = {one.key: one for one in subjects(predictions, now)}
+        operator = known[now.key].operators[now.operator]
+        assert operator.make(*now.values) == condition
+        assert len(operator.values) == len(now.values)
 
 
-def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter: Open) -> None:
+def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter) -> None:
     bar = open_filter(CLASSIFIED)
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()

@@ -16,7 +16,7 @@ from engine.record.follow import record_folder
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
-from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, results_of
+from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, opened, results_of
 from tests.engine.cli.test_results import of_seeds
 from tests.engine.results.made import classified
 from tests.engine.training import small
@@ -33,7 +33,7 @@ Runs = dict[tuple[str, int], Path]  # by the name of the job, and the seed
 
 
 @pytest.fixture
-def runs(studio: Studio, tmp_path: Path) -> Runs:
+def runs(studio, tmp_path) -> Runs:
     """Two jobs with three finished runs each and a stopped one.
 
     In the record and as folders, as the command `train` leaves them.
@@ -56,18 +56,14 @@ def runs(studio: Studio, tmp_path: Path) -> Runs:
 
 
 def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
-    view = ResultsView(studio, results_of(shown))
-    qtbot.addWidget(view)
-    view.show()
+    view = opened(studio, qtbot, results_of(shown))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     view.comparison.compare_with(Other("First", predictions_file(other / "results", "validation")))
     qtbot.waitUntil(view.comparison.isVisible)
     return view
 
 
-def test_a_comparison_states_the_claim_over_seeds(
-    studio: Studio, runs: Runs, qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path, capsys) -> None:
     card = compared(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -84,32 +80,24 @@ def test_a_comparison_states_the_claim_over_seeds(
     ]
 
 
-def test_the_mean_over_seeds_is_below_the_score_of_one_run(
-    studio: Studio, runs: Runs, qtbot: QtBot
-) -> None:
+def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) -> None:
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         made = classified(GOLD, PREDICTED, text=TEXTS)
         facts = made.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
         Predictions(facts, made.table).write(
             predictions_file(runs["first", seed] / "results", "validation")
         )
-    view = ResultsView(studio, results_of(runs["first", 2]))
-    qtbot.addWidget(view)
-    view.show()
+    view = opened(studio, qtbot, results_of(runs["first", 2]))
     qtbot.waitUntil(view.headline.seeds.isVisible)
     assert view.headline.seeds.text() == (
         "Mean of 3 runs (seeds 1, 2, 3): 60.0 % · 95 % interval 35.2 % to 84.8 %"
     )
-    alone = ResultsView(studio, results_of(runs["second", 1]))
-    qtbot.addWidget(alone)
-    alone.show()
+    alone = opened(studio, qtbot, results_of(runs["second", 1]))
     qtbot.waitUntil(lambda: alone.rows.model.rowCount() == 5)
     assert not alone.headline.seeds.isVisible()
 
 
-def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(
-    studio: Studio, runs: Runs, qtbot: QtBot
-) -> None:
+def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(studio, runs, qtbot):
     made = classified(GOLD, PREDICTED, text=TEXTS)
     made.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
@@ -118,9 +106,7 @@ def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(
     assert not card.seeds_about.isVisible()
 
 
-def test_runs_that_differ_in_their_seed_alone_are_found(
-    studio: Studio, runs: Runs, tmp_path: Path
-) -> None:
+def test_runs_that_differ_in_their_seed_alone_are_found(studio, runs, tmp_path) -> None:
     for name in ("first", "second"):
         results = runs[name, 2] / "results"
         found = find_seed_runs(studio.record, results)
@@ -129,9 +115,7 @@ def test_runs_that_differ_in_their_seed_alone_are_found(
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
-def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(
-    studio: Studio, runs: Runs
-) -> None:
+def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(studio, runs) -> None:
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
     facts = read_predictions(predictions_file(shown, "validation")).info
@@ -151,9 +135,7 @@ def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(
     assert predictions_file(shown, "test") not in offered
 
 
-def test_the_same_training_on_an_earlier_version_is_compared_at_once(
-    studio: Studio, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_the_same_training_on_an_earlier_version_is_compared_at_once(studio, qtbot, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
     made = classified(GOLD, PREDICTED, text=TEXTS)
     folders = []
@@ -172,9 +154,7 @@ def test_the_same_training_on_an_earlier_version_is_compared_at_once(
     assert find_earlier(studio.record, slow.results, made.info) is None, "its settings differ"
     assert find_earlier(studio.record, tmp_path / "elsewhere", made.info) is None
 
-    view = ResultsView(studio, results_of(second.path))
-    qtbot.addWidget(view)
-    view.show()
+    view = opened(studio, qtbot, results_of(second.path))
     qtbot.waitUntil(view.comparison.isVisible)
     assert view.comparison.about.text().startswith("First: ")
     view.comparison.stop.click()

@@ -4,24 +4,22 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app import background
 from app.results.evaluating import results_of_run
-from app.results.view import ResultsView
-from app.studio import Studio
 from engine.config.dataset import FileData, Split
 from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 from tests.app.pages.runs.pages import question
+from tests.app.results.test_view import opened
 from tests.engine.training.small import classifying
 
 PATIENCE = 90_000  # ms; a worker loads torch first
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def trained(tmp_path_factory) -> RunFolder:
     """A tiny classifier of two labels, with rows left for the test."""
     folder = tmp_path_factory.mktemp("trained")
     job = classifying(folder, epochs=1)
@@ -33,29 +31,24 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run
 
 
-def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
-    qtbot: QtBot, studio: Studio, trained: RunFolder
-) -> None:
-    view = ResultsView(studio, results_of_run(trained))
-    qtbot.addWidget(view)
-    view.resize(1000, 640)
-    view.show()
+def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, studio, trained):
+    view = opened(studio, qtbot, results_of_run(trained))
     (kept,) = stored_predictions(trained.results)
     rows, listed = kept.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
 
     # a cell of the matrix lists its rows, whose number it says
-    matrix = view.pictures.made["confusion"].matrix  # type: ignore[attr-defined]
+    matrix = view.pictures.made["confusion"].matrix
     counts = matrix.confusion.counts
     filled = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
     matrix.pressed.emit(filled)
     qtbot.waitUntil(lambda: listed.rowCount() == counts[filled])
-    opened: list[tuple[str, dict[str, object]]] = []
-    studio.go.connect(lambda page, wanted: opened.append((page, wanted)))
+    gone: list[tuple[str, dict[str, object]]] = []
+    studio.go.connect(lambda page, wanted: gone.append((page, wanted)))
     view.rows.table.setCurrentIndex(listed.index(0, 0))
     qtbot.keyClick(view.rows.table, Qt.Key.Key_Return)
-    ((page, wanted),) = opened
+    ((page, wanted),) = gone
     assert page == "explore" and wanted["text"] and wanted["label"] in ("good", "bad")
     assert Path(str(wanted["model"])).is_dir()
 

@@ -13,6 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
+from app.results.rows_model import columns_of
+from app.results.rows_view import row_lines
 from app.results.view import ResultsView, texts_of
 from app.studio import Studio
 from app.widgets.results.group_table import COUNT, SHARE
@@ -30,7 +32,7 @@ from engine.results.slices import Slice, read_slices, save_slice
 from engine.results.store import log_evaluation, predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
-from tests.engine.results.made import classified, masked_tokens
+from tests.engine.results.made import classified, facts, masked_tokens, tagged
 
 Show = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
@@ -53,8 +55,16 @@ def results_of(folder: Path) -> ResultsOf:
     )
 
 
+def opened(studio: Studio, qtbot: QtBot, of: ResultsOf) -> ResultsView:
+    view = ResultsView(studio, of)
+    qtbot.addWidget(view)
+    view.resize(1000, 560)
+    view.show()
+    return view
+
+
 @pytest.fixture
-def show(studio: Studio, qtbot: QtBot, tmp_path: Path) -> Show:
+def show(studio, qtbot, tmp_path) -> Show:
     """The view of the five rows above, of the checkpoint in `tmp_path`."""
 
     def make(width: int = 1000, height: int = 560) -> ResultsView:
@@ -62,10 +72,8 @@ def show(studio: Studio, qtbot: QtBot, tmp_path: Path) -> Show:
             GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
         made.write(tmp_path / "results" / "validation.parquet")
-        view = ResultsView(studio, results_of(tmp_path))
-        qtbot.addWidget(view)
+        view = opened(studio, qtbot, results_of(tmp_path))
         view.resize(width, height)
-        view.show()
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
         qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
         return view
@@ -75,46 +83,42 @@ def show(studio: Studio, qtbot: QtBot, tmp_path: Path) -> Show:
 
 def texts(view: ResultsView) -> list[str]:
     model = view.rows.model
-    place = next(n for n, column in enumerate(model.columns) if column.key == "cell:text")
+    place = next(n for n, column in enumerate(view.rows.columns) if column.key == "cell:text")
     return [model.index(row, place).data() for row in range(model.rowCount())]
 
 
-def test_the_headline_has_score_interval_and_rows(show: Show) -> None:
+def test_the_headline_has_score_interval_and_rows_and_everything_a_name(show) -> None:
     view = show()
     assert view.headline.score.whole() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
     assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
+    assert_accessible(view)
 
 
-def test_a_precision_in_which_the_last_digits_differ_is_named(
-    show: Show, studio: Studio, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_path, qtbot):
     """Explore shows another number for a row of a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
     made = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
     facts = made.info.model_copy(update={"precision": "bf16"})
     replace(made, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
-    view = ResultsView(studio, results_of(tmp_path / "short"))
-    qtbot.addWidget(view)
+    view = opened(studio, qtbot, results_of(tmp_path / "short"))
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
     assert "Explore" in view.headline.about.toolTip()
 
 
-def test_the_most_confident_mistakes_are_listed_first(show: Show) -> None:
+def test_the_most_confident_mistakes_are_listed_first(show) -> None:
     assert texts(show()) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"]
 
 
-def test_a_cell_of_the_matrix_lists_its_rows_and_a_second_click_all(
-    show: Show, qtbot: QtBot
-) -> None:
+def test_a_cell_of_the_matrix_lists_its_rows_and_a_second_click_all(show, qtbot) -> None:
     view = show()
-    matrix = view.pictures.made["confusion"].matrix  # type: ignore[attr-defined]
+    matrix = view.pictures.made["confusion"].matrix
     matrix.setFocus()
     QTest.keyClick(matrix, Qt.Key.Key_Right)
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
-    said = [chip.text() for chip in view.rows.filters.chips]  # type: ignore[attr-defined]
+    said = [chip.text() for chip in view.rows.filters.chips]
     assert said == ["gold is “bad”", "predicted is “good”"]
     assert view.rows.filters.count.text() == "2 of 5 rows"
     QTest.keyClick(matrix, Qt.Key.Key_Return)
@@ -122,25 +126,23 @@ def test_a_cell_of_the_matrix_lists_its_rows_and_a_second_click_all(
     assert view.rows.filters.chips == []
 
 
-def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(
-    show: Show, qtbot: QtBot
-) -> None:
+def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(show, qtbot) -> None:
     view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, -1))  # type: ignore[attr-defined]
+    view.pictures.made["confusion"].matrix.pressed.emit((0, -1))
     view.pictures.choice.setCurrentIndex(1)
     labels = view.pictures.made["labels"]
-    qtbot.waitUntil(lambda: labels.model.rowCount() == 2)  # type: ignore[attr-defined]
-    labels.table.chosen.emit(labels.model.index(0, 2))  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: labels.model.rowCount() == 2)
+    labels.table.chosen.emit(labels.model.index(0, 2))
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
-    said = [chip.text() for chip in view.rows.filters.chips]  # type: ignore[attr-defined]
+    said = [chip.text() for chip in view.rows.filters.chips]
     assert said == ["gold is “bad”", "predicted is not “bad”"]
-    view.rows.filters.removes[1].click()  # type: ignore[attr-defined]
+    view.rows.filters.removes[1].click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
     view.rows.filters.clear.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
 
 
-def test_rows_are_searched_and_sorted(show: Show, qtbot: QtBot) -> None:
+def test_rows_are_searched_and_sorted(show, qtbot) -> None:
     view = show()
     view.rows.search.setText("AWFUL")
     QTest.keyClick(view.rows.search, Qt.Key.Key_Return)
@@ -148,16 +150,14 @@ def test_rows_are_searched_and_sorted(show: Show, qtbot: QtBot) -> None:
     view.rows.filters.clear.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     assert view.rows.search.text() == ""
-    text = next(n for n, c in enumerate(view.rows.model.columns) if c.key == "cell:text")
+    text = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
     view.rows.table.horizontalHeader().setSortIndicator(text, Qt.SortOrder.AscendingOrder)
     qtbot.waitUntil(lambda: texts(view)[0] == "awful & <b>bad</b>")
     view.rows.mistakes.click()
     qtbot.waitUntil(lambda: texts(view)[0] == "poor")
 
 
-def test_enter_opens_the_row_in_explore_with_its_model(
-    show: Show, studio: Studio, tmp_path: Path
-) -> None:
+def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path) -> None:
     view, gone = show(), []
     studio.go.connect(lambda page, argument: gone.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
@@ -172,7 +172,7 @@ def test_enter_opens_the_row_in_explore_with_its_model(
 @pytest.mark.parametrize(
     "cells", [{"a": "on a mat", "b": "on a dog"}, {"both": '["on a mat", "on a dog"]'}]
 )
-def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells: dict[str, str]) -> None:
+def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells) -> None:
     columns = {name: [cell] for name, cell in cells.items()}
     made = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
@@ -181,15 +181,11 @@ def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells: dict[s
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
-def test_a_masked_token_opens_in_the_words_panel(
-    studio: Studio, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> None:
     made = masked_tokens()
     made.write(tmp_path / "results" / "validation.parquet")
     unigram(made).write(tmp_path / "results" / "unigram-validation.parquet")
-    view, gone = ResultsView(studio, results_of(tmp_path)), []
-    qtbot.addWidget(view)
-    view.show()
+    view, gone = opened(studio, qtbot, results_of(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.whole() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
@@ -203,64 +199,51 @@ def test_a_masked_token_opens_in_the_words_panel(
     assert gone[0][1]["panel"] == "words" and "[MASK]" in gone[0][1]["text"]
 
 
-def test_the_selected_row_is_read_in_full_and_copied(show: Show) -> None:
+def test_the_selected_row_is_read_in_full_and_copied(show) -> None:
     view = show()
     view.rows.table.setCurrentIndex(view.rows.model.index(1, 3))
     assert view.rows.row_text.toPlainText().startswith("text: awful & <b>bad</b>\n")
-    place = next(n for n, c in enumerate(view.rows.model.columns) if c.key == "cell:text")
+    place = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
     view.rows.table.setCurrentIndex(view.rows.model.index(1, place))
     QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text() == "awful & <b>bad</b>"
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_the_listed_rows_are_written_as_a_table(
-    show: Show, qtbot: QtBot, tmp_path: Path, suffix: str
-) -> None:
+def test_the_listed_rows_are_written_as_a_table(show, qtbot, tmp_path) -> None:
     view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))  # type: ignore[attr-defined]
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
-    view.rows.export.click()
-    dialog = view.findChild(QFileDialog) or next(
-        w for w in QApplication.topLevelWidgets() if isinstance(w, QFileDialog)
-    )
-    out = tmp_path / f"rows.{suffix}"
-    with qtbot.waitSignal(view.state.exported):
-        dialog.fileSelected.emit(str(out))
-    dialog.close()
-    content = out.read_bytes()
-    assert b"poor" in content
-    assert b"so so" not in content
+    for suffix in ("csv", "tsv", "jsonl", "parquet"):
+        view.rows.export.click()
+        dialog = next(one for one in view.findChildren(QFileDialog) if one.isVisible())
+        out = tmp_path / f"rows.{suffix}"
+        with qtbot.waitSignal(view.state.exported):
+            dialog.fileSelected.emit(str(out))
+        dialog.close()
+        content = out.read_bytes()
+        assert b"poor" in content and b"so so" not in content
 
 
-def test_a_damaged_file_is_reported(studio: Studio, qtbot: QtBot, tmp_path: Path) -> None:
-    view = ResultsView(studio, results_of(tmp_path))
-    qtbot.addWidget(view)
-    view.show()
+def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
+    view = opened(studio, qtbot, results_of(tmp_path))
     assert view.score.isVisible()
     view.state.open(tmp_path / "gone.parquet")
     qtbot.waitUntil(view.problem.isVisible)
     assert "gone.parquet is missing" in view.problem.text.text()
 
 
-def test_no_part_vanishes_in_a_low_window(show: Show) -> None:
+def test_no_part_vanishes_in_a_low_window(show) -> None:
     """Everything together scrolls, and short labels leave their room to the texts."""
     view = show(width=960, height=380)
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))  # type: ignore[attr-defined]
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
     view.comparison.show()
     area = view.findChild(QScrollArea)
-    assert area is not None
     QApplication.processEvents()
     assert area.verticalScrollBar().maximum() > 0 == area.horizontalScrollBar().maximum()
     rows = view.rows.table.viewport().height() // view.rows.table.rowHeight(0)
     assert rows >= 2 and view.rows.row_text.height() >= 40
-    widths = {c.key: view.rows.table.columnWidth(n) for n, c in enumerate(view.rows.model.columns)}
+    widths = {c.key: view.rows.table.columnWidth(n) for n, c in enumerate(view.rows.columns)}
     assert widths["gold"] < widths["cell:text"] / 3
-
-
-def test_everything_has_a_name(show: Show) -> None:
-    view = show()
-    assert_accessible(view)
 
 
 class FakeWorker:
@@ -285,9 +268,7 @@ class FakeWorker:
         done(Evaluated(file=file, rows=5, metrics={}, notes=notes if self.notes else ()))
 
 
-def test_test_rows_are_scored_after_a_question_and_counted(
-    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, monkeypatch):
     worker = FakeWorker()
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view = show()
@@ -307,9 +288,7 @@ def test_test_rows_are_scored_after_a_question_and_counted(
     qtbot.waitUntil(lambda: view.headline.score.whole() == "Accuracy 40.0 %")
 
 
-def test_rows_of_a_file_are_scored(
-    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch) -> None:
     worker = FakeWorker(notes=True)
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view, told = show(), []
@@ -324,9 +303,7 @@ def test_rows_of_a_file_are_scored(
     assert told[0].problem == "Row without “label” skipped"
 
 
-def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(
-    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbot, monkeypatch):
     monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
     view, told = show(), []
     studio.notices.added.connect(told.append)
@@ -337,11 +314,9 @@ def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(
     assert view.headline.score.whole() == "Accuracy 40.0 %"
 
 
-def test_a_saved_slice_is_available_to_other_results(
-    show: Show, studio: Studio, qtbot: QtBot
-) -> None:
+def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> None:
     view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))  # type: ignore[attr-defined]
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
     view.rows.filters.keep.click()
     asked = question(qtbot)
@@ -362,7 +337,7 @@ def test_a_saved_slice_is_available_to_other_results(
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
 
 
-def test_a_slice_is_renamed_and_deleted_with_undo(show: Show, studio: Studio, qtbot: QtBot) -> None:
+def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
     wrong = (Outcome(right=False),)
     for name in ("Mistakes", "Others"):
         save_slice(studio.home.slices, Slice(name=name, source="Reviews", conditions=wrong))
@@ -388,14 +363,13 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show: Show, studio: Studio, qt
     qtbot.waitUntil(lambda: named() == ["Others"])
     notice = studio.notices.shown[-1]
     assert (notice.problem, notice.action) == ("Deleted the slice “Wrong”.", "Undo")
-    assert notice.act is not None
     notice.act()
     qtbot.waitUntil(lambda: named() == ["Others", "Wrong"])
     assert {one.name for one in read_slices(studio.home.slices)} == {"Wrong", "Others"}
     assert_accessible(view)
 
 
-def test_the_worst_slice_is_found_and_described(qtbot: QtBot) -> None:
+def test_the_worst_slice_is_found_and_described(qtbot) -> None:
     gold = ["good"] * 200
     predicted = ["bad" if n < 30 else "good" for n in range(200)]
     source = ["old" if n < 40 else "new" for n in range(200)]
@@ -407,7 +381,7 @@ def test_the_worst_slice_is_found_and_described(qtbot: QtBot) -> None:
     assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
 
 
-def test_a_slice_without_rows_is_drawn(show: Show, studio: Studio, qtbot: QtBot) -> None:
+def test_a_slice_without_rows_is_drawn(show, studio, qtbot) -> None:
     nothing = (CellContains(column="text", text="nowhere"),)
     save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=nothing))
     view = show()
@@ -420,9 +394,7 @@ def test_a_slice_without_rows_is_drawn(show: Show, studio: Studio, qtbot: QtBot)
     view.grab()
 
 
-def test_two_results_are_compared_and_flips_are_rows(
-    show: Show, studio: Studio, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_path) -> None:
     before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
     facts = before.info.model_copy(update={"model": "Older", "step": 7})
     Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
@@ -450,15 +422,13 @@ def test_two_results_are_compared_and_flips_are_rows(
     assert not card.isVisible()
 
 
-def test_a_result_is_compared_with_a_file_of_predictions(
-    show: Show, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path) -> None:
     other = tmp_path / "elsewhere.parquet"
     classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS).write(other)
     view = show()
     view.compare_action.trigger()
     question(qtbot).buttons["file"].click()
-    dialog = view.comparison.findChild(QFileDialog)
+    dialog = view.findChild(QFileDialog)
     dialog.fileSelected.emit(str(other))
     dialog.close()
     qtbot.waitUntil(view.comparison.isVisible)
@@ -477,14 +447,7 @@ def test_a_result_is_compared_with_a_file_of_predictions(
         (["good"] * 60, "The model is not clearly better than Majority. What usually helps:"),
     ],
 )
-def test_the_score_is_compared_with_baselines(
-    studio: Studio,
-    qtbot: QtBot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    baseline: list[str],
-    said: str,
-) -> None:
+def test_the_score_is_compared_with_baselines(studio, qtbot, tmp_path, monkeypatch, baseline, said):
     gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
     folder = tmp_path / "results"
     classified(gold, gold, text=texts).write(predictions_file(folder, "validation"))
@@ -503,9 +466,7 @@ def test_the_score_is_compared_with_baselines(
             data=FileData(path=tmp_path), into=folder, task=facts.task, labels=facts.labels
         ),
     )
-    view = ResultsView(studio, of)
-    qtbot.addWidget(view)
-    view.show()
+    view = opened(studio, qtbot, of)
     qtbot.waitUntil(view.baselines.fit.isVisible)
     view.baselines.fit.click()
     qtbot.waitUntil(lambda: said in view.baselines.verdict.text())
@@ -514,7 +475,7 @@ def test_the_score_is_compared_with_baselines(
 
 
 def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
-    show: Show, qtbot: QtBot, studio: Studio, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    show, qtbot, studio, monkeypatch, tmp_path
 ) -> None:
     worker = FakeWorker()
     monkeypatch.setattr(studio, "one_time_worker", worker)
@@ -525,6 +486,43 @@ def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
     assert worker.asked[0].part == "validation"
     notice = studio.notices.shown[-1]
     assert notice.problem == "The model now predicts with a threshold of 75.0 %."
-    assert notice.act is not None
     notice.act()
     qtbot.waitUntil(lambda: prediction_settings(tmp_path).is_usual)
+
+
+def lines(predictions: Predictions, place: int = 0) -> list[str]:
+    return list(row_lines(predictions, columns_of(predictions), place))
+
+
+def test_gold_and_predicted_spans_are_below_one_another() -> None:
+    made = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
+    assert lines(made) == [
+        "text: Ann Lee saw Rome",
+        "Gold: [Ann Lee PER] saw [Rome LOC]",
+        "Predicted: [Ann PER] Lee saw [Rome ORG]",
+    ]
+
+
+def test_the_best_answers_are_listed_with_gold() -> None:
+    record = {
+        "row": [0],
+        "gold": ["Rome"],
+        "predicted": ["Bern"],
+        "score": [0.0],
+        "details": [
+            '{"gold":["Rome"],"exact":0,"null":0.1,"best":[["Bern",0,4,0.6],["Rome",5,9,0.3]]}'
+        ],
+    }
+    made = Predictions.of(facts("question_answering"), record, {"text": ["Where?"]})
+    assert lines(made) == [
+        "text: Where?",
+        "Gold: Rome",
+        "Predicted: Bern",
+        "Best answers: Bern 60.0 % · Rome 30.0 %",
+    ]
+
+
+def test_predicted_numbers_are_rounded_and_gold_ones_are_not() -> None:
+    record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
+    made = Predictions.of(facts("regression"), record, {"text": ["Where?"]})
+    assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
-from app.pages.runs.columns import column_info
+from app.pages.runs.columns import column_info, known_columns
 from app.pages.runs.compare.state import (
+    AXES,
     CompareState,
     Curves,
     along,
@@ -68,10 +69,9 @@ class CurvesTab(QWidget):
         self.note = Text("", "muted")
         self.keep = FigureButton(self.figure, state.studio.notices)
         self.keep.offer_on(self.view)
-        for title, key in ((tr("Step"), "step"), (tr("Epoch"), "epoch")):
+        titles = tr("Step"), tr("Epoch"), tr("Tokens seen"), tr("Training time")
+        for title, key in zip(titles, AXES, strict=True):
             self.axis_box.addItem(title, key)
-        self.axis_box.addItem(tr("Tokens seen"), "tokens")
-        self.axis_box.addItem(tr("Training time"), "time")
         self._fill_columns()
         self._lay_out()
         state.named.connect(self._on_named)
@@ -79,50 +79,38 @@ class CurvesTab(QWidget):
         state.paced.connect(self.draw)
         state.changed.connect(self._on_changed)
         self.metric_box.activated.connect(self._ask)
-        self.axis_box.activated.connect(self.draw)
-        self.colour_box.activated.connect(self.draw)
-        self.dash_box.activated.connect(self.draw)
-        self.smoothing.chosen.connect(lambda _: self.draw())
-        self.log.toggled.connect(self.draw)
-        self.together.toggled.connect(self.draw)
+        for box in (self.axis_box, self.colour_box, self.dash_box):
+            box.activated.connect(self.draw)
+        self.smoothing.chosen.connect(self.draw)
+        for switch in (self.log, self.together):
+            switch.toggled.connect(self.draw)
         self.view.pointed.connect(lambda _, text: self.readout.setText(text))
         state.find_names()
 
     def _lay_out(self) -> None:
-        first, second = QHBoxLayout(), QHBoxLayout()
-        for row, parts in (
-            (first, ((tr("Metric"), self.metric_box), (tr("over"), self.axis_box))),
-            (second, ((tr("Colour by"), self.colour_box), (tr("Dashes by"), self.dash_box))),
+        first, second = layouts.row(spacing=2 * SPACE), layouts.row(spacing=2 * SPACE)
+        for row, name, control in (
+            (first, tr("Metric"), self.metric_box),
+            (first, tr("over"), self.axis_box),
+            (first, tr("Smoothing"), self.smoothing),
+            (second, tr("Colour by"), self.colour_box),
+            (second, tr("Dashes by"), self.dash_box),
         ):
-            row.setSpacing(2 * SPACE)
-            for name, control in parts:
-                layouts.extend(row, Text(name, "muted", wraps=False), control)
-        layouts.extend(
-            first,
-            Text(tr("Smoothing"), "muted", wraps=False),
-            self.smoothing,
-            layouts.STRETCH,
-            self.keep,
-        )
+            layouts.extend(row, Text(name, "muted", wraps=False), control)
+        layouts.extend(first, layouts.STRETCH, self.keep)
         for switch in (self.together, self.log):
             layouts.extend(second, switch, Text(switch.accessibleName(), wraps=False))
         second.addStretch()
         card = Card(padding=3 * SPACE)
         layouts.extend(card.body, (self.view, 1), self.readout, self.legend)
-        column = layouts.column(parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0))
-        for row in (first, second):
-            column.addLayout(row)
-        layouts.extend(column, (card, 1), self.note)
+        layouts.tab(self, first, second, (card, 1), self.note, spacing=2 * SPACE)
 
     def _fill_columns(self) -> None:
-        keys = differing_columns(self._state.rows)
         self.colour_box.addItem(tr("Run"), "")
         self.dash_box.addItem(tr("Nothing"), "")
-        for key in keys:
-            info = column_info(key)
-            if info is not None:
-                self.colour_box.addItem(info.title(), key)
-                self.dash_box.addItem(info.title(), key)
+        for info in known_columns(differing_columns(self._state.rows)):
+            for box in (self.colour_box, self.dash_box):
+                box.addItem(info.title(), info.key)
 
     def _on_named(self, counts: Mapping[str, int]) -> None:
         """Keep the metric; otherwise show the first usual one that most runs have."""
@@ -147,7 +135,7 @@ class CurvesTab(QWidget):
         self.draw()
 
     def _on_changed(self) -> None:
-        self._state.forget_paces()
+        self._state.paces = None  # a run has taken more steps
         self._ask()
 
     def draw(self) -> None:
@@ -164,7 +152,8 @@ class CurvesTab(QWidget):
         pens = {line.name: line_pen(line, colour, len(chart.lines)) for line in chart.lines[:12]}
         rest = len(chart.lines) - len(pens)
         self.legend.show_series(pens, tr("and %Ln more", rest) if rest > 0 else "")
-        self.note.setText(_missing_text(missing))
+        text = tr("%Ln run(s) not drawn: this metric or axis was not recorded.", missing)
+        self.note.setText(text if missing > 0 else "")
 
     def chart(self) -> tuple[Chart, int]:
         """The chart, and the number of runs that lack the metric or the axis."""
@@ -268,20 +257,11 @@ def _mean(
 
 
 def _group_name(row: RunRow, look: Look, runs: int) -> str:
-    texts = []
-    for key in dict.fromkeys(key for key in (look.colour, look.dash) if key):
-        info = column_info(key)
-        if info is not None:
-            texts.append(f"{info.title()} {info.text(row, ()) or tr('none')}")
+    texts = [
+        f"{info.title()} {info.text(row) or tr('none')}"
+        for info in known_columns((look.colour, look.dash))
+    ]
     return f"{' · '.join(texts) or row.name} (n = {runs})"
-
-
-def _missing_text(missing: int) -> str:
-    return (
-        tr("%Ln run(s) not drawn: this metric or axis was not recorded.", missing)
-        if missing > 0
-        else ""
-    )
 
 
 def _choice(name: str) -> QComboBox:

@@ -12,8 +12,8 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.pages.runs.columns import column_info
-from app.pages.runs.job_fields import Value
+from app.pages.runs.columns import column_info, known_columns
+from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
 from app.theme import CHART, SPACE, Palette, Role, print_color
 from app.translation import tr
@@ -36,19 +36,19 @@ class Axis:
     key: str
     title: str
     places: dict[str, float]
-    labels: tuple[tuple[float, str], ...]  # positions on the axis and their labels
+    labels: tuple[tuple[float, str], ...]  # with their positions, 0 to 1
 
 
 @dataclass
 class Parallel:
-    """positions on the axis and their labels"""
+    """Contents of the plot; `brushes` has the selected range of an axis, by its key."""
 
     rows: Sequence[RunRow]
     axes: list[Axis]
     brushes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def chosen(self) -> list[RunRow]:
-        """Contents of the plot; `brushes` has the selected range of an axis, by its key."""
+        """The runs within all brushes."""
         return [row for row in self.rows if self._passes(row)]
 
     def _passes(self, row: RunRow) -> bool:
@@ -63,23 +63,19 @@ class Parallel:
 
 def axis_of(key: str, rows: Sequence[RunRow]) -> Axis | None:
     """Axis of a column; None if no run has a value."""
-    facts = column_info(key)
-    if facts is None:
+    info = column_info(key)
+    if info is None:
         return None
-    said = {row.id: value for row in rows if (value := facts.row_value(row)) is not None}
-    if not said:
+    values = {row.id: value for row in rows if (value := info.row_value(row)) is not None}
+    if not values:
         return None
-    by_text = {row.id: facts.text(row, ()) or str(said.get(row.id)) for row in rows}
-    if all(_is_number(value) for value in said.values()):
-        return _numbers(key, facts.title(), {run: float(v) for run, v in said.items()})
-    names = sorted({by_text[run] for run in said}, key=str.casefold)
+    if all(map(is_number, values.values())):
+        return _numbers(key, info.title(), {run: float(v or 0) for run, v in values.items()})
+    texts = {row.id: info.text(row) or str(values[row.id]) for row in rows if row.id in values}
+    names = sorted(set(texts.values()), key=str.casefold)
     at = {name: (n + 0.5) / len(names) for n, name in enumerate(names)}
     labels = tuple((at[name], visible(name)) for name in names[:MOST_TEXTS])
-    return Axis(key, facts.title(), {run: at[by_text[run]] for run in said}, labels)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return Axis(key, info.title(), {run: at[text] for run, text in texts.items()}, labels)
 
 
 def _numbers(key: str, title: str, values: dict[str, float]) -> Axis:
@@ -106,7 +102,7 @@ def axis_x(number: int, axes: int, width: float) -> float:
 def paint_parallel(
     painter: QPainter, size: QSizeF, shown: Parallel, palette: Palette, letters: QFont, current: int
 ) -> None:
-    """x of an axis."""
+    """Lines of the runs, those outside of a brush faint, and axes; that at `current` is bold."""
     high = size.height() - TOP - BOTTOM
     chosen = {row.id for row in shown.chosen()}
     painter.setFont(letters)
@@ -202,7 +198,7 @@ class ParallelView(QWidget):
         self._tell()
 
     def brush(self, key: str, ends: tuple[float, float] | None) -> None:
-        """Show an axis for each of these columns; brushes of remaining axes stay."""
+        """Select a range of an axis, from 0 to 1; None: all of it."""
         if ends is None:
             self.shown.brushes.pop(key, None)
         else:
@@ -274,7 +270,6 @@ class ParallelView(QWidget):
         current = self.current if self.hasFocus() else -1
         size = QSizeF(self.size())
         paint_parallel(painter, size, self.shown, theme.colour, font("small"), current)
-        painter.end()
 
     def figure(self) -> Figure | None:
         """The plot as shown, with the values of each run as a table."""
@@ -298,12 +293,7 @@ class ParallelView(QWidget):
 
 def table_of(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
     """Name and values of each run."""
-    facts = [one for key in keys if (one := column_info(key)) is not None]
-    header = (tr("Run"), *(one.title() for one in facts))
-    return Table(
-        header, [(row.name, *map(_cell, (f.row_value(row) for f in facts))) for row in rows]
-    )
-
-
-def _cell(value: Value) -> object:
-    return "" if value is None else value
+    columns = known_columns(keys)
+    header = (tr("Run"), *(info.title() for info in columns))
+    values = [(row.name, *(info.row_value(row) for info in columns)) for row in rows]
+    return Table(header, [["" if cell is None else cell for cell in cells] for cells in values])

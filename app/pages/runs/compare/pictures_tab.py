@@ -1,12 +1,9 @@
 """Any columns of the compared runs as parallel coordinates or as a scatter plot."""
 
 from collections.abc import Sequence
-from functools import partial
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
-from app import resources
 from app.pages.runs.columns import Column, column_info
 from app.pages.runs.compare.parallel import ParallelView
 from app.pages.runs.compare.scatter import ScatterView, scatter_of
@@ -16,14 +13,15 @@ from app.pages.runs.compare.state import (
     numeric_columns,
     task_measures,
 )
+from app.pages.runs.list_menus import ColumnsButton
 from app.pages.runs.rows import RunRow
-from app.theme import SPACE, Role
+from app.theme import SPACE
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import CheckableMenu, ComboBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Card
-from app.widgets.text.labels import OneLine, Text, plain_menu_text, visible
+from app.widgets.text.labels import OneLine, Text, visible
 
 MOST_AXES = 6  # initially
 NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
@@ -41,63 +39,39 @@ class ParallelTab(QWidget):
         self.note = Text("", "muted")
         self.keep = FigureButton(self.view.figure, state.studio.notices)
         self.keep.offer_on(self.view)
-        self.axes = QToolButton()
-        self.axes.setText(tr("&Axes"))
-        self.axes.setAccessibleName(tr("Axes"))
-        self.axes.setIcon(resources.icon("columns-2", Role.ACCENT))
-        self.axes.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axes.setMenu(CheckableMenu(self.axes))
-        self.axes.menu().aboutToShow.connect(self._fill)
-        row = QHBoxLayout()
+        self.axes = ColumnsButton(
+            tr("&Axes"), "columns-2", lambda: [*self.keys, *self._offered()], lambda: self.keys
+        )
+        self.axes.chosen.connect(self.set_axes)
         hint = tr("Drag along an axis to choose runs, click it to free it.")
-        layouts.extend(row, (Text(hint, "muted"), 1), self.axes, self.keep)
+        row = layouts.row((Text(hint, "muted"), 1), self.axes, self.keep)
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
-        layouts.column(
-            row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
-        )
-        state.want([item.key for item in task_measures(state.rows)])
+        layouts.tab(self, row, (card, 1), self.note, spacing=2 * SPACE)
+        state.runs.want_columns(task_measures(state.rows))
         state.runs.measured.connect(self._show)
         state.changed.connect(self._show)
         self._show()
 
     def set_axes(self, keys: Sequence[str]) -> None:
-        """Show these columns as axes."""
         self.keys = list(keys)
-        self._state.want(self.keys)
+        self._state.runs.want_columns(self.keys)
         self._show()
 
     def _offered(self) -> list[str]:
         rows = self._state.rows
         differ = [key for key in differing_columns(rows) if key not in NOT_AXES]
-        metrics = [item.key for item in task_measures(rows)]
+        metrics = task_measures(rows)
         return list(dict.fromkeys([*differ, *(k for k in numeric_columns(rows) if k in metrics)]))
 
     def _show(self) -> None:
-        if not self.keys or len(self.keys) < 2:
+        if len(self.keys) < 2:
             offered = self._offered()
             last = [str(Column.BEST)] if Column.BEST in offered else []
             first = [key for key in offered if key not in last and _has_two(key, self._state.rows)]
-            settings = [key for key in first if "." in key]
-            rest = [key for key in first if key not in settings]
-            self.keys = [*[*settings, *rest][: MOST_AXES - len(last)], *last]
+            first.sort(key=lambda key: "." not in key)  # settings come first
+            self.keys = [*first[: MOST_AXES - len(last)], *last]
         self.view.show_axes(self._state.rows, self.keys)
-
-    def _fill(self) -> None:
-        menu = self.axes.menu()
-        menu.clear()
-        for key in dict.fromkeys([*self.keys, *self._offered()]):
-            info = column_info(key)
-            if info is None:
-                continue
-            action = menu.addAction(plain_menu_text(info.title()))
-            action.setCheckable(True)
-            action.setChecked(key in self.keys)
-            action.triggered.connect(partial(self._toggle, key))
-
-    def _toggle(self, key: str, _checked: bool = False) -> None:
-        left = [item for item in self.keys if item != key]
-        self.set_axes(left if key in self.keys else [*self.keys, key])
 
     def _tell(self) -> None:
         chosen = self.view.shown.chosen()
@@ -111,49 +85,36 @@ class ParallelTab(QWidget):
 
 
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
-    """True if two runs differ in a column."""
     info = column_info(key)
     text = [info.row_value(row) for row in rows] if info is not None else []
     return len({repr(value) for value in text if value is not None}) > 1
 
 
 class ScatterTab(QWidget):
-    """Two or three columns as points.
-
-    Signals:
-        opened: the id of a run to open.
-    """
-
-    opened = Signal(str)
+    """Two or three columns as points."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
         self._state = state
-        self.x_box, self.y_box, self.colour_box = ComboBox(), ComboBox(), ComboBox()
+        self.x_box, self.y_box = ComboBox(tr("Horizontal")), ComboBox(tr("Vertical"))
+        self.colour_box = ComboBox(tr("Colour by"))
         self.view = ScatterView()
-        self.view.opened.connect(self.opened)
+        self.view.opened.connect(state.runs.open_wanted)
         self.readout = OneLine("", "muted")
         self.view.pointed.connect(self.readout.setText)
         self.note = Text("", "muted")
         self.keep = FigureButton(self.view.figure, state.studio.notices)
         self.keep.offer_on(self.view)
         row = layouts.row(spacing=2 * SPACE)
-        for name, box in (
-            (tr("Vertical"), self.y_box),
-            (tr("Horizontal"), self.x_box),
-            (tr("Colour by"), self.colour_box),
-        ):
-            box.setAccessibleName(name)
+        for box in (self.y_box, self.x_box, self.colour_box):
             box.setMaximumWidth(60 * SPACE)
             box.activated.connect(self._show)
-            layouts.extend(row, Text(name, "muted", wraps=False), box)
+            layouts.extend(row, Text(box.accessibleName(), "muted", wraps=False), box)
         layouts.extend(row, layouts.STRETCH, self.keep)
         card = Card(padding=3 * SPACE)
         layouts.extend(card.body, (self.view, 1), self.readout)
-        layouts.column(
-            row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
-        )
-        state.want([item.key for item in task_measures(state.rows)])
+        layouts.tab(self, row, (card, 1), self.note, spacing=2 * SPACE)
+        state.runs.want_columns(task_measures(state.rows))
         state.runs.measured.connect(self._fill)
         state.changed.connect(self._fill)
         self._fill()

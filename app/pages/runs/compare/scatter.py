@@ -8,8 +8,9 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPen
 
 from app import theme
-from app.pages.runs.columns import column_info
+from app.pages.runs.columns import column_info, known_columns
 from app.pages.runs.compare.parallel import table_of
+from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
@@ -39,19 +40,20 @@ class Scatter:
 
 def scatter_of(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
     """Runs with numbers in both columns."""
-    one, other, third = column_info(x), column_info(y), column_info(colour)
-    there: list[RunRow] = []
+    columns, third = [column_info(x), column_info(y)], column_info(colour)
+    shown: list[RunRow] = []
     points: list[tuple[float, float, int]] = []
     names: dict[str, int] = {}
     for row in rows:
-        at = [facts.row_value(row) if facts is not None else None for facts in (one, other)]
-        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in at):
+        values = [info.row_value(row) if info is not None else None for info in columns]
+        if not all(map(is_number, values)):
             continue
-        said = (third.text(row, ()) or tr("none")) if third is not None else ""
-        there.append(row)
-        points.append((float(at[0]), float(at[1]), names.setdefault(said, len(names))))  # type: ignore[arg-type]
-    missing = len(rows) - len(there)
-    return Scatter(x, y, colour, tuple(there), tuple(points), tuple(names), missing)
+        name = (third.text(row) or tr("none")) if third is not None else ""
+        first, second = (float(value or 0) for value in values)
+        shown.append(row)
+        points.append((first, second, names.setdefault(name, len(names))))
+    missing = len(rows) - len(shown)
+    return Scatter(x, y, colour, tuple(shown), tuple(points), tuple(names), missing)
 
 
 class ScatterView(ChartView):
@@ -86,12 +88,9 @@ class ScatterView(ChartView):
         """A run with its values."""
         assert self.shown is not None
         row = self.shown.rows[number]
-        said = []
-        for key in (self.shown.x, self.shown.y):
-            facts = column_info(key)
-            if facts is not None:
-                said.append(f"{facts.title()} {facts.text(row, ())}")
-        return f"{visible(row.name)}: {', '.join(said)}"
+        columns = known_columns((self.shown.x, self.shown.y))
+        values = ", ".join(f"{info.title()} {info.text(row)}" for info in columns)
+        return f"{visible(row.name)}: {values}"
 
     def figure(self) -> Figure | None:
         """The plot with the values of each run."""
@@ -147,14 +146,12 @@ class ScatterView(ChartView):
             painter.drawRect(frame.box)
 
     def _spots(self, frame: Frame) -> list[QPointF]:
-        """Pixel of each run."""
         assert self.shown is not None
         x, y = (np.array([point[axis] for point in self.shown.points]) for axis in (0, 1))
         return [QPointF(*at) for at in zip(frame.x(x), frame.y(y), strict=True)]
 
 
 def _chart(shown: Scatter) -> Chart:
-    """A series of points for each colour."""
     titles = [info.title() if (info := column_info(key)) else key for key in (shown.x, shown.y)]
     values = np.array([point[:2] for point in shown.points]).reshape(-1, 2)
     colors = np.array([point[2] for point in shown.points], dtype=int)

@@ -1,11 +1,11 @@
 """Scores of several runs on the same rows: intervals, tests, and the rows that flipped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QModelIndex, Signal
+from PySide6.QtCore import QModelIndex
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHeaderView, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.pages.runs.compare.state import CompareState
@@ -26,59 +26,43 @@ from engine.results.intervals import Interval
 from engine.results.several import RunScore, score_runs, stored_parts
 
 
-def titles() -> tuple[str, ...]:
-    """Column titles of the table."""
-    return (
-        tr("Run"),
-        tr("Score"),
-        tr("95 % interval"),
-        tr("Difference"),
-        tr("95 % interval of it"),
-        tr("McNemar p"),
-        tr("Better"),
-        tr("Worse"),
-    )
+def score_columns() -> list[Column[RunScore]]:
+    """The score of a run, and its comparison with the first one."""
 
+    def metric(of: RunScore) -> str:
+        return f"{VALIDATION}{of.metric}"
 
-def cells(run_score: RunScore) -> tuple[str, ...]:
-    """The cells of a run; the others are compared with the first."""
-    name = f"{VALIDATION}{run_score.metric}"
-    first = visible(run_score.run.name).replace("\n", " ")
-    score = metric_value(name, run_score.score.value), interval_text(name, run_score.score)
-    difference = run_score.difference
-    if difference is None:
-        note = translated(run_score.problem) if run_score.problem else tr("the first")
-        return (first, *score, note, "", "", "", "")
-    return (
-        first,
-        *score,
-        _signed(name, difference.value),
-        interval_text(name, difference),
-        "" if run_score.p is None else f"{run_score.p:.2g}",
-        numbers.count(run_score.better),
-        numbers.count(run_score.worse),
-    )
+    def score(of: RunScore) -> str:
+        return metric_value(metric(of), of.score.value)
 
+    def difference(of: RunScore) -> str:
+        if of.difference is None:
+            return translated(of.problem) if of.problem else tr("the first")
+        return _signed(metric(of), of.difference.value)
 
-def _columns() -> list[Column[RunScore]]:
-    def claim(run_score: RunScore) -> str:
-        note = translated(run_score.problem or run_score.claim)
-        return note or visible(run_score.run.name)
+    def compared(text: Callable[[RunScore], str]) -> Callable[[RunScore], str]:
+        return lambda of: "" if of.difference is None else text(of)
 
-    def column(title: str, place: int) -> Column[RunScore]:
-        return Column(title, lambda run_score: cells(run_score)[place], tooltip=claim)
+    def claim(of: RunScore) -> str:
+        return translated(of.problem or of.claim) or visible(of.run.name)
 
-    return [column(title, place) for place, title in enumerate(titles())]
+    texts: dict[str, Callable[[RunScore], str]] = {
+        tr("Run"): lambda of: visible(of.run.name).replace("\n", " "),
+        tr("Score"): score,
+        tr("95 % interval"): lambda of: interval_text(metric(of), of.score),
+        tr("Difference"): difference,
+        tr("95 % interval of it"): lambda of: (
+            "" if of.difference is None else interval_text(metric(of), of.difference)
+        ),
+        tr("McNemar p"): compared(lambda of: "" if of.p is None else f"{of.p:.2g}"),
+        tr("Better"): compared(lambda of: numbers.count(of.better)),
+        tr("Worse"): compared(lambda of: numbers.count(of.worse)),
+    }
+    return [Column(title, text, tooltip=claim) for title, text in texts.items()]
 
 
 class ScoresTab(QWidget):
-    """Scores, differences and tests, with the flipped rows of a pair.
-
-    Signals:
-        flips_wanted: the RunScore whose rows are compared with those of the first, and the first.
-    """
-
-    flips_wanted = Signal(object, object)
+    """Scores, differences and tests, with the flipped rows of a pair."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -86,11 +70,9 @@ class ScoresTab(QWidget):
         self._job: background.Job | None = None
         self.part = ComboBox(tr("Scores of which rows"))
         self.part.activated.connect(self.measure)
-        self.model = ColumnsModel(_columns(), self)
-        self.table = make_table(tr("Scores of the compared runs"), self.model)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.model = ColumnsModel(score_columns(), self)
+        fitting = range(1, self.model.columnCount())
+        self.table = make_table(tr("Scores of the compared runs"), self.model, fitting=fitting)
         self.flips = buttons.plain(tr("Show the rows that &flipped"), self._on_flips)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.table.activated.connect(self._on_flips)
@@ -104,15 +86,7 @@ class ScoresTab(QWidget):
             buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
             spacing=2 * SPACE,
         )
-        layouts.column(
-            row,
-            self.progress,
-            (self.table, 1),
-            self.note,
-            parent=self,
-            spacing=2 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
-        )
+        layouts.tab(self, row, self.progress, (self.table, 1), self.note, spacing=2 * SPACE)
         self._enable()
         runs = state.candidates()
         background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
@@ -171,12 +145,13 @@ class ScoresTab(QWidget):
     def _on_flips(self, _: QModelIndex | None = None) -> None:
         chosen = self._chosen()
         if chosen is not None and chosen.difference is not None:
-            self.flips_wanted.emit(chosen, self.model.rows[0])
+            self._state.flips_wanted.emit(chosen, self.model.rows[0])
 
     def copy(self) -> None:
-        """Copy the table for a spreadsheet."""
-        rows = [cells(run_score) for run_score in self.model.rows]
-        QGuiApplication.clipboard().setText(format_table(titles(), rows, "\t"))
+        columns = self.model.columns
+        rows = [[column.text(row) or "" for column in columns] for row in self.model.rows]
+        titles = [column.title for column in columns]
+        QGuiApplication.clipboard().setText(format_table(titles, rows, "\t"))
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 
 

@@ -75,14 +75,7 @@ class SettingsTab(QWidget):
             buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
             spacing=2 * SPACE,
         )
-        layouts.column(
-            row,
-            self.same,
-            (self.table, 1),
-            parent=self,
-            spacing=2 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
-        )
+        layouts.tab(self, row, self.same, (self.table, 1), spacing=2 * SPACE)
         state.changed.connect(self._show)
         self._show()
         self.table.setColumnWidth(0, FIRST_WIDTH)
@@ -90,7 +83,6 @@ class SettingsTab(QWidget):
             self.table.setColumnWidth(place, WIDTH)
 
     def copy(self) -> None:
-        """Copy the shown table, separated by tabs."""
         header = (tr("Setting"), *(row.name for row in self._state.rows))
         rows = [self._texts(path) for path in self.model.rows]
         QGuiApplication.clipboard().setText(format_table(header, rows, "\t"))

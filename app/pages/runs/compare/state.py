@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from app import background
-from app.pages.runs.columns import ColumnInfo, all_columns, all_measures, column_info
-from app.pages.runs.rows import Measure, RunRow
+from app.pages.runs.columns import all_columns, all_measures, known_columns
+from app.pages.runs.job_fields import is_number
+from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.config.tasks import TASKS
@@ -59,12 +60,14 @@ class CompareState(QObject):
         read: the Curves of the requested metric.
         paced: `paces` has the time and the tokens of each run.
         changed: a run changed or was removed.
+        flips_wanted: the RunScore whose rows are compared with those of the first, and the first.
     """
 
     named = Signal(object)
     read = Signal(object)
     paced = Signal()
     changed = Signal()
+    flips_wanted = Signal(object, object)
 
     def __init__(self, studio: Studio, runs: RunsState, rows: Sequence[RunRow]) -> None:
         super().__init__(runs)
@@ -73,8 +76,8 @@ class CompareState(QObject):
         self.paces: dict[str, Pace] | None = None
         self._pacing = False
         self._wanted = ""
-        runs.changed.connect(self._on_changed)
-        runs.removed.connect(self._on_removed)
+        runs.changed.connect(lambda row: self._on_changed(row.id))
+        runs.removed.connect(self._on_changed)
 
     @property
     def rows(self) -> list[RunRow]:
@@ -86,7 +89,6 @@ class CompareState(QObject):
         return [Candidate(row.id, row.name, row.folder) for row in self.rows]
 
     def find_names(self) -> None:
-        """Request the names of the curves."""
         record, ids = self.studio.record, self.ids
 
         def work() -> dict[str, int]:
@@ -123,20 +125,7 @@ class CompareState(QObject):
 
         background.run(self, work, done, self.studio.notices.show)
 
-    def forget_paces(self) -> None:
-        """Drop them, to be read again: a run has taken more steps."""
-        self.paces = None
-
-    def want(self, keys: Sequence[str]) -> None:
-        """Read the metrics of these columns."""
-        info = [column_info(key) for key in keys]
-        self.runs.want(item.measure for item in info if item is not None and item.measure)
-
-    def _on_changed(self, row: RunRow) -> None:
-        if row.id in self.ids:
-            self.changed.emit()
-
-    def _on_removed(self, run_id: str) -> None:
+    def _on_changed(self, run_id: str) -> None:
         if run_id in self.ids:
             self.changed.emit()
 
@@ -179,38 +168,27 @@ def differing_paths(rows: Sequence[RunRow]) -> list[str]:
 def differing_columns(rows: Sequence[RunRow]) -> list[str]:
     """Columns in which these runs differ, to colour them by."""
     return [
-        key
-        for key in all_columns()
-        if (info := column_info(key)) is not None
-        and info.measure is None
-        and len({_said(info, row) for row in rows}) > 1
+        info.key
+        for info in known_columns(all_columns())
+        if info.measure is None and len({repr(info.row_value(row)) for row in rows}) > 1
     ]
-
-
-def _said(info: ColumnInfo, row: RunRow) -> str:
-    return repr(info.row_value(row))
 
 
 def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
     """Columns with different numbers for at least two of these runs."""
-    result = []
-    for key in all_columns():
-        info = column_info(key)
-        if info is None:
-            continue
-        values = {info.row_value(row) for row in rows}
-        numbers = {v for v in values if isinstance(v, int | float) and not isinstance(v, bool)}
-        if len(numbers) > 1:
-            result.append(key)
-    return result
+    return [
+        info.key
+        for info in known_columns(all_columns())
+        if len(set(filter(is_number, map(info.row_value, rows)))) > 1
+    ]
 
 
-def task_measures(rows: Sequence[RunRow]) -> list[Measure]:
-    """Metrics at the best checkpoint for the tasks of these runs."""
+def task_measures(rows: Sequence[RunRow]) -> list[str]:
+    """Columns of the metrics at the best checkpoint for the tasks of these runs."""
     names = {
         f"validation_{metric.name}"
         for row in rows
         if row.task in TASKS
         for metric in TASKS[row.task].info.metrics
     }
-    return [item for item in all_measures() if item.when == "at best" and item.name in names]
+    return [item.key for item in all_measures() if item.when == "at best" and item.name in names]

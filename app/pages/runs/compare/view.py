@@ -25,13 +25,9 @@ class CompareView(QWidget):
 
     Signals:
         left: go back to all runs.
-        opened: the id of a run to open.
-        flips_wanted: two RunScore whose flipped rows are shown; see ScoresTab.
     """
 
     left = Signal()
-    opened = Signal(str)
-    flips_wanted = Signal(object, object)
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -44,14 +40,16 @@ class CompareView(QWidget):
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
         layouts.extend(head, Text(title, "title", wraps=False), (OneLine(names, "muted"), 1))
         self.saving = SavingReport(state.studio, self)
-        self.saving.changed.connect(self._show_saving)
         self.report = buttons.plain("", self._ask_where, "save")
+        show_saving = partial(dress_report_button, self.report, self.saving)
+        self.saving.changed.connect(show_saving)
+        show_saving()
         head.addWidget(self.report)
         self.curves = CurvesTab(state)
         self.settings = Later(lambda: SettingsTab(state))
-        self.scores = Later(self._make_scores)
+        self.scores = Later(lambda: ScoresTab(state))
         self.parallel = Later(lambda: ParallelTab(state))
-        self.scatter = Later(self._make_scatter)
+        self.scatter = Later(lambda: ScatterTab(state))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Sections of the comparison"))
@@ -63,23 +61,8 @@ class CompareView(QWidget):
         layouts.column(head, (self.tabs, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
         back.activated.connect(self.left)
-        self._show_saving()
 
     def _ask_where(self) -> None:
-        """Ask for the file of the report; does not block."""
         gathered = partial(gather_comparison, self.state.candidates())
         save = partial(self.saving.save, gathered)
         ask_for_file(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)
-
-    def _show_saving(self) -> None:
-        dress_report_button(self.report, self.saving)
-
-    def _make_scores(self) -> ScoresTab:
-        tab = ScoresTab(self.state)
-        tab.flips_wanted.connect(self.flips_wanted)
-        return tab
-
-    def _make_scatter(self) -> ScatterTab:
-        tab = ScatterTab(self.state)
-        tab.opened.connect(self.opened)
-        return tab

@@ -156,7 +156,6 @@ class LineagePicture(QWidget):
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(self.drawn.boxes[current].adjusted(-4, -4, 4, 4), 8, 8)
-        painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if key := self._at(event.position()):
@@ -224,7 +223,6 @@ def paint(
 
 
 def _line(source: QRectF, target: QRectF) -> QPainterPath:
-    """From the right of one box to the left of the other, with an arrow head."""
     start = QPointF(source.right(), source.center().y())
     end = QPointF(target.left(), target.center().y())
     bend = max(GAP.width() / 2, (end.x() - start.x()) / 2)

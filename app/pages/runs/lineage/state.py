@@ -61,7 +61,6 @@ class LineageState(QObject):
         return self.lineage.nodes.get(self.current)
 
     def centre(self, key: str) -> None:
-        """Show the lineage of this node."""
         self.focus = self.current = key
         self.changed.emit()
         self.select(key)

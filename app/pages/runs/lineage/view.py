@@ -147,7 +147,6 @@ class LineageView(QWidget):
         return f"{text}: {translated(edge.how)}" if edge is not None and edge.how else text
 
     def _reveal(self, key: str) -> None:
-        """Scroll to a box."""
         if self.picture.drawn is not None and key in self.picture.drawn.boxes:
             centre = self.picture.drawn.boxes[key].center().toPoint()
             self.area.ensureVisible(centre.x(), centre.y(), 120, 60)

@@ -32,9 +32,9 @@ class AdviceState(QObject):
 
     changed = Signal()
 
-    def __init__(self, record: Record, run: RunState) -> None:
+    def __init__(self, run: RunState) -> None:
         super().__init__(run)
-        self._record, self._run = record, run
+        self.run = run
         self._seen = ""  # state of the run at the last reading
         self._reading: background.Job | None = None
         self.found: list[Advice] = []
@@ -43,18 +43,8 @@ class AdviceState(QObject):
         run.measured.connect(self._on_measured)
         self._on_row()
 
-    def can_try(self, advice: Advice) -> bool:
-        """True if a run can try it."""
-        row = self._run.row
-        return row is not None and self._run.runs.can_follow(row, advice)
-
-    def try_it(self, advice: Advice) -> None:
-        """Open the wizard with the changed job or the fixed data."""
-        if self._run.row is not None:
-            self._run.runs.start_again(self._run.row, advice)
-
     def _on_row(self) -> None:
-        row = self._run.row
+        row = self.run.row
         if row is not None and row.state != self._seen:
             self._seen = row.state
             self._pause.start()
@@ -64,12 +54,12 @@ class AdviceState(QObject):
             self._pause.start()
 
     def _read(self) -> None:
-        row = self._run.row
+        row = self.run.row
         if row is None:
             return
         if self._reading is not None:
             self._reading.cancel()
-        record = self._record
+        record = self.run.runs.studio.record
         self._reading = background.run(self, lambda: advice_for(record, row), self._on_read)
 
     def _on_read(self, result: list[Advice]) -> None:
@@ -117,14 +107,14 @@ class AdviceLine(QWidget):
         self._show()
 
     def _show(self) -> None:
-        result = self._state.found
+        result, run = self._state.found, self._state.run
         set_shown(self, bool(result))
-        if not result:
+        if not result or run.row is None:
             return
         self._number %= len(result)
         advice = result[self._number]
         self.text.setText(f"{translated(advice.problem)} {translated(advice.advice)}")
-        self.try_it.setVisible(self._state.can_try(advice))
+        self.try_it.setVisible(run.runs.can_follow(run.row, advice))
         self.next.setVisible(len(result) > 1)
         self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(result)))
 
@@ -133,4 +123,6 @@ class AdviceLine(QWidget):
         self._show()
 
     def _on_try(self) -> None:
-        self._state.try_it(self._state.found[self._number])
+        run = self._state.run
+        if run.row is not None:
+            run.runs.start_again(run.row, self._state.found[self._number])

@@ -1,12 +1,11 @@
 """Live curves of a run."""
 
 import numpy as np
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app import background
 from app.notices import Notices
-from app.pages.runs.run.chart_options import ChartOptions
 from app.pages.runs.run.machine_tab import MachineLine
 from app.pages.runs.run.state import RunState
 from app.settings import Settings
@@ -15,8 +14,9 @@ from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.chart import Marker
-from app.widgets.charts.live import LiveChart
+from app.widgets.charts.live import LiveChart, link_crosshairs
 from app.widgets.charts.series import Floats
+from app.widgets.forms.controls import Switch
 from app.widgets.help import set_help
 from app.widgets.page import Card, LateArea
 from app.widgets.text import numbers, run_texts
@@ -30,6 +30,9 @@ MOST_ALERTS_NAMED = 3
 ALERT_DELAY_MS = 1_000  # between two searches for alerts while a run trains
 FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # file names of figures
 MOST_MARKS = 20  # lines for values that were not finite
+SMOOTHINGS = (1, 9, 49, 249)  # steps; 1 is off
+WINDOWS = (0, 200, 2000)  # steps; 0 is all
+SETTING = "runs.charts"
 
 
 class Charts(QWidget):
@@ -45,6 +48,7 @@ class Charts(QWidget):
         self.gradient = LiveChart(self.tr("Gradient norm"), self.tr("Norm"))
         for name, curve in zip(FILES, self.curves(), strict=True):
             curve.offer_figure(name, notices)
+        link_crosshairs(self.curves())
         self._found: list[Alert] = []
         self._searching: background.Job | None = None
         self._alert_pause = debounced(self, ALERT_DELAY_MS, self._find_alerts)
@@ -58,17 +62,16 @@ class Charts(QWidget):
         self.not_finite.hide()
         self.alerts = Text("", "muted")
         self.alerts.hide()
-        column = layouts.column(
+        self.machine = MachineLine(state, notices)
+        layouts.tab(
+            self,
             self._options_row(),
             self.options,
             self.not_finite,
             self.alerts,
-            parent=self,
-            spacing=3 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
+            self.machine,
+            (self._grid(), 1),
         )
-        self.machine = MachineLine(state, notices)
-        layouts.extend(column, self.machine, (self._grid(), 1))
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
         state.changed.connect(self._say_why_empty)
@@ -97,7 +100,6 @@ class Charts(QWidget):
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
             grid.addWidget(card, *place)
-            curve.step_pointed.connect(self._look_at)
         for column in range(12):
             grid.setColumnStretch(column, 1)
         grid.setRowStretch(0, 3)
@@ -106,7 +108,6 @@ class Charts(QWidget):
         return area
 
     def _say_why_empty(self) -> None:
-        """Text of each curve before its first value."""
         row = self._state.row
         if row is None:
             return
@@ -140,7 +141,6 @@ class Charts(QWidget):
         return float(self.speed.series(name).values[-1])
 
     def _apply(self) -> None:
-        """Draw the curves with the current options."""
         for curve in self.curves():
             curve.set_smoothing(self.options.smoothed_steps())
             curve.set_window(self.options.window_steps())
@@ -183,7 +183,6 @@ class Charts(QWidget):
             self._alert_pause.start()
 
     def _place(self, name: str) -> tuple[LiveChart, str] | None:
-        """Chart and series name of a metric."""
         title = run_texts.metric_title(name)
         match name:
             case "loss":
@@ -202,16 +201,9 @@ class Charts(QWidget):
                 return self.validation, run_texts.evaluation_title(name)
         return None
 
-    def _look_at(self, step: float) -> None:
-        """Move the crosshair of all charts."""
-        for curve in self.curves():
-            if curve is not self.sender():
-                curve.point_at(step)
-
     # ── alerts ───────────────────────────────────────────────────────────────────────────────
 
     def _find_alerts(self) -> None:
-        """Search for spikes and similar alerts in the background."""
         if self._searching is not None and not self._searching.is_over():
             self._alert_pause.start()
             return
@@ -231,7 +223,6 @@ class Charts(QWidget):
         self._searching = background.run(self, work, self._on_alerts)
 
     def _numbers(self, curve: LiveChart, name: str) -> tuple[Floats, Floats]:
-        """Steps and values of a series; both empty if there is none."""
         if name not in curve.names():
             return np.empty(0), np.empty(0)
         series = curve.series(name)
@@ -270,7 +261,6 @@ class Charts(QWidget):
         self.not_finite.setText(self._where_not_finite())
 
     def _where_not_finite(self) -> str:
-        """Steps with a loss that is not finite, in a sentence."""
         steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_STEPS_NAMED])
         if len(self._marked) > MOST_STEPS_NAMED:
             steps += ", …"
@@ -283,3 +273,67 @@ def _settle(curve: LiveChart, shown: str, name: str) -> None:
     """Smooth only noisy values that are measured at every step."""
     if name not in SMOOTHED:
         curve.never_smooth(shown)
+
+
+class ChartOptions(Card):
+    """Options, saved in the settings.
+
+    Signals:
+        changed: an option changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(padding=3 * SPACE)
+        self._settings = settings
+        self.smoothing = buttons.Segments(
+            [self.tr("off"), *map(numbers.count, SMOOTHINGS[1:])], self.tr("Smoothing (steps)")
+        )
+        self.window_ = buttons.Segments(
+            [self.tr("all"), *map(numbers.count, WINDOWS[1:])], self.tr("Last steps")
+        )
+        self.log = Switch(self.tr("Log scale"))
+        self.clip = Switch(self.tr("Ignore outliers"))
+        row = layouts.row(spacing=3 * SPACE)
+        for name, control in (
+            (self.tr("Smoothing (steps)"), self.smoothing),
+            (self.tr("Last steps"), self.window_),
+            (self.tr("Log scale"), self.log),
+            (self.tr("Ignore outliers"), self.clip),
+        ):
+            layouts.extend(row, Text(name, "muted", wraps=False), control)
+        row.addStretch()
+        self.body.addLayout(row)
+        self._restore()
+        self.smoothing.chosen.connect(self._on_changed)
+        self.window_.chosen.connect(self._on_changed)
+        self.log.toggled.connect(self._on_changed)
+        self.clip.toggled.connect(self._on_changed)
+
+    def smoothed_steps(self) -> int:
+        """Steps averaged for smoothing; 1 is off."""
+        return SMOOTHINGS[max(0, self.smoothing.choice())]
+
+    def window_steps(self) -> int:
+        """Number of last steps shown; 0 is all."""
+        return WINDOWS[max(0, self.window_.choice())]
+
+    def _restore(self) -> None:
+        kept = self._settings.place(SETTING, [1, 0, False, False])
+        try:
+            smoothing, window, log, clip = kept
+            self.smoothing.choose(min(int(smoothing), len(SMOOTHINGS) - 1))
+            self.window_.choose(min(int(window), len(WINDOWS) - 1))
+            self.log.setChecked(bool(log))
+            self.clip.setChecked(bool(clip))
+        except (TypeError, ValueError):
+            self.smoothing.choose(1)
+            self.window_.choose(0)
+
+    def _on_changed(self) -> None:
+        smoothing, window = max(0, self.smoothing.choice()), max(0, self.window_.choice())
+        self._settings.keep(
+            SETTING, [smoothing, window, self.log.isChecked(), self.clip.isChecked()]
+        )
+        self.changed.emit()

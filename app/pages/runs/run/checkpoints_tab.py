@@ -1,20 +1,24 @@
-"""The checkpoints of a run, with buttons to use them."""
+"""The checkpoints of a run, kept up to date, with buttons to use them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTableView, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
-from app import resources
+from app import background, resources, trash
 from app.exporting import view as exporting
-from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
+from app.exporting.state import ExportState
+from app.pages.runs.run.state import RunState
+from app.studio import Studio
 from app.theme import SPACE, Role
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Choice, ask
+from app.widgets.dialogs import Choice, confirm
 from app.widgets.forms.form import SpecForm
 from app.widgets.page import labelled
 from app.widgets.tables import Column, ColumnsModel, make_table
@@ -24,11 +28,162 @@ from engine.config.changes import changes
 from engine.config.fields import branch_fields
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.config.training import TrainingSpec
-from engine.record.metrics import TIE_BREAKER
+from engine.record.checkpoints import checkpoints_of, match_folders
+from engine.record.metrics import TIE_BREAKER, values_of
+from engine.record.opening import Record
+from engine.record.runs import run as find
 from engine.runs.branching import check_remaining_steps
+from engine.runs.retention import check_removal, reasons_to_keep, size
 
 ROW_HEIGHT = 36  # px
 STEP, SCORE, LOSS, REASON, SAVED, SIZE = range(6)  # columns
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint, and why it is kept: “best”, “last”, “every n”.
+
+    `score` is the run's best metric at its step and `loss` the validation loss; None if it was not
+    evaluated.
+    """
+
+    step: int
+    folder: Path
+    best: bool
+    at: datetime
+    bytes: int
+    reasons: tuple[str, ...] = ()
+    score: float | None = None
+    loss: float | None = None
+
+
+class CheckpointsState(QObject):
+    """Reads the checkpoints off the GUI thread.
+
+    Signals:
+        checkpoints_read: list of Saved, newest first.
+        deletion_asked: a checkpoint, and a sentence about what would be lost with it.
+    """
+
+    checkpoints_read = Signal(object)
+    deletion_asked = Signal(object, object)
+
+    def __init__(self, studio: Studio, run: RunState) -> None:
+        super().__init__(run)
+        self._studio, self.run = studio, run
+        self._read_for: tuple[object, ...] | None = None
+        run.changed.connect(self._on_run)
+        self._on_run()
+
+    def _on_run(self) -> None:
+        row = self.run.row
+        if row is None:
+            return
+        seen = (row.checkpoint_step, row.checkpoint, row.state)
+        if seen != self._read_for:
+            self._read_for = seen
+            self._read()
+
+    def _read(self) -> None:
+        record, run_id = self._studio.record, self.run.run_id
+        background.run(self, lambda: read_checkpoints(record, run_id), self.checkpoints_read.emit)
+
+    def _match_folders(self) -> None:
+        """Update the record from the disk, then announce it."""
+        record, run_id, folder = self._studio.record, self.run.run_id, self.run.folder
+
+        def match() -> None:
+            with record.session() as session:
+                match_folders(session, run_id, folder)
+
+        def matched(_: None) -> None:
+            self._studio.dispatcher.run_changed.emit(run_id)
+            self._read()
+
+        background.run(self, match, matched, self._studio.notices.show)
+
+    # ── what is done with one ────────────────────────────────────────────────────────────────
+
+    def export_of(self, checkpoint: Path) -> ExportState:
+        """An export of a checkpoint, for its dialog."""
+        run = self.run.row.name if self.run.row else self.run.run_id
+        return ExportState(self._studio, checkpoint, f"{run}-{checkpoint.name}", parent=self)
+
+    def want_deleted(self, saved: Saved) -> None:
+        """Delete a checkpoint, after a question if something is lost with it."""
+        run = self.run.folder
+
+        def weighed(lost: str) -> None:
+            if lost:
+                self.deletion_asked.emit(saved, lost)
+            else:
+                self.delete(saved)
+
+        background.run(
+            self, lambda: check_removal(run, saved.step), weighed, self._studio.notices.show
+        )
+
+    def delete(self, saved: Saved) -> None:
+        """Move a checkpoint to the trash; a notice offers Undo."""
+
+        def removed(place: Path) -> None:
+            self._match_folders()
+            self._studio.notices.say(
+                self.tr("The checkpoint at step {0} was moved to the trash.").format(
+                    numbers.count(saved.step)
+                ),
+                self.tr("Undo"),
+                lambda: self._restore(place, saved.folder),
+            )
+
+        background.run(
+            self, lambda: trash.move_to_trash(saved.folder), removed, self._studio.notices.show
+        )
+
+    def _restore(self, place: Path, folder: Path) -> None:
+        background.run(
+            self,
+            lambda: trash.bring_back(place, folder),
+            lambda _: self._match_folders(),
+            self._studio.notices.show,
+        )
+
+    def branch(self, step: int, job: JobSpec) -> None:
+
+        def made(run_id: str) -> None:
+            self._studio.notices.say(
+                self.tr("“{0}” continues from step {1}.").format(job.name, step),
+                self.tr("Open"),
+                lambda: self._studio.go.emit("runs", {"run": run_id}),
+            )
+
+        self._studio.dispatcher.branch(self.run.run_id, step, job, made)
+
+
+def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
+    """The checkpoints of a run with their sizes on disk, newest first."""
+    with record.read() as session:
+        result = list(checkpoints_of(session, run_id))
+        run = find(session, run_id)
+        job = run.readable_job() if run is not None else None
+        steps = [c.step for c in result]
+        scores = values_of(session, run_id, run.best_metric if run else "", steps)
+        losses = values_of(session, run_id, TIE_BREAKER, steps)
+    best = next((c.step for c in result if c.best), -1)
+    reasons = reasons_to_keep((c.step for c in result), best, job.training) if job else {}
+    return [
+        Saved(
+            c.step,
+            c.folder,
+            c.best,
+            c.saved,
+            size(c.folder),
+            reasons.get(c.step, ()),
+            scores.get(c.step),
+            losses.get(c.step),
+        )
+        for c in reversed(result)
+    ]
 
 
 def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Saved]]:
@@ -77,20 +232,16 @@ def reason_text(reason: str, kept_last: int) -> str:
 
 
 class CheckpointsTab(QWidget):
-    """Table and buttons.
-
-    Signals:
-        explore_wanted, fine_tune_wanted: the folder of a checkpoint to explore or fine-tune.
-    """
-
-    explore_wanted = Signal(Path)
-    fine_tune_wanted = Signal(Path)
+    """Table and buttons."""
 
     def __init__(self, state: CheckpointsState) -> None:
         super().__init__()
         self._state = state
         self.model = ColumnsModel(checkpoint_columns(), self)
-        self.table = self._table()
+        self.table = make_table(self.tr("Checkpoints"), self.model, fitting=[REASON])
+        self.table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.table.doubleClicked.connect(lambda _: self.explore.click())
+        self.table.selectionModel().selectionChanged.connect(self._enable)
         self.none = Text(
             self.tr(
                 "No checkpoint yet. One is saved after each evaluation and when you stop the run."
@@ -98,61 +249,46 @@ class CheckpointsTab(QWidget):
             "muted",
         )
         self.sum = Text("", "muted")
-        layouts.column(
-            self._buttons_row(),
-            self.none,
-            (self.table, 1),
-            self.sum,
-            parent=self,
-            spacing=3 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
-        )
+        layouts.tab(self, self._buttons_row(), self.none, (self.table, 1), self.sum)
         state.run.changed.connect(self._on_row)
         state.deletion_asked.connect(self._on_deletion_asked)
         state.checkpoints_read.connect(self.show_saved)
         self.show_saved([])
 
-    def _table(self) -> QTableView:
-        table = make_table(self.tr("Checkpoints"), self.model)
-        table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(REASON, QHeaderView.ResizeMode.ResizeToContents)
-        table.doubleClicked.connect(lambda _: self._emit(self.explore_wanted))
-        table.selectionModel().selectionChanged.connect(self._enable)
-        return table
-
     def _buttons_row(self) -> QHBoxLayout:
-        self.explore = buttons.plain(
-            self.tr("&Open in Explore"), lambda: self._emit(self.explore_wanted), "microscope"
+        state, runs = self._state, self._state.run.runs
+
+        def acting(act: Callable[[Saved], object]) -> Callable[[], None]:
+            """Apply it to the selected checkpoint."""
+
+            def pressed() -> None:
+                if (saved := self.chosen()) is not None:
+                    act(saved)
+
+            return pressed
+
+        explore = acting(lambda saved: runs.open_in_explore(saved.folder))
+        self.explore = buttons.plain(self.tr("&Open in Explore"), explore, "microscope")
+        fine_tune = acting(lambda saved: runs.fine_tune(saved.folder))
+        self.fine_tune = buttons.plain(self.tr("Fi&ne-tune this…"), fine_tune, "flag")
+        branch = acting(lambda saved: ask_to_branch(self, state, saved.step))
+        self.branch = buttons.plain(self.tr("Bran&ch from here…"), branch, "git-branch")
+        export = acting(lambda saved: exporting.ask(self, state.export_of(saved.folder)))
+        self.export = buttons.plain(self.tr("Expor&t…"), export, "upload")
+        folder = acting(
+            lambda saved: QDesktopServices.openUrl(QUrl.fromLocalFile(str(saved.folder)))
         )
-        self.fine_tune = buttons.plain(
-            self.tr("Fi&ne-tune this…"), lambda: self._emit(self.fine_tune_wanted), "flag"
-        )
-        self.branch = buttons.plain(self.tr("Bran&ch from here…"), self._on_branch, "git-branch")
-        self.export = buttons.plain(self.tr("Expor&t…"), self._on_export, "upload")
-        self.folder = buttons.plain(self.tr("Open &folder"), self._on_folder, "folder-open")
-        self.delete = buttons.quiet(self.tr("Delete"), self._on_delete, "trash-2")
-        self._buttons = (
-            self.explore,
-            self.fine_tune,
-            self.branch,
-            self.export,
-            self.folder,
-            self.delete,
-        )
-        row = layouts.row(spacing=2 * SPACE)
-        for button in self._buttons:
-            row.addWidget(button)
-        row.addStretch()
-        return row
+        self.folder = buttons.plain(self.tr("Open &folder"), folder, "folder-open")
+        self.delete = buttons.quiet(self.tr("Delete"), acting(state.want_deleted), "trash-2")
+        use = self.explore, self.fine_tune, self.branch, self.export
+        self._buttons = (*use, self.folder, self.delete)
+        return layouts.row(*self._buttons, layouts.STRETCH, spacing=2 * SPACE)
 
     # ── which there are ──────────────────────────────────────────────────────────────────────
 
     def show_saved(self, saved: list[Saved]) -> None:
         """Show these, keeping the selection; at first the best one is selected."""
-        chosen, row = self.chosen(), self._state.row
+        before, row = self.chosen(), self._state.run.row
         kept = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
         self.model.show_rows(saved, checkpoint_columns(kept, metric))
@@ -160,27 +296,25 @@ class CheckpointsTab(QWidget):
         self.none.setVisible(not saved)
         self.table.setVisible(bool(saved))
         self.sum.setVisible(bool(saved))
-        folders = [s.folder for s in saved]
-        best = next((n for n, s in enumerate(saved) if s.best), 0)
         if saved:
-            wanted = folders.index(chosen) if chosen in folders else best
-            self.table.selectRow(wanted)
+            folders = [s.folder for s in saved]
+            best = next((n for n, s in enumerate(saved) if s.best), 0)
+            wanted = before.folder if before is not None else None
+            self.table.selectRow(
+                next((n for n, folder in enumerate(folders) if folder == wanted), best)
+            )
         self._on_row()
 
-    def chosen(self) -> Path | None:
-        """The folder of the selected checkpoint."""
+    def chosen(self) -> Saved | None:
+        """The selected checkpoint."""
         rows = self.table.selectionModel().selectedRows()
-        return self.model.row(rows[0].row()).folder if rows else None
-
-    def _chosen(self) -> Saved | None:
-        return next((s for s in self.model.rows if s.folder == self.chosen()), None)
+        return self.model.row(rows[0].row()) if rows else None
 
     def _sum(self, saved: Sequence[Saved]) -> str:
-        """Total size, and which checkpoints are kept."""
         text = self.tr("%Ln checkpoint(s)", "", len(saved))
         size = numbers.size(sum(s.bytes for s in saved))
         total = self.tr("{0}, {1} in total.").format(text, size)
-        row = self._state.row
+        row = self._state.run.row
         if row is None or row.job is None:
             return total
         plan = row.job.training
@@ -197,39 +331,17 @@ class CheckpointsTab(QWidget):
     def _enable(self) -> None:
         for button in self._buttons:
             button.setEnabled(self.chosen() is not None)
-        row = self._state.row
+        row = self._state.run.row
         self.branch.setEnabled(self.branch.isEnabled() and row is not None and row.job is not None)
 
-    # ── what is done with one ────────────────────────────────────────────────────────────────
-
-    def _emit(self, signal: Any) -> None:
-        if (chosen := self.chosen()) is not None:
-            signal.emit(chosen)
-
-    def _on_branch(self) -> None:
-        if (chosen := self._chosen()) is not None:
-            ask_to_branch(self, self._state, chosen.step)
-
-    def _on_delete(self) -> None:
-        if (chosen := self._chosen()) is not None:
-            self._state.want_deleted(chosen)
-
     def _on_deletion_asked(self, saved: Saved, lost: str) -> None:
-        ask(
+        confirm(
             self,
             self.tr("Delete the checkpoint at step {0}?").format(numbers.count(saved.step)),
             lost,
-            [Choice("delete", self.tr("&Delete"), "danger"), Choice("cancel", self.tr("&Cancel"))],
-            lambda key: self._state.delete(saved) if key == "delete" else None,
+            Choice("delete", self.tr("&Delete"), "danger"),
+            lambda: self._state.delete(saved),
         )
-
-    def _on_folder(self) -> None:
-        if (chosen := self.chosen()) is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(chosen)))
-
-    def _on_export(self) -> None:
-        if (chosen := self.chosen()) is not None:
-            exporting.ask(self, self._state.export_of(chosen))
 
 
 FORM_WIDTH = 640  # px
@@ -237,7 +349,7 @@ FORM_WIDTH = 640  # px
 
 def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     """Ask for name and changed settings of a branch, then start it."""
-    row = state.row
+    row = state.run.row
     if row is None or row.job is None:
         return
     job, steps = row.job, row.steps
@@ -273,15 +385,15 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
             )
             text.setText("; ".join(result) + "." if result else same)
 
-    question = ask(
+    question = confirm(
         owner,
         tr("Branch from step {0}").format(numbers.count(step)),
         tr(
             "A new run continues from this checkpoint, with its weights, optimiser state and"
             " progress. Task, data and model stay the same."
         ),
-        [Choice("branch", tr("&Start branch"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: state.branch(step, wanted()) if key == "branch" else None,
+        Choice("branch", tr("&Start branch"), "primary"),
+        lambda: state.branch(step, wanted()),
         [labelled(tr("Name"), name), text, form],
     )
     form.changed.connect(tell)

@@ -1,30 +1,30 @@
 """Details of a run, its settings as a file, the user's notes, and the log."""
 
-from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
-from app.pages.runs.state import RunsState
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
-from app.widgets.page import Card, scrolling
+from app.widgets.page import Card, Polling, scrolling
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import ReadText, Text, visible
 from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import StoredData
 
 SAVE_NOTES_MS = 600  # after the last key
+LOG_POLL_MS = 1000  # between two readings of the log
 
 
 class DetailsTab(QWidget):
     """Details on the left; notes and settings on the right."""
 
-    def __init__(self, runs: RunsState, run_id: str) -> None:
+    def __init__(self, state: RunState) -> None:
         super().__init__()
-        self._runs, self._run_id = runs, run_id
+        self._state = state
         self.facts = Facts(self.tr("Details"))
         left = Card(self.tr("Details"))
         inner = QWidget()
@@ -51,8 +51,13 @@ class DetailsTab(QWidget):
             (left, 1), (right, 1), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
         self._saved: str | None = None
+        state.changed.connect(self._show)
+        self._show()
 
-    def show_run(self, row: RunRow) -> None:
+    def _show(self) -> None:
+        row = self._state.row
+        if row is None:
+            return
         self.facts.show_facts(self._lines(row))
         job = row.job.model_dump_json(indent=2) if row.job else row.job_text
         if self.job.toPlainText() != job:
@@ -64,12 +69,11 @@ class DetailsTab(QWidget):
                 self._pause.stop()
 
     def save_notes(self) -> None:
-        """Save the notes."""
         self._pause.stop()
         notes = self.notes.toPlainText()
         if self._saved is not None and notes != self._saved:
             self._saved = notes
-            self._runs.set_notes(self._run_id, notes)
+            self._state.runs.set_notes(self._state.run_id, notes)
 
     def _lines(self, row: RunRow) -> list[tuple[str, str]]:
         lines = [
@@ -101,33 +105,24 @@ class DetailsTab(QWidget):
         QGuiApplication.clipboard().setText(self.job.toPlainText())
 
 
-class LogTab(QWidget):
-    """The training log; scrolls along while the user is at its end. Reads only while visible."""
+class LogTab(Polling):
+    """The training log; scrolls along while the user is at its end."""
 
     def __init__(self, state: RunState) -> None:
-        super().__init__()
+        super().__init__(LOG_POLL_MS)
         self._state = state
         self.text = ReadText(self.tr("Log"), wraps=False)
         self.text.setUndoRedoEnabled(False)
         self.text.setPlaceholderText(self.tr("No log output yet."))
-        row = QHBoxLayout()
         hint = self.tr("Training log (• = events) and the last lines of console output.")
-        layouts.extend(
-            row, (Text(hint, "muted"), 1), buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
-        )
-        layouts.column(
-            row, (self.text, 1), parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
-        )
+        copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
+        row = layouts.row((Text(hint, "muted"), 1), copy)
+        layouts.tab(self, row, (self.text, 1), spacing=2 * SPACE)
         state.log_read.connect(self._on_log)
         self._on_log(state.log)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._state.follow_log(True)
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._state.follow_log(False)
+    def poll(self) -> None:
+        self._state.read_log()
 
     def _on_log(self, text: str) -> None:
         bar = self.text.verticalScrollBar()

@@ -7,7 +7,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
-from app.pages.runs.actions import ON_HOLD, newer_text, resume_text, run_actions, stop_text, why_not
+from app.pages.runs.actions import (
+    ON_HOLD,
+    newer_text,
+    resume_text,
+    run_action,
+    run_actions,
+    stop_text,
+    why_not,
+)
 from app.pages.runs.delegate import StateBadge
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
@@ -17,6 +25,7 @@ from app.timers import repeated
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
+from app.widgets.screen import set_shown
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, ReadText, Text, tooltip, visible
 from app.widgets.text.spec_texts import value_text
@@ -54,12 +63,8 @@ class RunHeader(QWidget):
         self.name = OneLine("", "title")
         self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
         self.branched.hide()
-        names = layouts.column(spacing=0)
-        for line in (self.name, self.about, self.branched):
-            names.addWidget(line)
-        row = layouts.row((names, 1), spacing=2 * SPACE)
-        for button in self._buttons():
-            row.addWidget(button)
+        names = layouts.column(self.name, self.about, self.branched, spacing=0)
+        row = layouts.row((names, 1), *self._buttons(), spacing=2 * SPACE)
         top = layouts.row(back, layouts.STRETCH)
         return layouts.column(top, row, spacing=SPACE)
 
@@ -201,7 +206,7 @@ class RunHeader(QWidget):
 
     def _do(self, key: str) -> None:
         row = self.state.row
-        action = next(action for action in run_actions() if action and action.key == key)
+        action = run_action(key)
         if row is not None and not action.why_not(row):
             action.do(self, self.state.runs, [row])
 
@@ -210,37 +215,41 @@ DETAILS_HEIGHT = 160  # px
 
 
 class ProblemBanner(Card):
-    """The problem of a run with its advice; hidden if there is none.
+    """The problem of a run with its advice; hidden if there is none."""
 
-    Signals:
-        resume_wanted: resume the run.
-    """
-
-    resume_wanted = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, state: RunState) -> None:
         super().__init__(padding=4 * SPACE)
+        self._state = state
         self.problem = Text("", "strong", selectable=True)
         self.advice = Text("", "muted", selectable=True)
         self.details = ReadText(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
         self.details.hide()
-        self.resume = buttons.primary("", self.resume_wanted.emit, "play")
+        resume = state.runs.dispatcher.resume
+        self.resume = buttons.primary("", lambda: resume(state.run_id), "play")
         self.open = buttons.plain(self.tr("Sho&w details"))
         self.open.setCheckable(True)
         self.open.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
         texts = layouts.column(self.problem, self.advice, spacing=SPACE)
-        row = layouts.row(Picture("triangle-alert", 22, Role.BAD), (texts, 1), spacing=3 * SPACE)
-        for button in (self.copy, self.open, self.resume):
-            row.addWidget(button)
+        row = layouts.row(
+            Picture("triangle-alert", 22, Role.BAD),
+            (texts, 1),
+            self.copy,
+            self.open,
+            self.resume,
+            spacing=3 * SPACE,
+        )
         layouts.extend(self.body, row, self.details)
         self.hide()
+        state.changed.connect(self._show)
+        self._show()
 
-    def show_run(self, row: RunRow) -> None:
-        """Show the problem of this run, or hide."""
-        wrong = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
-        self.setVisible(wrong)
-        if not wrong:
+    def _show(self) -> None:
+        row = self._state.row
+        failed = row is not None and row.state in ("failed", "crashed", "unreadable")
+        is_wrong = failed or (row is not None and bool(row.problem))
+        set_shown(self, is_wrong)
+        if row is None or not is_wrong:
             return
         self.problem.setText(
             row.problem
@@ -260,9 +269,7 @@ class ProblemBanner(Card):
             bar.setValue(bar.maximum())
         self.open.setVisible(bool(details))
         self.resume.setVisible(row.can_resume)
-        text = resume_text(row)
-        self.resume.setText(text)
-        self.resume.setAccessibleName(text.replace("&", ""))
+        buttons.set_text(self.resume, resume_text(row))
 
     def _on_copy(self) -> None:
         parts = (self.problem.text(), self.advice.text(), self.details.toPlainText())

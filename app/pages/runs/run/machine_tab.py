@@ -3,19 +3,17 @@
 import socket
 import time
 
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout
 
 from app import background
 from app.notices import Notices
 from app.pages.runs.run.state import RunState
 from app.theme import SPACE
-from app.timers import repeated
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.charts.live import LiveChart
+from app.widgets.charts.live import LiveChart, link_crosshairs
 from app.widgets.help import set_help
-from app.widgets.page import Card
+from app.widgets.page import Card, Polling
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
@@ -36,11 +34,11 @@ ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # known on every system
 Read = tuple[list[MachineSample], int, dict[Figure, Curves]]
 
 
-class MachineTab(QWidget):
-    """Load, memory, temperature and power. Reads only while visible."""
+class MachineTab(Polling):
+    """Load, memory, temperature and power."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
-        super().__init__()
+        super().__init__(MACHINE_POLL_MS)
         set_help(self, "charts")
         self._state = state
         self._looks: list[MachineSample] = []
@@ -60,13 +58,12 @@ class MachineTab(QWidget):
             "power": (self.power, 1.0),
         }
         self._cards: dict[Figure, Card] = {}
-        column = layouts.column(parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0))
         hint = self.tr(
             "What the whole machine, this run alone and each GPU did. Temperature and power are"
             " shown where the system tells them."
         )
-        layouts.extend(column, Text(hint, "muted"), (self._grid(notices), 1))
-        self._timer = repeated(self, MACHINE_POLL_MS, self.read)
+        layouts.tab(self, Text(hint, "muted"), (self._grid(notices), 1))
+        link_crosshairs([curve for curve, _ in self.figures.values()])
         state.changed.connect(self._on_changed)
         self._on_changed()
 
@@ -74,7 +71,6 @@ class MachineTab(QWidget):
         grid = layouts.grid(across=3 * SPACE, down=3 * SPACE)
         for number, (name, (curve, _)) in enumerate(self.figures.items()):
             curve.offer_figure(f"machine-{name}", notices)
-            curve.step_pointed.connect(self._look_at)
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
             set_shown(card, name in ALWAYS)
@@ -84,21 +80,9 @@ class MachineTab(QWidget):
             grid.setColumnStretch(place, 1)
         return grid
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.read()
-        self._on_changed()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
-
     def _on_changed(self) -> None:
         works = self._state.row is not None and self._state.row.is_working
-        if not works:
-            self._timer.stop()
-        elif self.isVisible() and not self._timer.isActive():
-            self._timer.start()
+        self.set_polling(works)
         if works == self._works:
             return
         self._works = works
@@ -109,7 +93,7 @@ class MachineTab(QWidget):
                 else self.tr("Nothing of it was kept with this run.")
             )
 
-    def read(self) -> None:
+    def poll(self) -> None:
         """Read new events off the GUI thread, unless that is under way."""
         if self._reading is not None:
             return
@@ -134,12 +118,6 @@ class MachineTab(QWidget):
                 scaled = [None if value is None else value * factor for value in values]
                 curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
 
-    def _look_at(self, step: float) -> None:
-        """One crosshair for all charts."""
-        for curve, _ in self.figures.values():
-            if curve is not self.sender():
-                curve.point_at(step)
-
 
 def place_text(place: Place, is_one_of_several: bool = False) -> str:
     """Legend of a curve."""
@@ -156,40 +134,29 @@ LOAD_POLL_MS = 2000  # between two readings
 FIRST_S = 0.3  # interval of the first measurement
 
 
-class MachineLine(QWidget):
-    """Present load. Reads only while visible, and while the run trains on this machine."""
+class MachineLine(Polling):
+    """Present load, while the run trains on this machine."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
-        super().__init__()
+        super().__init__(LOAD_POLL_MS)
         self._state, self._notices = state, notices
         self._watch: MachineWatch | None = None
         self._looking: background.Job | None = None
         self.note = Text("", "muted")
         self.note.hide()
         layouts.column(self.note, parent=self)
-        self._timer = repeated(self, LOAD_POLL_MS, self.look)
         state.changed.connect(self._on_changed)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
         self._on_changed()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
 
     def _on_changed(self) -> None:
         works = self._state.row is not None and self._state.row.is_working
-        if works and self.isVisible() and not self._timer.isActive():
-            self._timer.start()
-            self.look()
-        elif not works:
-            self._timer.stop()
+        self.set_polling(works)
+        if not works:
             self.note.hide()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read the load off the GUI thread, unless that is under way."""
-        if self._looking is not None:
+        if self._looking is not None or not self._is_wanted:
             return
         folder, known = self._state.folder, self._watch
 
@@ -213,7 +180,7 @@ class MachineLine(QWidget):
     def _on_failed(self, error: BaseException) -> None:
         """Report it once, and stop reading."""
         self._looking = None
-        self._timer.stop()
+        self.set_polling(False)
         self.note.hide()
         self._notices.show(error)
 

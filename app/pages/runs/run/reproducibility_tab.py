@@ -38,14 +38,12 @@ class ReproducibilityState(QObject):
     """Reads reproducibility, repetitions and checksums off the GUI thread.
 
     Signals:
-        changed: the run changed.
-        read_anew: the Reproducibility of the run.
+        refreshed: the Reproducibility of the run.
         compared: a Repetition for each other run of the same job, newest first.
         checking: checkpoints checked and in total; both 0 at the end.
         files_checked: a sentence for each damaged checkpoint.
     """
 
-    changed = Signal()
     refreshed = Signal(object)
     compared = Signal(list)
     checking = Signal(int, int)
@@ -53,17 +51,16 @@ class ReproducibilityState(QObject):
 
     def __init__(self, run: RunState, notices: Notices) -> None:
         super().__init__(run)
-        self._run, self._notices = run, notices
+        self.run, self._notices = run, notices
         self._checking: background.Job | None = None
         self._reading: background.Job | None = None
-        run.changed.connect(self.changed)
 
     def read(self) -> None:
         """Read again, unless that is under way."""
-        if self._run.row is None or self._reading is not None:
+        if self.run.row is None or self._reading is not None:
             return
-        row, folder = self._run.row, RunFolder(self._run.row.folder)
-        others = [other for other in self._run.runs.rows.values() if _may_repeat(other, row)]
+        row, folder = self.run.row, RunFolder(self.run.row.folder)
+        others = [other for other in self.run.runs.rows.values() if _may_repeat(other, row)]
 
         def work() -> tuple[Reproducibility, list[Repetition]]:
             return read_reproducibility(folder), repetitions(row, others)
@@ -80,15 +77,13 @@ class ReproducibilityState(QObject):
         self._reading = background.run(self, work, read, not_read)
 
     def run_again(self) -> None:
-        """Train the same job again."""
-        if self._run.row is not None:
-            self._run.runs.run_again([self._run.row])
+        if self.run.row is not None:
+            self.run.runs.run_again([self.run.row])
 
     def check_files(self) -> None:
-        """Verify the checksums of all checkpoints."""
-        if self._run.row is None or self._checking is not None:
+        if self.run.row is None or self._checking is not None:
             return
-        folder = RunFolder(self._run.row.folder)
+        folder = RunFolder(self.run.row.folder)
 
         def checked(result: list[str]) -> None:
             self.cancel_check()
@@ -167,7 +162,7 @@ class ReproducibilityTab(QWidget):
         state.compared.connect(self.show_repetitions)
         state.files_checked.connect(self._on_checked)
         state.checking.connect(self._on_checking)
-        state.changed.connect(self._on_changed)
+        state.run.changed.connect(self._on_changed)
 
     def _story(self) -> Card:
         card = Card(self.tr("Is this run reproducible?"))

@@ -3,25 +3,25 @@
 Reads the file of predictions that the worker writes at each best evaluation.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-import numpy as np
-from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QTableView, QWidget
 
 from app import background
 from app.pages.runs.run.state import RunState
-from app.results.rows_model import columns_of, shown
+from app.results.rows_model import columns_of
 from app.theme import SPACE
-from app.timers import repeated
+from app.translation import tr
 from app.widgets import layouts
+from app.widgets.page import Polling
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.errors import StudioError
 from engine.results.predictions import CELL, read_predictions
-from engine.results.row_lists import extremes
+from engine.results.row_lists import Places, extremes
 from engine.results.store import predictions_file
 
 ROWS = 10  # at each end
@@ -37,44 +37,35 @@ class Ends:
     rows: int  # with a label
     titles: tuple[str, ...]
     texts: tuple[int, ...]  # indices of the columns that stretch
-    worst: tuple[tuple[str, ...], ...]
-    best: tuple[tuple[str, ...], ...]
+    worst: list[tuple[str, ...]]
+    best: list[tuple[str, ...]]
 
 
-class RowsTab(QWidget):
-    """Reads only while visible, and only a changed file."""
+class RowsTab(Polling):
+    """Reads only a changed file."""
 
     def __init__(self, state: RunState) -> None:
-        super().__init__()
+        super().__init__(POLL_MS)
         self._state = state
         self._seen: tuple[int, int] | None = None  # mtime (ns) and size of the file
         self._reading: background.Job | None = None
         self.note = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
         )
-        self.worst = RowsTable(self.tr("Worst rows"))
-        self.best = RowsTable(self.tr("Best rows"))
-        self._worst_title = Text(self.tr("Worst rows"), "strong")
-        self._best_title = Text(self.tr("Best rows"), "strong")
-        column = layouts.column(
-            self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        self.worst, self.best = RowsTable(tr("Worst rows")), RowsTable(tr("Best rows"))
+        self._tables = QWidget()
+        layouts.column(
+            Text(tr("Worst rows"), "strong"),
+            (self.worst, 1),
+            Text(tr("Best rows"), "strong"),
+            (self.best, 1),
+            parent=self._tables,
+            spacing=2 * SPACE,
         )
-        for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
-            layouts.extend(column, title, (table, 1))
-        column.addStretch()
-        self._show_tables(False)
-        self._timer = repeated(self, POLL_MS, self.read)
+        self._tables.hide()
+        layouts.tab(self, self.note, (self._tables, 1), layouts.STRETCH, spacing=2 * SPACE)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._timer.start()
-        self.read()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
-
-    def read(self) -> None:
+    def poll(self) -> None:
         """Read the predictions off the GUI thread, if they changed."""
         if self._reading is not None:
             return
@@ -94,10 +85,8 @@ class RowsTab(QWidget):
             columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)
 
-            def cells(places: np.ndarray) -> tuple[tuple[str, ...], ...]:
-                table = predictions.table.select([item.key for item in columns]).take(places)
-                rows = table.to_pylist()
-                return tuple(tuple(shown(row[item.key], item) for item in columns) for row in rows)
+            def cells(places: Places) -> list[tuple[str, ...]]:
+                return [tuple(item.text(place) or "" for item in columns) for place in places]
 
             return now, Ends(
                 predictions.info.step or 0,
@@ -122,11 +111,7 @@ class RowsTab(QWidget):
         )
         self.worst.fill(ends, ends.worst)
         self.best.fill(ends, ends.best)
-        self._show_tables(True)
-
-    def _show_tables(self, are_there: bool) -> None:
-        for widget in (self._worst_title, self.worst, self._best_title, self.best):
-            widget.setVisible(are_there)
+        self._tables.show()
 
 
 class RowsTable(QTableView):
@@ -134,30 +119,28 @@ class RowsTable(QTableView):
 
     def __init__(self, name: str) -> None:
         super().__init__()
+        self._given: list[int] = []  # px of each column, as set here
         self.rows = ColumnsModel[tuple[str, ...]](parent=self)
         self.setModel(self.rows)
         apply_style(self, name)
         self.verticalHeader().hide()
-        self._given: list[int] = []  # px of each column, as set here
 
-    def fill(self, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
+    def fill(self, ends: Ends, rows: Sequence[tuple[str, ...]]) -> None:
         """Show these rows; the selected row index stays."""
-        current, header = self.currentIndex().row(), self.horizontalHeader()
+        place, header = self.currentIndex().row(), self.horizontalHeader()
+        cells = map(itemgetter, range(len(ends.titles)))
         self.rows.show_rows(
-            rows,
-            [
-                Column(title, itemgetter(n), tooltip=itemgetter(n))
-                for n, title in enumerate(ends.titles)
-            ],
+            rows, [Column(*one, tooltip=one[1]) for one in zip(ends.titles, cells, strict=True)]
         )
         if len(self._given) != len(ends.titles):
-            self._given = [0] * len(ends.titles)
+            mode = header.ResizeMode
             for column in range(len(ends.titles)):
-                is_text, mode = column in ends.texts, header.ResizeMode
+                is_text = column in ends.texts
                 header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
+            self._given = [0] * len(ends.titles)
         self._widen(set(ends.texts))
-        if 0 <= current < len(rows):
-            self.selectRow(current)
+        if 0 <= place < len(rows):
+            self.selectRow(place)
 
     def _widen(self, texts: set[int]) -> None:
         header = self.horizontalHeader()

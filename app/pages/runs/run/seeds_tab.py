@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QWidget
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QWidget
 
 from app import resources
 from app.pages.runs.groups import (
@@ -18,8 +18,8 @@ from app.pages.runs.groups import (
     values_text,
 )
 from app.pages.runs.rows import RunRow
-from app.pages.runs.state import RunsState
-from app.theme import SPACE, Role
+from app.pages.runs.run.state import RunState
+from app.theme import Role
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.tables import Column, ColumnsModel, make_table
@@ -81,48 +81,29 @@ def seeds_columns(rows: Sequence[RunRow] = ()) -> list[Column[RunRow]]:
 
 
 class SeedsTab(QWidget):
-    """The table, a sentence about all runs, and the importance of the searched fields.
+    """The table, a sentence about all runs, and the importance of the searched fields."""
 
-    Signals:
-        opened: the id of a run to open.
-    """
-
-    opened = Signal(str)
-
-    def __init__(self, runs: RunsState) -> None:
+    def __init__(self, state: RunState) -> None:
         super().__init__()
-        self._runs = runs
-        self._group = ""
+        self._state, self._runs = state, state.runs
         self.together = Text("", "strong")
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
         self.model = ColumnsModel(seeds_columns(), self)
-        self.table = make_table(self.tr("Related runs"), self.model)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        for section in (FEATURES, MEAN):
-            header.setSectionResizeMode(section, QHeaderView.ResizeMode.ResizeToContents)
+        self.table = make_table(self.tr("Related runs"), self.model, fitting=(FEATURES, MEAN))
         self.table.activated.connect(self._on_activated)
-        column = layouts.column(parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0))
         head = layouts.row((self.together, 1), self.measure)
-        layouts.extend(column, head, self.importance, (self.table, 1))
-        runs.listed.connect(self._show)
-        runs.changed.connect(self._on_changed)
-        runs.removed.connect(lambda _: self._show())
-
-    def show_run(self, row: RunRow) -> None:
-        """Show the runs of the same job."""
-        if self._group != row.group:
-            self.importance.setText("")
-        self._group = row.group
+        layouts.tab(self, head, self.importance, (self.table, 1))
+        for changed in (state.changed, self._runs.listed, self._runs.changed, self._runs.removed):
+            changed.connect(self._show)
         self._show()
 
-    def _on_changed(self, row: RunRow) -> None:
-        if row.group == self._group:
-            self._show()
-
-    def _show(self) -> None:
-        rows = [row for row in self._runs.rows.values() if self._group == row.group]
+    def _show(self, changed: RunRow | str | None = None) -> None:
+        """Show the runs of the same job, if one of them changed or was removed."""
+        row = self._state.row
+        if row is None or (isinstance(changed, RunRow) and changed.group != row.group):
+            return
+        rows = [other for other in self._runs.rows.values() if other.group == row.group]
         rows = [row for row in rows if row.job is not None and row.job.group is not None]
         rows = sorted(rows, key=_job_order)
         if rows != self.model.rows:
@@ -182,7 +163,8 @@ class SeedsTab(QWidget):
         self.measure.setEnabled(False)
         self._say(self.tr("Measuring…"))
         question = MeasureImportance(search=search, trials=tuple(trials(rows)))
-        self._runs.measure_importance(question, self._on_importance, self._on_refused, self)
+        done, refused = self._on_importance, self._on_refused
+        self._runs.studio.one_time_worker(question, done, refused, None, self)
 
     def _on_importance(self, answer: Answer) -> None:
         self.measure.setEnabled(True)
@@ -200,7 +182,7 @@ class SeedsTab(QWidget):
         self.importance.setVisible(bool(text))
 
     def _on_activated(self, index: QModelIndex) -> None:
-        self.opened.emit(self.model.row(index.row()).id)
+        self._runs.open_wanted.emit(self.model.row(index.row()).id)
 
 
 def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> str:

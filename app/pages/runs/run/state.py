@@ -8,14 +8,12 @@ from app import background
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
-from app.timers import repeated
 from app.translation import translated
 from engine.messages.events import Measured
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.runs.folder import RunFolder
 
-LOG_POLL_MS = 1000  # between two readings of the log
 SILENCE_MS = 30_000  # without an event, before a worker may be force-stopped
 
 
@@ -46,7 +44,6 @@ class RunState(QObject):
         self._unread: list[Measured] | None = []  # None after the curves were read
         self._heard = QElapsedTimer()
         self._heard.start()
-        self._log_timer = repeated(self, LOG_POLL_MS, self._read_log)
         dispatcher = studio.dispatcher
         dispatcher.measured.connect(self._on_measured)
         runs.changed.connect(self._on_row)
@@ -72,7 +69,7 @@ class RunState(QObject):
         else:
             self.row = row
             self.changed.emit()
-            self._read_log()
+            self.read_log()
 
     def _on_row(self, row: RunRow) -> None:
         if row.id == self.run_id:
@@ -111,19 +108,11 @@ class RunState(QObject):
 
     # ── the log ──────────────────────────────────────────────────────────────────────────────
 
-    def follow_log(self, follow: bool) -> None:
-        """Poll the log while it is visible."""
-        if follow:
-            self._log_timer.start()
-            self._read_log()
-        else:
-            self._log_timer.stop()
-
-    def _read_log(self) -> None:
-        if self.row is None:
-            return
+    def read_log(self) -> None:
+        """Read the log off the GUI thread."""
         row = self.row
-        background.run(self, lambda: read_log(row), self._on_log)
+        if row is not None:
+            background.run(self, lambda: read_log(row), self._on_log)
 
     def _on_log(self, text: str) -> None:
         if text != self.log:

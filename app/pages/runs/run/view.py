@@ -13,8 +13,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.advice import AdviceLine, AdviceState
 from app.pages.runs.run.batch_tab import BatchState, BatchTab
 from app.pages.runs.run.charts import Charts
-from app.pages.runs.run.checkpoints_state import CheckpointsState
-from app.pages.runs.run.checkpoints_tab import CheckpointsTab
+from app.pages.runs.run.checkpoints_tab import CheckpointsState, CheckpointsTab
 from app.pages.runs.run.details_tab import DetailsTab, LogTab
 from app.pages.runs.run.header import ProblemBanner, RunHeader
 from app.pages.runs.run.machine_tab import MachineTab
@@ -38,11 +37,9 @@ class RunView(QWidget):
 
     Signals:
         left: go back to all runs.
-        other_wanted: the id of another run of the same job.
     """
 
     left = Signal()
-    other_wanted = Signal(str)
 
     def __init__(self, state: RunState, studio: Studio) -> None:
         super().__init__()
@@ -52,9 +49,8 @@ class RunView(QWidget):
         self.header = RunHeader(state, self.charts.last_speed)
         self.header.left.connect(self.left)
         self.header.export_wanted.connect(self._on_export)
-        self.banner = ProblemBanner()
-        self.banner.resume_wanted.connect(lambda: state.runs.dispatcher.resume(state.run_id))
-        self.advice = AdviceLine(AdviceState(studio.record, state))
+        self.banner = ProblemBanner(state)
+        self.advice = AdviceLine(AdviceState(state))
         self.tabs = self._tabs(studio)
         self._has_chosen_tab = False
         layouts.column(
@@ -67,8 +63,6 @@ class RunView(QWidget):
     def _tabs(self, studio: Studio) -> QTabWidget:
         state = self.state
         self.checkpoints = CheckpointsTab(self._checkpoints)
-        self.checkpoints.explore_wanted.connect(state.runs.open_in_explore)
-        self.checkpoints.fine_tune_wanted.connect(state.runs.fine_tune)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
         self.results = Later(
             lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
@@ -76,11 +70,11 @@ class RunView(QWidget):
         self.rows = Later(lambda: RowsTab(state))
         self.machine = Later(lambda: MachineTab(state, studio.notices))
         self.log = Later(lambda: LogTab(state))
-        self.details = DetailsTab(state.runs, state.run_id)
+        self.details = DetailsTab(state)
         self.reproducibility = Later(
             lambda: ReproducibilityTab(ReproducibilityState(state, studio.notices))
         )
-        self.seeds = Later(self._make_seeds)
+        self.seeds = Later(lambda: SeedsTab(state))
         self.use = Later(lambda: self._make_use(studio))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
@@ -122,13 +116,6 @@ class RunView(QWidget):
         self.tabs.setCurrentWidget(self.results)
         self.results.made.compare(file, other)
 
-    def _make_seeds(self) -> SeedsTab:
-        tab = SeedsTab(self.state.runs)
-        tab.opened.connect(self.other_wanted)
-        if self.state.row is not None:
-            tab.show_run(self.state.row)
-        return tab
-
     def _show_results(self, row: RunRow) -> None:
         """Show the results once the run is over; a CLM has none."""
         keeps = row.job is not None and not row.job.task.causal
@@ -149,10 +136,6 @@ class RunView(QWidget):
         if row is None:
             return
         self._show_results(row)
-        self.banner.show_run(row)
-        self.details.show_run(row)
-        if self.seeds.is_made:
-            self.seeds.made.show_run(row)
         if self.use.is_made:
             self.use.made.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)

@@ -9,10 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.config.job import JobSpec
 from engine.files.atomic_write import MANIFEST
 from engine.messages import now
@@ -53,13 +51,12 @@ def events_of(
     for step in range(1, upto + 1):
         at += timedelta(seconds=1)
         loss = math.nan if step in not_finite else 2 / step
-        said.append(measured("loss", step, loss).model_copy(update={"at": at}))
-        said.append(measured("tokens_per_second", step, 1000).model_copy(update={"at": at}))
-        said.append(measured("tokens", step, 900 * step).model_copy(update={"at": at}))
+        values = {"loss": loss, "tokens_per_second": 1000, "tokens": 900 * step}
         if step % save_every == 0:
-            said.append(
-                measured("validation_accuracy", step, 1 - 1 / step).model_copy(update={"at": at})
-            )
+            values["validation_accuracy"] = 1 - 1 / step
+        points = (measured(name, step, value) for name, value in values.items())
+        said += [point.model_copy(update={"at": at}) for point in points]
+        if step % save_every == 0:
             checkpoint = folder.checkpoint(step)
             checkpoint.mkdir(parents=True)
             (checkpoint / "config.json").write_text("{}")
@@ -67,23 +64,16 @@ def events_of(
             relative = checkpoint.relative_to(folder.path).as_posix()
             said.append(Saved(step=step, folder=relative, best=step == save_every, at=at))
     if outcome is not None:
-        said.append(
-            Ended.model_validate(
-                {
-                    "outcome": outcome,
-                    "step": upto,
-                    "problem": problem,
-                    "advice": "Use a smaller batch size." if problem else "",
-                    "details": "Traceback: in loop.py" if problem else "",
-                    "at": at,
-                }
-            )
-        )
+        ended = {"outcome": outcome, "step": upto, "at": at}
+        if problem:
+            ended |= {"problem": problem, "advice": "Use a smaller batch size."}
+            ended["details"] = "Traceback: in loop.py"
+        said.append(Ended.model_validate(ended))
     return said
 
 
 @pytest.fixture
-def make_run(studio: Studio) -> MakeRun:
+def make_run(studio) -> MakeRun:
     """`make_run("name", upto=…, outcome=…)` lists a run left by a worker; returns its id."""
 
     def make(
@@ -97,7 +87,7 @@ def make_run(studio: Studio) -> MakeRun:
         asked = job or fake_worker.job(name)
         number = len(list(studio.home.runs.iterdir()))
         folder = RunFolder.create(studio.home.runs / f"run{number}", asked)
-        said = events_of(folder, steps, upto, outcome, **more)  # type: ignore[arg-type]
+        said = events_of(folder, steps, upto, outcome, **more)
         folder.events_file.write_bytes(b"".join(event.line() for event in said))
         folder.log.write_text("loading\nstep 1\n")
         with studio.record.session() as session:
@@ -107,7 +97,7 @@ def make_run(studio: Studio) -> MakeRun:
 
 
 @pytest.fixture
-def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
+def page(studio, qtbot) -> Callable[[], RunsPage]:
     """Show the page of runs, with the table read."""
     shown: list[RunsPage] = []
 
@@ -126,7 +116,7 @@ def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> Iterator[None]:
+def workers(monkeypatch, studio) -> Iterator[None]:
     """Workers without torch for the runs of this studio; they end with the test."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     pids: list[int] = []

@@ -25,10 +25,17 @@ def names(page: RunsPage) -> list[str]:
 def open_run(page: RunsPage, run_id: str, qtbot: QtBot) -> RunView:
     page.arrive({"run": run_id})
     view = page.run
-    assert view is not None
     qtbot.waitUntil(lambda: view.state.row is not None and bool(view.details.job.toPlainText()))
     qtbot.waitUntil(lambda: not view.charts.is_filling())
     return view
+
+
+def change_run(studio: Studio, run_id: str, **fields: object) -> None:
+    """Change a run in the record, as its worker would."""
+    with studio.record.session() as session:
+        run = find(session, run_id)
+        for name, value in fields.items():
+            setattr(run, name, value)
 
 
 def question(qtbot: QtBot) -> Question:

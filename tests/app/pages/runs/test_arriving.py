@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.window import MainWindow
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs import copying
@@ -21,7 +20,7 @@ from tests.engine.runs import fake_worker
 
 
 @pytest.fixture
-def window(qtbot: QtBot, studio: Studio) -> Iterator[MainWindow]:
+def window(qtbot, studio) -> Iterator[MainWindow]:
     studio.dispatcher.begin()
     made = MainWindow(studio)
     qtbot.addWidget(made)
@@ -33,7 +32,7 @@ def window(qtbot: QtBot, studio: Studio) -> Iterator[MainWindow]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> RunFolder:
+def elsewhere(tmp_path) -> RunFolder:
     """The folder of a run that two processes trained on another machine."""
     folder = RunFolder.create(tmp_path / "elsewhere" / "far", fake_worker.job("from afar"))
     with folder.lock():
@@ -53,11 +52,8 @@ def drop(window: MainWindow, folder: Path) -> None:
     """Send the drop events that the window system sends."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(folder))])
-    copy, left, none = (
-        Qt.DropAction.CopyAction,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
+    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    none = Qt.KeyboardModifier.NoModifier
     entering = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
     QApplication.sendEvent(window, entering)
     assert entering.isAccepted()
@@ -81,9 +77,7 @@ def problem(window: MainWindow, qtbot: QtBot, words: str) -> str:
     return f"{notice.problem} {notice.advice}"
 
 
-def test_a_run_folder_is_dropped_on_any_page(
-    window: MainWindow, elsewhere: RunFolder, qtbot: QtBot, studio: Studio
-) -> None:
+def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio) -> None:
     window.go("data")
     drop(window, elsewhere.path)
     qtbot.waitUntil(lambda: window.current == "runs", timeout=PATIENCE)
@@ -103,17 +97,13 @@ def test_a_run_folder_is_dropped_on_any_page(
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_a_folder_without_a_run_is_refused(
-    window: MainWindow, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_a_folder_without_a_run_is_refused(window, tmp_path, qtbot) -> None:
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in problem(window, qtbot, "does not recognise holiday")
 
 
-def test_a_run_of_a_newer_program_is_refused(
-    window: MainWindow, elsewhere: RunFolder, qtbot: QtBot, studio: Studio
-) -> None:
+def test_a_run_of_a_newer_program_is_refused(window, elsewhere, qtbot, studio) -> None:
     with open(elsewhere.events_file, "ab") as file:
         file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
     drop(window, elsewhere.path)
@@ -125,13 +115,7 @@ def test_a_run_of_a_newer_program_is_refused(
     assert not any(studio.home.runs.iterdir())
 
 
-def test_a_long_copy_is_shown_and_can_be_cancelled(
-    window: MainWindow,
-    elsewhere: RunFolder,
-    qtbot: QtBot,
-    studio: Studio,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, studio, monkeypatch):
     (elsewhere.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
     monkeypatch.setattr(copying, "COPY_CHUNK", 1000)
     copied = copying._copy

@@ -1,22 +1,15 @@
 """Export of runs into a file, and import on another computer."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.drops import page_for
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.record.runs import remove_run
 from engine.runs.mlflow import MLflowFiles
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import PATIENCE, names, question
 
 
 def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
+    page, studio, make_run, qtbot, tmp_path
 ) -> None:
     run_id = make_run("night")
     studio.dispatcher.begin()
@@ -45,9 +38,7 @@ def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
     qtbot.waitUntil(lambda: not list(studio.home.cache.glob("unpacked-*")), timeout=PATIENCE)
 
 
-def test_a_file_without_runs_is_refused(
-    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_file_without_runs_is_refused(page, studio, qtbot, tmp_path) -> None:
     shown = page()
     bad = tmp_path / "bad.zip"
     bad.write_bytes(b"PK nothing")
@@ -57,9 +48,7 @@ def test_a_file_without_runs_is_refused(
     assert not list(studio.home.cache.glob("unpacked-*"))
 
 
-def test_the_question_leads_to_a_file_or_to_tensorboard(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_the_question_leads_to_a_file_or_to_tensorboard(page, make_run, qtbot, tmp_path) -> None:
     make_run("one")
     make_run("two")
     shown = page()

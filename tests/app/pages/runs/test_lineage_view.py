@@ -1,7 +1,6 @@
 """The lineage graph: walked by keys and mouse, opened, copied and saved."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,20 +13,18 @@ from app.pages.runs.lineage.picture import layout_graph
 from app.pages.runs.lineage.state import MOST_SHOWN
 from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import minilm
 from engine.messages import now
 from engine.runs.exports import ExportNote, log_export
 from engine.runs.lineage import Lineage, Node, export_key, model_key, run_key
 from tests.app.accessible import assert_accessible
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE
 from tests.engine.runs import fake_worker
 
 
 @pytest.fixture
-def chain(studio: Studio, make_run: MakeRun, tmp_path: Path) -> tuple[str, str]:
+def chain(studio, make_run, tmp_path) -> tuple[str, str]:
     """A run from MiniLM, one from its checkpoint with a hostile name, and an export of that."""
     job = fake_worker.job("first")
     first = make_run(
@@ -50,25 +47,17 @@ def chain(studio: Studio, make_run: MakeRun, tmp_path: Path) -> tuple[str, str]:
 def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     page.arrive({"lineage": key})
     view = page.lineage
-    assert view is not None
     qtbot.waitUntil(lambda: view.picture.drawn is not None, timeout=PATIENCE)
     qtbot.waitUntil(view.copy.isEnabled, timeout=PATIENCE)
     return view
 
 
-def test_the_picture_is_walked_by_keys_and_opens_things(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    chain: tuple[str, str],
-    qtbot: QtBot,
-    tmp_path: Path,
-) -> None:
+def test_the_picture_is_walked_by_keys_and_opens_things(page, studio, chain, qtbot, tmp_path):
     first, second = map(run_key, chain)
     whole = page()
     whole.list.table.selectRow(1)
     assert whole.list.selected()[0].id == chain[0]
     whole.list.actions_.by_key["lineage"].trigger()
-    assert whole.lineage is not None
     view = shown(whole, first, qtbot)
     assert_accessible(view)
     state, picture = view.state, view.picture
@@ -104,14 +93,11 @@ def test_the_picture_is_walked_by_keys_and_opens_things(
     assert went[1:] == [("runs", {"run": chain[1]})]
 
 
-def test_the_mouse_selects_and_a_double_click_opens(
-    page: Callable[[], RunsPage], studio: Studio, chain: tuple[str, str], qtbot: QtBot
-) -> None:
+def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) -> None:
     first, second = map(run_key, chain)
     whole = page()
     view = shown(whole, first, qtbot)
     drawn = view.picture.drawn
-    assert drawn is not None
     place = drawn.boxes[second].center().toPoint()
     qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
     assert view.state.current == second and view.kind.text() == "Run, failed"
@@ -120,7 +106,7 @@ def test_the_mouse_selects_and_a_double_click_opens(
     qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
     assert view.state.focus == second and not view.centre.isEnabled()
     studio.go.connect(lambda where, what: whole.arrive(what))
-    place = view.picture.drawn.boxes[first].center().toPoint()  # type: ignore[union-attr]
+    place = view.picture.drawn.boxes[first].center().toPoint()
     QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
     assert whole.run is not None and whole.run.state.run_id == chain[0]
     whole.run.left.emit()
@@ -129,9 +115,7 @@ def test_the_mouse_selects_and_a_double_click_opens(
     assert whole.lineage is None
 
 
-def test_requirements_are_copied_and_the_graph_is_saved(
-    page: Callable[[], RunsPage], chain: tuple[str, str], qtbot: QtBot
-) -> None:
+def test_requirements_are_copied_and_the_graph_is_saved(page, chain, qtbot) -> None:
     view = shown(page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
@@ -151,18 +135,17 @@ def test_requirements_are_copied_and_the_graph_is_saved(
     assert len(colours) > 10
 
 
-def test_a_deleted_node_is_reported(page: Callable[[], RunsPage], qtbot: QtBot) -> None:
+def test_a_deleted_node_is_reported(page, qtbot) -> None:
     whole = page()
     whole.arrive({"lineage": run_key("nothing")})
     view = whole.lineage
-    assert view is not None
     qtbot.waitUntil(lambda: view.counted.text() == "This no longer exists.", timeout=PATIENCE)
     assert view.picture.figure() is None
     qtbot.keyClick(view.picture, Qt.Key.Key_Right)
     qtbot.keyClick(view.picture, Qt.Key.Key_Return)
 
 
-def test_boxes_do_not_overlap_and_lines_go_right(qapp: object) -> None:
+def test_boxes_do_not_overlap_and_lines_go_right(qapp) -> None:
     rng = random.Random(3)
     lineage = Lineage()
     for number in range(60):
@@ -181,9 +164,7 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp: object) -> None:
     assert all(drawn.boxes[e.source].right() < drawn.boxes[e.target].left() for e in drawn.edges)
 
 
-def test_of_many_runs_the_nearest_are_shown(
-    page: Callable[[], RunsPage], studio: Studio, chain: tuple[str, str], qtbot: QtBot
-) -> None:
+def test_of_many_runs_the_nearest_are_shown(page, studio, chain, qtbot) -> None:
     view = shown(page(), run_key(chain[0]), qtbot)
     for number in range(2 * MOST_SHOWN):
         view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))

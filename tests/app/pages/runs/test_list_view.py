@@ -1,29 +1,18 @@
 """The table of all runs: search, filter, keys and menu."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import DEFAULT, Column
 from app.pages.runs.delegate import ICON_SIDE
 from app.pages.runs.list_menus import Layout, layout_from
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.theme import SPACE
-from engine.record.runs import run as find
-from tests.app.pages.runs.conftest import MakeRun
-from tests.app.pages.runs.pages import HOSTILE, PATIENCE, names, question, row_of
+from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, question, row_of
 
 
-def test_without_runs_the_first_action_is_offered(
-    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot
-) -> None:
+def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
     shown = page()
     assert shown.list.views.currentIndex() == 1
     with qtbot.waitSignal(studio.go) as gone:
@@ -31,9 +20,7 @@ def test_without_runs_the_first_action_is_offered(
     assert gone.args == ["train", {"preset": "first"}]
 
 
-def test_all_runs_are_listed_the_newest_first(
-    page: Callable[[], RunsPage], make_run: MakeRun
-) -> None:
+def test_all_runs_are_listed_the_newest_first(page, make_run) -> None:
     for name in ("one", "two", "three"):
         make_run(name)
     shown = page()
@@ -41,17 +28,12 @@ def test_all_runs_are_listed_the_newest_first(
     assert shown.list.counted.text().startswith("3 run")
 
 
-def test_a_run_that_changes_keeps_its_place_in_the_selection(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_that_changes_keeps_its_place_in_the_selection(page, studio, make_run, qtbot) -> None:
     first, second = make_run("one"), make_run("two", upto=3, outcome=None)
     shown = page()
     shown.list.select(second)
     shown.list.select(first)
-    with studio.record.session() as session:
-        found = find(session, second)
-        assert found is not None
-        found.step, found.state = 9, "running"
+    change_run(studio, second, step=9, state="running")
     with qtbot.waitSignal(shown.state.changed):
         studio.dispatcher.run_changed.emit(second)
     make_run("three")
@@ -64,9 +46,7 @@ def test_a_run_that_changes_keeps_its_place_in_the_selection(
     assert [row.id for row in shown.list.selected()] == [first]
 
 
-def test_search_and_filter_narrow_the_table(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_search_and_filter_narrow_the_table(page, make_run, qtbot) -> None:
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -78,9 +58,7 @@ def test_search_and_filter_narrow_the_table(
     assert names(shown) == ["apples"]
 
 
-def test_the_keyboard_opens_renames_and_stars(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_keyboard_opens_renames_and_stars(page, studio, make_run, qtbot) -> None:
     run_id = make_run("one")
     shown = page()
     shown.activateWindow()
@@ -105,9 +83,7 @@ def test_the_keyboard_opens_renames_and_stars(
     assert [row.id for row in shown.list.selected()] == [run_id]
 
 
-def test_the_first_press_of_a_key_selects_the_first_run(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_first_press_of_a_key_selects_the_first_run(page, make_run, qtbot) -> None:
     """The table makes it the current row on focus, without selecting it."""
     runs = [make_run("one"), make_run("two")]
     shown = page()
@@ -129,13 +105,13 @@ def test_the_first_press_of_a_key_selects_the_first_run(
     assert shown.run is not None and shown.run.state.run_id == other.id
 
 
-def test_the_menu_shows_why_an_action_is_disabled(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot) -> None:
     bare, finished = make_run("bare", upto=2, outcome="stopped"), make_run("done")
     shown = page()
     shown.list.select(bare)
     acts = shown.list.actions_.by_key
+    keys = [action.shortcut().toString() for action in acts.values()]
+    assert len(set(keys)) == len(keys) and "F2" in keys
     assert acts["resume"].isEnabled() and not acts["stop"].isEnabled()
     assert acts["stop"].toolTip() == "This run is not running."
     assert acts["explore"].toolTip() == "This run has no checkpoint yet."
@@ -153,12 +129,7 @@ def test_the_menu_shows_why_an_action_is_disabled(
 
 
 def test_deleting_asks_and_moves_the_folder_away(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    make_run: MakeRun,
-    qtbot: QtBot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    page, studio, make_run, qtbot, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     kept, gone = make_run("kept"), make_run(HOSTILE)
@@ -175,25 +146,14 @@ def test_deleting_asks_and_moves_the_folder_away(
     assert [folder.name for folder in studio.home.runs.iterdir()] == [kept]
 
 
-def test_the_widths_of_the_columns_are_remembered(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio
-) -> None:
+def test_the_widths_of_the_columns_are_remembered(page, make_run, studio) -> None:
     make_run("one")
     place = page().list.model.column(Column.NAME)
     page().list.table.setColumnWidth(place, 321)
     assert page().list.table.columnWidth(place) == 321
 
 
-def test_keys_are_used_once(page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot) -> None:
-    make_run("one")
-    keys = [action.shortcut().toString() for action in page().list.actions_.by_key.values()]
-    assert len(set(keys)) == len(keys)
-    assert QKeySequence("F2").toString() in keys
-
-
-def test_a_sentence_is_completed_and_its_errors_are_shown(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot) -> None:
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -203,19 +163,17 @@ def test_a_sentence_is_completed_and_its_errors_are_shown(
     qtbot.waitUntil(lambda: line.completer.popup().isVisible())
     qtbot.keyClick(line.completer.popup(), Qt.Key.Key_Down)
     qtbot.keyClick(line.completer.popup(), Qt.Key.Key_Return)
-    assert line.text() == "state is stopped "
+    assert line.field.text() == "state is stopped "
     assert names(shown) == ["pears"]
-    line.set_text("stat is stopped")
+    line.field.setText("stat is stopped")
     assert line.wrong.text() == "At “stat”: There is no field “stat”: did you mean “state”?"
     assert names(shown) == ["pears"]  # as before: what is not understood changes nothing
-    line.set_text("accuracy > 0.9")  # a metric that is read first
+    line.field.setText("accuracy > 0.9")  # a metric that is read first
     qtbot.waitUntil(lambda: names(shown) == ["apples"])
     assert not line.wrong.isVisible()
 
 
-def test_a_cell_narrows_the_filter(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_cell_narrows_the_filter(page, make_run, qtbot) -> None:
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -230,16 +188,14 @@ def test_a_cell_narrows_the_filter(
     never.trigger()
     menu.close()
     assert names(shown) == ["apples"]
-    assert shown.list.filter.text() == "state is not stopped"
-    shown.list.filter.set_text("pears")
+    assert shown.list.filter.field.text() == "state is not stopped"
+    shown.list.filter.field.setText("pears")
     shown.list.filter.add("state is stopped")
-    assert shown.list.filter.text() == "name contains pears and state is stopped"
+    assert shown.list.filter.field.text() == "name contains pears and state is stopped"
     assert names(shown) == ["pears"]
 
 
-def test_several_runs_get_tags_and_go_to_the_archive(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> None:
     for name in ("one", "two", "three"):
         make_run(name)
     shown = page()
@@ -261,15 +217,13 @@ def test_several_runs_get_tags_and_go_to_the_archive(
     assert sorted(names(shown)) == ["one", "two"]
 
 
-def test_columns_groups_and_filter_are_kept_as_a_view(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio
-) -> None:
+def test_columns_groups_and_filter_are_kept_as_a_view(page, make_run, studio) -> None:
     make_run("one")
     make_run("two", upto=4, outcome="stopped")
     first = page().list
     first.show_columns(("name", "training.learning_rate", "validation_accuracy@at best"))
     first.group_by(("state",))
-    first.filter.set_text("name is two")
+    first.filter.field.setText("name is two")
     first.columns.pin(1)
     first.kept_views.save("night", first._layout())
     first.apply(Layout())
@@ -285,26 +239,16 @@ def test_columns_groups_and_filter_are_kept_as_a_view(
     again.apply(Layout())
 
 
-def test_nothing_is_scrolled_sideways_at_first(
-    page: Callable[[], RunsPage], make_run: MakeRun
-) -> None:
+def test_columns_share_the_room_and_give_way_in_small_windows(page, make_run, qtbot) -> None:
     make_run("one")
     shown = page()
+    table, model = shown.list.table, shown.list.model
     for width in (880, 1180):
         shown.resize(width, 640)
         QApplication.processEvents()
-        assert not shown.list.table.horizontalScrollBar().isVisible(), width
-
-
-def test_state_time_and_score_of_a_run_are_read_in_full_in_the_smallest_window(
-    page: Callable[[], RunsPage], make_run: MakeRun
-) -> None:
-    """1,100 px less the bar at the left."""
-    make_run("one")
-    shown = page()
-    shown.resize(1016, 640)
+        assert not table.horizontalScrollBar().isVisible(), width
+    shown.resize(1016, 640)  # the smallest window less the bar at the left
     QApplication.processEvents()
-    table, model = shown.list.table, shown.list.model
     metrics = table.fontMetrics()
     said = {Column.STATE: "running 100 %", Column.TIME: "9 h 59 min left",
             Column.BEST: "100.0 % acc"}  # fmt: skip
@@ -316,14 +260,6 @@ def test_state_time_and_score_of_a_run_are_read_in_full_in_the_smallest_window(
     for place in (n for n in range(header.count()) if not table.isColumnHidden(n)):
         title = str(model.headerData(place, Qt.Orientation.Horizontal))
         assert header.sectionSize(place) >= metrics.horizontalAdvance(title) + 4 * SPACE, title
-
-
-def test_columns_that_were_hidden_share_the_room_when_they_are_shown_again(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
-    make_run("one")
-    shown = page()
-    table, model = shown.list.table, shown.list.model
     place = model.column(Column.LOSS)
     shown.resize(500, 600)
     qtbot.waitUntil(lambda: table.isColumnHidden(place))

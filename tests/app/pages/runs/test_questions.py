@@ -5,17 +5,14 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
-from pytestqt.qtbot import QtBot
 
-from app.pages.runs.questions import QueueList, ask_after
+from app.pages.runs.questions import OrderedList, _item, ask_after
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.state import RunsState
-from app.studio import Studio
-from tests.app.pages.runs.conftest import MakeRun
 
 
 @pytest.fixture
-def row(studio: Studio, make_run: MakeRun) -> RunRow:
+def row(studio, make_run) -> RunRow:
     make_run("one")
     return read_rows(studio.record)[0]
 
@@ -24,37 +21,34 @@ def waiting(row: RunRow) -> list[RunRow]:
     return [replace(row, id=name, name=name, state="queued") for name in "abc"]
 
 
-def test_runs_are_moved_by_keys_and_by_dragging(qtbot: QtBot, row: RunRow) -> None:
-    queue = QueueList(waiting(row))
+def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
+    queue = OrderedList("Queue", [_item(one.name, one.id) for one in waiting(row)])
     qtbot.addWidget(queue)
     keys = Qt.KeyboardModifier.ControlModifier
     qtbot.keyClick(queue, Qt.Key.Key_Down, keys)
-    assert queue.ids() == ["b", "a", "c"] and queue.currentItem().text() == "a"
+    assert queue.keys() == ["b", "a", "c"] and queue.currentItem().text() == "a"
     qtbot.keyClick(queue, Qt.Key.Key_Up, keys)
     qtbot.keyClick(queue, Qt.Key.Key_Up, keys)
-    assert queue.ids() == ["a", "b", "c"], "the first stays the first"
+    assert queue.keys() == ["a", "b", "c"], "the first stays the first"
     qtbot.keyClick(queue, Qt.Key.Key_Down)
-    assert queue.ids() == ["a", "b", "c"] and queue.currentRow() == 1
+    assert queue.keys() == ["a", "b", "c"] and queue.currentRow() == 1
     moved = queue.model().moveRow(queue.rootIndex(), 2, queue.rootIndex(), 0)  # as a drop does
-    assert moved and queue.ids() == ["c", "a", "b"]
+    assert moved and queue.keys() == ["c", "a", "b"]
 
 
-def test_only_runs_that_are_not_over_can_be_waited_for(
-    qtbot: QtBot, studio: Studio, row: RunRow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_runs_that_are_not_over_can_be_waited_for(qtbot, studio, row, monkeypatch) -> None:
     state = RunsState(studio)
     state.rows = {one.id: one for one in [*waiting(row), row]}
     asked: list[object] = []
-    monkeypatch.setattr("app.pages.runs.questions.ask", lambda *said: asked.append(said))
+    monkeypatch.setattr("app.pages.runs.questions.confirm", lambda *said: asked.append(said))
     told: list[object] = []
     monkeypatch.setattr(
         state.dispatcher, "start_after", lambda ids, before: told.append((ids, before))
     )
-    ask_after(None, state, [state.rows["b"]])  # type: ignore[arg-type]
+    ask_after(None, state, [state.rows["b"]])
     (said,) = asked
-    box, answer = said[5][0], said[4]  # type: ignore[index]
+    box, answer = said[5][0], said[4]
     assert isinstance(box, QComboBox)
     assert [box.itemData(n) for n in range(box.count())] == ["", "a", "c"]
-    answer("cancel")
-    answer("save")
+    answer()
     assert told == [(["b"], "a")]

@@ -1,7 +1,6 @@
 """Waiting runs are reordered by dragging rows of the table."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,17 +8,13 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer, QUrl
 from PySide6.QtGui import QCursor, QDrag, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.arranging import order_after_drop
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.tables import NOWHERE
-from engine.record.runs import run as find
-from tests.app.pages.runs.conftest import MakeRun
-from tests.app.pages.runs.pages import names
+from tests.app.pages.runs.pages import change_run, names
 from tests.conftest import PATIENCE
 
 TRIES = 5  # attempts to start a drag
@@ -27,25 +22,22 @@ NAMES = ("first", "second", "third", "fourth")
 
 
 @pytest.fixture
-def waiting(studio: Studio, make_run: MakeRun) -> list[str]:
+def waiting(studio, make_run) -> list[str]:
     """Ids of four waiting runs, the next one first; a finished run is listed as well."""
     make_run("done")
     ids = [make_run(name, upto=0, outcome=None) for name in NAMES]
-    with studio.record.session() as session:
-        for place, run_id in enumerate(ids):
-            run = find(session, run_id)
-            assert run is not None
-            run.state, run.priority, run.started = "on hold", -place, None
+    for place, run_id in enumerate(ids):
+        change_run(studio, run_id, state="on hold", priority=-place, started=None)
     return ids
 
 
 @pytest.fixture
-def row(studio: Studio, make_run: MakeRun) -> RunRow:
+def row(studio, make_run) -> RunRow:
     make_run("one")
     return read_rows(studio.record)[0]
 
 
-def test_the_queue_follows_a_drop_between_two_rows(row: RunRow) -> None:
+def test_the_queue_follows_a_drop_between_two_rows(row) -> None:
     for moved, above, below, rising, order in [
         ("c", "", "a", True, "cab"),
         ("a", "c", "", True, "bca"),
@@ -119,9 +111,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
 
 
 @pytest.mark.gui
-def test_a_run_is_dragged_to_another_place_of_the_queue(
-    page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
-) -> None:
+def test_a_run_is_dragged_to_another_place_of_the_queue(page, studio, waiting, qtbot) -> None:
     """On a real screen: offscreen, Qt drags nothing."""
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
@@ -137,9 +127,7 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(
     qtbot.waitUntil(is_moved, timeout=1000 * PATIENCE)
 
 
-def test_a_drop_in_the_table_changes_the_queue(
-    page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
-) -> None:
+def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> None:
     studio.dispatcher.begin()
     shown = page()
     model = shown.list.model
@@ -155,9 +143,7 @@ def test_a_drop_in_the_table_changes_the_queue(
     qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
 
 
-def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(
-    page: Callable[[], RunsPage], waiting: list[str], qtbot: QtBot
-) -> None:
+def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(page, waiting, qtbot) -> None:
     shown = page()
     model = shown.list.model
     drags = Qt.ItemFlag.ItemIsDragEnabled
@@ -176,9 +162,7 @@ def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(
     assert can_be_dragged() == []
 
 
-def test_a_dragged_file_is_left_to_the_window(
-    page: Callable[[], RunsPage], waiting: list[str], qtbot: QtBot
-) -> None:
+def test_a_dragged_file_is_left_to_the_window(page, waiting, qtbot) -> None:
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/tmp/run")])
     copy, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton

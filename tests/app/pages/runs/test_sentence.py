@@ -16,14 +16,12 @@ from app.pages.runs.sentence import (
     parse,
     quote,
 )
-from app.studio import Studio
 from engine.config.tasks.token_classification import TokenClassification
-from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
 
 
 @pytest.fixture
-def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
+def rows(studio, make_run) -> list[RunRow]:
     job = fake_worker.job("tags")
     make_run("first")
     make_run("second one", upto=7, outcome="failed")
@@ -40,7 +38,7 @@ def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
     return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
 
 
-def test_a_sentence_chooses_runs(rows: list[RunRow]) -> None:
+def test_a_sentence_chooses_runs(rows) -> None:
     for sentence, names in [
         ("task is NER", "tags"),
         ("task is token classification", "tags"),
@@ -89,7 +87,6 @@ def test_an_error_is_one_sentence_with_its_place() -> None:
         ("state in (failed", "A bracket is not closed", 16),
     ]:
         error = parse(sentence).error
-        assert error is not None
         assert error.message.startswith(said)
         assert error.start == place
 
@@ -112,7 +109,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
         assert as_number(text) == (pytest.approx(number) if number is not None else None)
 
 
-def test_the_end_of_a_sentence_is_completed(rows: list[RunRow]) -> None:
+def test_the_end_of_a_sentence_is_completed(rows) -> None:
     for text, expected, begin in [
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
@@ -125,7 +122,7 @@ def test_the_end_of_a_sentence_is_completed(rows: list[RunRow]) -> None:
         assert completions(parsed, text, rows)[0] == begin
 
 
-def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[RunRow]) -> None:
+def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows) -> None:
     """For every column; the negated sentence never matches."""
     odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
     for row in (rows[0], odd):

@@ -1,8 +1,7 @@
 """Comparison of several runs: charts, tables and exports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import scipy.stats
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
-from pytestqt.qtbot import QtBot
 
 import app.__main__
 from app.pages.runs.columns import column_info
@@ -21,13 +19,10 @@ from app.pages.runs.compare.scatter import scatter_of
 from app.pages.runs.compare.state import Curves, along, differing_paths, distinct_names
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.charts import figure
 from engine.config.job import JobSpec
 from engine.runs.folder import RunFolder
 from engine.runs.pace import read_pace
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE
 from tests.engine.runs import fake_worker
 
@@ -38,7 +33,7 @@ def with_training(name: str, **changes: object) -> JobSpec:
 
 
 @pytest.fixture
-def four(make_run: MakeRun, studio: Studio) -> list[RunRow]:
+def four(make_run, studio) -> list[RunRow]:
     """Two rates with two seeds each; one failed early."""
     for number, (rate, seed) in enumerate(((1e-5, 1), (1e-5, 2), (1e-4, 1), (1e-4, 2))):
         more: dict[str, Any] = {"upto": 7, "outcome": "failed"} if number == 3 else {}
@@ -48,17 +43,16 @@ def four(make_run: MakeRun, studio: Studio) -> list[RunRow]:
 
 
 @pytest.fixture
-def comparison(page: Callable[[], RunsPage], four: Sequence[RunRow], qtbot: QtBot) -> CompareView:
+def comparison(page, four, qtbot) -> CompareView:
     shown = page()
     shown.list.table.selectAll()
     shown.list.actions_.by_key["compare"].trigger()
     found = shown.comparison
-    assert found is not None
     qtbot.waitUntil(lambda: found.curves.view.chart is not None)
     return found
 
 
-def test_a_comparison_names_runs_by_what_tells_them_apart(four: list[RunRow]) -> None:
+def test_a_comparison_names_runs_by_what_tells_them_apart(four) -> None:
     for names, telling in [
         ("Night · 1e-4 · seed 1|Night · 3e-4 · seed 1", "1e-4|3e-4"),
         ("Night · 1e-4 · seed 1|Night · 1e-4 · seed 2", "seed 1|seed 2"),
@@ -72,29 +66,25 @@ def test_a_comparison_names_runs_by_what_tells_them_apart(four: list[RunRow]) ->
         assert distinct_names(rows) == telling.split("|")
 
 
-def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(
-    comparison: CompareView, qtbot: QtBot
-) -> None:
+def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(comparison, qtbot) -> None:
     runs = comparison.state.runs
     for row in comparison.state.rows:
-        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")  # type: ignore[union-attr]
+        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
     qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
     comparison.tabs.setCurrentWidget(comparison.settings)
     model = comparison.settings.made.model
     row = comparison.state.rows[0]
-    assert row.job is not None
     shown = model.headerData(1, Qt.Orientation.Horizontal)
     assert shown == f"{row.job.training.seed}\n{row.id}"
     assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
 
 
-def test_nothing_and_one_value_make_no_axis(comparison: CompareView) -> None:
+def test_nothing_and_one_value_make_no_axis(comparison) -> None:
     comparison.tabs.setCurrentWidget(comparison.parallel)
     keys = comparison.parallel.made.keys
     assert "training.learning_rate" in keys and "training.seed" in keys
     for key in keys:
         facts = column_info(key)
-        assert facts is not None
         said = {repr(facts.row_value(row)) for row in comparison.state.rows}
         assert len(said - {"None"}) > 1, key
 
@@ -105,7 +95,7 @@ def curves(four: Sequence[RunRow]) -> Curves:
     return Curves("loss", points)
 
 
-def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) -> None:
+def test_a_group_is_its_mean_with_the_interval_of_student(four) -> None:
     look = Look("training.learning_rate", together=True)
     low, high = chart_lines(four, curves(four), "step", 1, look)
     assert low.name == "Learning rate 1e-5 (n = 2)"
@@ -118,7 +108,7 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) ->
     assert high.color != low.color
 
 
-def test_runs_are_coloured_by_a_column(four: list[RunRow]) -> None:
+def test_runs_are_coloured_by_a_column(four) -> None:
     look = Look("training.learning_rate", "training.seed")
     lines = chart_lines(four, curves(four), "step", 1, look)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -126,19 +116,19 @@ def test_runs_are_coloured_by_a_column(four: list[RunRow]) -> None:
     assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
-def test_curves_stand_over_epochs_time_and_tokens(four: list[RunRow]) -> None:
+def test_curves_stand_over_epochs_time_and_tokens(four) -> None:
     steps = np.array([1, 10, 20])
-    np.testing.assert_allclose(along("epoch", four[0], steps, None), steps * 32 / 99)  # type: ignore[arg-type]
+    np.testing.assert_allclose(along("epoch", four[0], steps, None), steps * 32 / 99)
     pace = read_pace(RunFolder(four[0].folder))
     np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
     np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
-    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 900.0 * steps)  # type: ignore[arg-type]
+    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 900.0 * steps)
     assert along("time", four[0], steps, None) is None
     uncounted = replace(pace, token_steps=pace.token_steps[:0], tokens=pace.tokens[:0])
     assert along("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
 
 
-def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) -> None:
+def test_the_metric_that_most_runs_have_is_shown_first(comparison) -> None:
     tab = comparison.curves
     tab.metric_box.clear()
     comparison.state.named.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
@@ -147,7 +137,7 @@ def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) 
     assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
-def test_the_curves_are_drawn_over_the_chosen_axis(comparison: CompareView, qtbot: QtBot) -> None:
+def test_the_curves_are_drawn_over_the_chosen_axis(comparison, qtbot) -> None:
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
@@ -157,7 +147,6 @@ def test_the_curves_are_drawn_over_the_chosen_axis(comparison: CompareView, qtbo
     tab.axis_box.setCurrentIndex(tab.axis_box.findData("time"))
     tab.axis_box.activated.emit(3)
     qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x.title == "Minutes")
-    assert tab.view.chart is not None
     ends = {line.key: float(line.x[-1]) for line in tab.view.chart.lines}
     assert ends["run0"] == pytest.approx(20 / 60) and ends["run3"] == pytest.approx(7 / 60)
     qtbot.keyClick(tab.view, Qt.Key.Key_Right)
@@ -165,7 +154,7 @@ def test_the_curves_are_drawn_over_the_chosen_axis(comparison: CompareView, qtbo
     assert HOSTILE in tab.readout.text()
 
 
-def test_every_picture_is_kept_with_its_numbers(comparison: CompareView) -> None:
+def test_every_picture_is_kept_with_its_numbers(comparison) -> None:
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
     for kept in (
@@ -180,9 +169,7 @@ def test_every_picture_is_kept_with_its_numbers(comparison: CompareView) -> None
         assert figure.csv_text(kept.table()).count("\n") > 4
 
 
-def test_the_settings_that_differ_are_listed_and_copied(
-    comparison: CompareView, four: list[RunRow]
-) -> None:
+def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> None:
     assert differing_paths(four) == ["training.learning_rate", "training.seed"]
     tab = comparison.settings.made
     assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
@@ -196,9 +183,7 @@ def test_the_settings_that_differ_are_listed_and_copied(
     assert tab.model.rowCount() > 30
 
 
-def test_a_stretch_of_an_axis_chooses_runs(
-    comparison: CompareView, four: list[RunRow], qtbot: QtBot
-) -> None:
+def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
     axis = axis_of("training.learning_rate", four)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
@@ -218,27 +203,22 @@ def test_a_stretch_of_an_axis_chooses_runs(
     assert len(view.shown.brushes) == 1 and tab.note.text().startswith("2 of 4 runs")
 
 
-def test_a_point_is_a_run_that_opens(
-    comparison: CompareView, four: list[RunRow], qtbot: QtBot
-) -> None:
+def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
     found = scatter_of(four, "training.learning_rate", "best", "training.seed")
     assert found.missing == 0 and found.names == ("1", "2")
     assert scatter_of(four, "validation_f1@last", "best", "").missing == 4
     comparison.tabs.setCurrentWidget(comparison.scatter)
     view = comparison.scatter.made.view
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(comparison.opened) as opened:
+    with qtbot.waitSignal(comparison.state.runs.open_wanted) as opened:
         qtbot.keyClick(view, Qt.Key.Key_Return)
     assert opened.args == [view.shown.rows[0].id] if view.shown else False
 
 
-def test_back_returns_to_the_previous_view(
-    page: Callable[[], RunsPage], four: list[RunRow], qtbot: QtBot
-) -> None:
+def test_back_returns_to_the_previous_view(page, four, qtbot) -> None:
     shown = page()
     shown.compare(four[:2])
     shown.open(four[0].id)
-    assert shown.run is not None
     shown.run.left.emit()
     assert shown.run is None and shown.comparison is not None
     assert shown._stack.currentWidget() is shown.comparison
@@ -246,7 +226,7 @@ def test_back_returns_to_the_previous_view(
     assert shown.comparison is None and shown._stack.currentIndex() == 0
 
 
-def test_a_run_alone_is_not_compared(page: Callable[[], RunsPage], four: list[RunRow]) -> None:
+def test_a_run_alone_is_not_compared(page, four) -> None:
     shown = page()
     shown.list.select(four[0].id)
     action = shown.list.actions_.by_key["compare"]
@@ -254,9 +234,7 @@ def test_a_run_alone_is_not_compared(page: Callable[[], RunsPage], four: list[Ru
     assert not shown.list.compare.isEnabled()
 
 
-def test_the_comparison_is_saved_as_a_report(
-    comparison: CompareView, four: Sequence[RunRow], qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path) -> None:
     path = tmp_path / "comparison.html"
     qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
     dialog = comparison.window().findChild(QFileDialog)
@@ -270,9 +248,7 @@ def test_the_comparison_is_saved_as_a_report(
     assert page.count("<img") == len({"loss", "validation_accuracy"})
 
 
-def test_the_same_report_is_made_without_a_window(
-    four: Sequence[RunRow], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_report_is_made_without_a_window(four, tmp_path, capsys) -> None:
     folders = [str(row.folder) for row in four]
     out = tmp_path / "comparison.pdf"
     assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0

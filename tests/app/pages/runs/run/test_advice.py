@@ -1,13 +1,10 @@
 """Advice on the page of a run."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.view import RunView
-from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.job import JobSpec
@@ -17,7 +14,6 @@ from engine.data.datasets.store import open_dataset
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.record.follow import record_folder
 from engine.runs.folder import RunFolder
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
@@ -32,20 +28,10 @@ def run_that_learned_nothing(
         job = job.model_copy(update={"data": data})
     run = RunFolder.create(folder, job)
     run.append(Started(pid=1))
-    run.append(
-        Prepared(
-            steps=8,
-            parameters=9,
-            examples=99,
-            device="cpu",
-            threads=1,
-            best_metric="validation_accuracy",
-            majority="positive",
-            majority_score=0.6,
-            absent=("mixed",),
-            layer_weights=400_000,
-        )
-    )
+    machine = {"steps": 8, "parameters": 9, "examples": 99, "device": "cpu", "threads": 1}
+    rows = {"majority": "positive", "majority_score": 0.6, "absent": ("mixed",)}
+    more = {"best_metric": "validation_accuracy", "layer_weights": 400_000}
+    run.append(Prepared(**machine, **rows, **more))
     for step in range(1, 9):
         run.append(measured("loss", step, 0.69))
     run.append(measured("validation_accuracy", 8, 0.6))
@@ -54,9 +40,7 @@ def run_that_learned_nothing(
         return record_folder(session, run, job).id, job
 
 
-def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(
-    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot
-) -> None:
+def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studio, qtbot) -> None:
     run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")
     view = open_run(page(), run_id, qtbot)
     line = view.advice
@@ -82,7 +66,7 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(
 
 
 def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
-    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
+    page, studio, qtbot, tmp_path
 ) -> None:
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
@@ -105,8 +89,7 @@ def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
     assert "mixed" in open_dataset(newer).cells("validation")["label"]
 
     with qtbot.waitSignal(studio.notices.added) as told:
-        studio_runs = line._state._run.runs
-        studio_runs._start_fixed(asked["job"], ("absent_labels", "move"))
+        line._state.run.runs._start_fixed(asked["job"], ("absent_labels", "move"))
     assert "too few rows" in told.args[0].problem
 
 
@@ -114,9 +97,7 @@ def places(view: RunView) -> tuple[int, int]:
     return view.tabs.y(), view.tabs.height()
 
 
-def test_advice_takes_a_line_and_a_run_that_went_well_has_none(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_advice_takes_a_line_and_a_run_that_went_well_has_none(page, studio, make_run, qtbot):
     well = open_run(page(), make_run("well"), qtbot)
     qtbot.wait(0)
     assert well.advice.isHidden()

@@ -1,23 +1,17 @@
 """The batch of a step: questions, and how the answer is drawn."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchState, BatchTab
-from app.pages.runs.run.batch_tokens import BatchTokens
+from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchState, BatchTab, BatchTokens
 from app.pages.runs.run.state import RunState
-from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
-from app.studio import Studio
-from app.theme import Choice
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch, Target
 from engine.messages.question import Question, Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.app.pages.runs.conftest import MakeRun
 
 PIECES = (
     *("[CLS]", "the", "[MASK]", "##s", "were", "lovely", "zebra", "[SEP]"),
@@ -65,7 +59,7 @@ def explorer() -> FakeExplorer:
 
 
 @pytest.fixture
-def run(studio: Studio, make_run: MakeRun, qtbot: QtBot) -> RunState:
+def run(studio, make_run, qtbot) -> RunState:
     state = RunState(studio, RunsState(studio, studio), make_run("mine", upto=7), studio)
     with qtbot.waitSignal(state.changed):
         state.open()
@@ -73,8 +67,8 @@ def run(studio: Studio, make_run: MakeRun, qtbot: QtBot) -> RunState:
 
 
 @pytest.fixture
-def tab(run: RunState, explorer: FakeExplorer, qtbot: QtBot) -> BatchTab:
-    made = BatchTab(BatchState(run, explorer))  # type: ignore[arg-type]
+def tab(run, explorer, qtbot) -> BatchTab:
+    made = BatchTab(BatchState(run, explorer))
     qtbot.addWidget(made)
     made.resize(1000, 700)
     return made
@@ -85,12 +79,9 @@ def show(tab: BatchTab, qtbot: QtBot) -> None:
         tab.show()
 
 
-def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(
-    tab: BatchTab, explorer: FakeExplorer, run: RunState, qtbot: QtBot
-) -> None:
+def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explorer, run, qtbot):
     assert explorer.asked == []
     show(tab, qtbot)
-    assert run.row is not None
     assert [(q.run, q.step) for q in explorer.asked] == [(run.row.folder, 7)]
     assert tab.stack.currentIndex() == 1
     explorer.answered.emit(Working(to=1, stage="Reading the data"))
@@ -98,13 +89,15 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(
     explorer.answer()
     assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
     assert tab.of.text() == "of 20" and tab.page.text() == "Inputs 1–4 of 10"
-    assert (
-        "masked: 10" in tab.legend.text() and "replaced by a random token: 10" in tab.legend.text()
-    )
-    assert "120 tokens, plus 20 padding tokens that are skipped" in tab.legend.text()
+    for words in (
+        "masked: 10",
+        "replaced by a random token: 10",
+        "120 tokens, plus 20 padding tokens that are skipped",
+    ):
+        assert words in tab.legend.text()
 
 
-def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
+def test_inputs_are_turned_over(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answer()
     assert not tab.back.isEnabled()
@@ -119,9 +112,7 @@ def test_inputs_are_turned_over(tab: BatchTab, explorer: FakeExplorer, qtbot: Qt
     assert tab.page.text() == f"Inputs {ON_A_PAGE + 1}–{2 * ON_A_PAGE} of 10"
 
 
-def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
-    tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot
-) -> None:
+def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answer()
     tab.step.setValue(3)
@@ -132,13 +123,10 @@ def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
     assert tab.state.shown is not None and tab.state.shown.step == 3
 
 
-def test_a_followed_run_is_asked_again_after_more_steps(
-    tab: BatchTab, explorer: FakeExplorer, run: RunState, qtbot: QtBot
-) -> None:
+def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbot) -> None:
     tab.state._pause.setInterval(10)
     show(tab, qtbot)
     explorer.answer()
-    assert run.row is not None
     run.row = replace(run.row, step=9)
     run.changed.emit()
     qtbot.waitUntil(lambda: len(explorer.asked) == 2)
@@ -153,14 +141,14 @@ def test_a_followed_run_is_asked_again_after_more_steps(
     qtbot.waitUntil(lambda: len(explorer.asked) == 3)
 
 
-def test_a_refusal_is_shown(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
+def test_a_refusal_is_shown(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answered.emit(Refused(to=1, problem="It has not begun.", advice="Wait."))
     assert tab.stack.currentIndex() == 1
     assert (tab.empty.title.text(), tab.empty.text.text()) == ("It has not begun.", "Wait.")
 
 
-def test_every_token_is_drawn_and_described(qtbot: QtBot) -> None:
+def test_every_token_is_drawn_and_described(qtbot) -> None:
     pieces = BatchTokens()
     qtbot.addWidget(pieces)
     pieces.resize(400, 300)
@@ -179,24 +167,10 @@ def test_every_token_is_drawn_and_described(qtbot: QtBot) -> None:
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
-def test_it_draws_itself_in_both_themes(
-    tab: BatchTab,
-    explorer: FakeExplorer,
-    qtbot: QtBot,
-    looks: Callable[[Choice], None],
-    screen: Callable[..., object],
-) -> None:
+def test_it_draws_itself_in_both_themes(tab, explorer, qtbot, looks, screen) -> None:
     show(tab, qtbot)
     explorer.answer()
-    themes: tuple[Choice, ...] = ("light", "dark")
-    for choice in themes:
+    for choice in ("light", "dark"):
         looks(choice)
         assert_accessible(tab)
         screen(tab, f"batch-{choice}")
-
-
-def test_the_page_of_a_run_has_it(run: RunState, studio: Studio, qtbot: QtBot) -> None:
-    view = RunView(run, studio)
-    qtbot.addWidget(view)
-    titles = [view.tabs.tabText(n).replace("&", "") for n in range(view.tabs.count())]
-    assert "Batch" in titles and view.tabs.indexOf(view.batch) >= 0

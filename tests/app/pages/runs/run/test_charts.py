@@ -1,24 +1,17 @@
 """The curves of a run."""
 
 import math
-from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea
-from pytestqt.qtbot import QtBot
 
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.charts import figure
 from engine.messages.events import measured
 from engine.record.metrics import add_metrics
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import PATIENCE, open_run
 
 
-def test_a_nan_loss_is_a_gap_with_a_mark(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot) -> None:
     run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
     view = open_run(page(), run_id, qtbot)
     values = view.charts.loss.series("training").values.tolist()
@@ -27,9 +20,7 @@ def test_a_nan_loss_is_a_gap_with_a_mark(
     assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
 
 
-def test_no_curve_is_cut_in_a_low_window(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_no_curve_is_cut_in_a_low_window(page, make_run, qtbot) -> None:
     """Advice, alerts and machine load above them take their room."""
     shown = page()
     view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
@@ -44,9 +35,7 @@ def test_no_curve_is_cut_in_a_low_window(
     qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
 
 
-def test_new_points_are_drawn_as_they_come(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_new_points_are_drawn_as_they_come(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     view = open_run(page(), run_id, qtbot)
     studio.dispatcher.measured.emit(
@@ -68,9 +57,7 @@ def test_new_points_are_drawn_as_they_come(
         charts.loss.step_pointed.emit(3.0)  # one crosshair for all charts, with points or without
 
 
-def test_fifty_thousand_points_open_without_holding_the_window(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_fifty_thousand_points_open_without_holding_the_window(page, studio, make_run, qtbot):
     run_id = make_run("long", upto=1)
     steps = range(1, 50_001)
     with studio.record.session() as session:
@@ -79,15 +66,12 @@ def test_fifty_thousand_points_open_without_holding_the_window(
     shown = page()
     shown.arrive(run_id)  # the watchdog looks on
     view = shown.run
-    assert view is not None
     qtbot.waitUntil(lambda: "training" in view.charts.loss.names(), timeout=PATIENCE)
     qtbot.waitUntil(lambda: not view.charts.is_filling(), timeout=PATIENCE)
     assert len(view.charts.loss.series("training")) == 50_000
 
 
-def test_how_curves_are_drawn_is_kept_for_the_next_run(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_how_curves_are_drawn_is_kept_for_the_next_run(page, make_run, qtbot) -> None:
     first, second = make_run("one"), make_run("two")
     shown = page()
     view = open_run(shown, first, qtbot)
@@ -96,15 +80,10 @@ def test_how_curves_are_drawn_is_kept_for_the_next_run(
     qtbot.mouseClick(view.charts.options.smoothing.group.button(3), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.charts.options.log, Qt.MouseButton.LeftButton)
     again = open_run(shown, second, qtbot)
-    assert (again.charts.options.smoothing.choice(), again.charts.options.log.isChecked()) == (
-        3,
-        True,
-    )
+    assert again.charts.options.smoothing.choice() == 3 and again.charts.options.log.isChecked()
 
 
-def test_empty_charts_say_why(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_empty_charts_say_why(page, make_run, qtbot) -> None:
     shown = page()
     for name, upto, outcome, training, validation in (
         ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
@@ -116,9 +95,7 @@ def test_empty_charts_say_why(
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
 
 
-def test_alerts_are_marked_and_listed(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
-) -> None:
+def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot) -> None:
     run_id = make_run("spiky", steps=80, upto=80)
     with studio.record.session() as session:
         add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
@@ -133,9 +110,7 @@ def test_alerts_are_marked_and_listed(
     assert view.charts.alerts.text().endswith("times the usual, and 2 more.")
 
 
-def test_a_curve_is_kept_as_a_drawing_with_its_numbers(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_curve_is_kept_as_a_drawing_with_its_numbers(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: not view.charts.is_filling())
     for curve in (view.charts.loss, view.charts.validation, view.charts.speed):

@@ -1,27 +1,19 @@
 """The checkpoints of a run, and branches from them."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.checkpoints_tab import REASON, SCORE
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpWindow
 from engine.config.changes import changes
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run, question
 
 
-def test_checkpoints_can_be_explored_and_trained_further(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run, qtbot) -> None:
     shown = page()
     view = open_run(shown, make_run("one"), qtbot)
     tab = view.checkpoints
@@ -38,21 +30,16 @@ def test_checkpoints_can_be_explored_and_trained_further(
     assert tab.sum.text().startswith("4 checkpoint(s), ")
     assert tab.sum.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
-    assert chosen is not None and chosen.name == "step-00000005"  # the best one to begin with
-    with qtbot.waitSignal(tab.fine_tune_wanted) as wanted:
+    assert chosen is not None and chosen.step == 5  # the best one to begin with
+    with qtbot.waitSignal(studio.go) as wanted:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
-    assert wanted.args == [chosen]
+    assert wanted.args == ["train", {"model": chosen.folder}]
     without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
     assert not without.checkpoints.none.isHidden() and not without.checkpoints.fine_tune.isEnabled()
 
 
 def test_a_checkpoint_goes_to_the_trash_and_comes_back(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    make_run: MakeRun,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    page, studio, make_run, qtbot, monkeypatch, tmp_path
 ) -> None:
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
     offered: list[Callable[[], None]] = []
@@ -78,11 +65,7 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
 
 
 def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    make_run: MakeRun,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
+    page, studio, make_run, qtbot, monkeypatch
 ) -> None:
     run_id = make_run("one")
     view = open_run(page(), run_id, qtbot)

@@ -1,26 +1,18 @@
 """The head of a run's page: state and buttons."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
+from PySide6.QtGui import QGuiApplication
 
 from app.pages.runs.columns import COLUMNS, Column
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.config.dataset import StoredData
 from engine.messages.events import Branched
-from engine.record.runs import run as find
-from tests.app.pages.runs.conftest import MakeRun
-from tests.app.pages.runs.pages import open_run
+from tests.app.pages.runs.pages import change_run, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_finished_run_shows_its_curves_and_what_to_do_next(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_finished_run_shows_its_curves_and_what_to_do_next(page, studio, make_run, qtbot) -> None:
     run_id = make_run("done")
     view = open_run(page(), run_id, qtbot)
     assert view.header.name.whole() == "done"
@@ -40,18 +32,9 @@ def test_a_finished_run_shows_its_curves_and_what_to_do_next(
         assert gone.args == target
 
 
-def test_a_silent_worker_may_be_force_stopped(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    make_run: MakeRun,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, monkeypatch) -> None:
     run_id = make_run("hung", upto=4, outcome=None)
-    with studio.record.session() as session:
-        found = find(session, run_id)
-        assert found is not None
-        found.state = "stopping"
+    change_run(studio, run_id, state="stopping")
     view = open_run(page(), run_id, qtbot)
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
@@ -63,48 +46,33 @@ def test_a_silent_worker_may_be_force_stopped(
     assert wished == [run_id]
 
 
-def test_the_header_names_the_parent_of_a_branch(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_header_names_the_parent_of_a_branch(page, studio, make_run, qtbot) -> None:
     plain, branch = make_run("plain"), make_run("other")
-    with studio.record.session() as session:
-        run = find(session, branch)
-        assert run is not None
-        told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
-        run.remarks = ["One text was cut.", told.sentence()]
+    told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
+    change_run(studio, branch, remarks=["One text was cut.", told.sentence()])
     view = open_run(page(), branch, qtbot)
     qtbot.waitUntil(lambda: not view.header.branched.isHidden())
     assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
     assert open_run(page(), plain, qtbot).header.branched.isHidden()
 
 
-def test_header_table_and_status_agree_on_a_run(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", steps=200, upto=20, outcome=None)
-    with studio.record.session() as session:
-        found = find(session, run_id)
-        assert found is not None
-        found.state = "running"  # as if its worker lived
-        found.stage, found.stage_done, found.stage_total = "Evaluating", 13, 14
+    working = {"state": "running", "stage": "Evaluating", "stage_done": 13, "stage_total": 14}
+    change_run(studio, run_id, **working)
     shown = page()
     view = open_run(shown, run_id, qtbot)
     assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.whole()
     assert "About 3 min left" in view.header.pace.whole()  # at one step a second
     row = shown.state.rows[run_id]
-    assert COLUMNS[Column.TIME].text(row, ()) == "3 min left"
-    with studio.record.session() as session:
-        found = find(session, run_id)
-        assert found is not None
-        found.state, found.stage = "paused", ""
+    assert COLUMNS[Column.TIME].text(row) == "3 min left"
+    change_run(studio, run_id, state="paused", stage="")
     studio.dispatcher.run_changed.emit(run_id)
     qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.whole())
     assert "left" not in view.header.pace.whole()
 
 
-def test_a_run_is_prepared_with_a_newer_version_of_its_data(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_run, qtbot) -> None:
     films = studio.home.datasets / "films"
     (films / "1").mkdir(parents=True)
     job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
@@ -120,3 +88,40 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(
     place, argument = gone.args
     assert place == "train" and argument["job"].data == StoredData(folder=films / "3")
     assert argument["job"].training == job.training
+
+
+def test_a_failed_run_shows_its_problem_and_resumes_from_its_checkpoint(
+    page, studio, make_run, qtbot, monkeypatch
+) -> None:
+    run_id = make_run("broken", upto=7, outcome="failed", problem="Memory ran out.")
+    view = open_run(page(), run_id, qtbot)
+    banner = view.banner
+    assert not banner.isHidden()
+    assert banner.problem.text() == "Memory ran out."
+    assert banner.advice.text() == "Use a smaller batch size."
+    assert banner.details.isHidden()
+    qtbot.mouseClick(banner.open, Qt.MouseButton.LeftButton)
+    assert "Traceback: in loop.py" in banner.details.toPlainText()
+    assert not banner.details.isHidden()
+    qtbot.mouseClick(banner.copy, Qt.MouseButton.LeftButton)
+    copied = QGuiApplication.clipboard().text()
+    assert copied.startswith("Memory ran out.\nUse a smaller batch size.")
+    assert banner.resume.text() == "&Resume from step 5"
+    wished: list[str] = []
+    monkeypatch.setattr(studio.dispatcher, "resume", wished.append)
+    qtbot.mouseClick(banner.resume, Qt.MouseButton.LeftButton)
+    assert wished == [run_id]
+
+
+def test_a_run_that_waits_for_disk_space_resumes_without_a_click(
+    page, studio, make_run, qtbot, monkeypatch
+) -> None:
+    run_id = make_run("full", upto=7, outcome=None)
+    monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
+    full = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}
+    change_run(studio, run_id, **full)
+    view = open_run(page(), run_id, qtbot)
+    assert not view.banner.isHidden() and view.banner.resume.isHidden()
+    assert view.banner.problem.text() == "The disk is full."
+    assert view.header.stop.isEnabled() and not view.header.stop.isHidden()
+    assert view.header.force_stop.isHidden()  # it is silent for a reason

@@ -1,16 +1,14 @@
 """Load of the machine during a run, as curves."""
 
-from collections.abc import Callable
+import os
+import socket
+from dataclasses import replace
 
-from pytestqt.qtbot import QtBot
-
-from app.pages.runs.run.machine_tab import place_text
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
+from app.pages.runs.run.machine_tab import load_text, place_text, worker_here
 from engine.desktop.load import GpuLoad, MachineSample
 from engine.desktop.machine_history import Place, keep
+from engine.messages.events import Started
 from engine.runs.folder import RunFolder
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 
 GPUS = tuple(
@@ -31,9 +29,7 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
     )
 
 
-def test_the_curves_grow_while_the_run_trains(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     keep(folder, sample(1, 0.2))
@@ -44,7 +40,7 @@ def test_the_curves_grow_while_the_run_trains(
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
     assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
     keep(folder, sample(3, 0.6, GPUS))
-    tab.read()
+    tab.poll()
     qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
     assert tab.busy.series("machine").values.tolist() == [20.0, 60.0]
     assert tab.busy.series("this run").steps.tolist() == [1.0, 3.0]
@@ -55,9 +51,7 @@ def test_the_curves_grow_while_the_run_trains(
     assert figure is not None, "a picture, and its numbers"
 
 
-def test_a_run_without_machine_events_shows_a_note(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
     assert view.machine.made.busy.empty.text() == "Nothing of it was kept with this run."
@@ -68,3 +62,51 @@ def test_gpus_of_equal_names_are_numbered() -> None:
     assert place_text(Place("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
     assert place_text(Place("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
     assert place_text(Place("gpu", 1, ""), True) == "GPU (1)"
+
+
+def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
+    run_id = make_run("live", upto=4, outcome=None)
+    folder = RunFolder(studio.home.runs / run_id)
+    assert worker_here(folder) == 0, "nobody holds its lock"
+    with folder.lock():
+        folder.append(Started(pid=os.getpid(), host="another-machine"))
+        assert worker_here(folder) == 0
+        folder.append(Started(pid=os.getpid(), host=socket.gethostname()))
+        view = open_run(page(), run_id, qtbot)
+        assert view.state.row is not None
+        view.state.row = replace(view.state.row, state="running")
+        view.state.changed.emit()
+        line = view.charts.machine
+        qtbot.waitUntil(lambda: "this run" in line.note.text())
+        assert line.note.isVisible() and line.note.text().startswith("Machine: CPU ")
+
+
+def test_a_run_that_has_ended_has_no_such_line(page, make_run, qtbot) -> None:
+    line = open_run(page(), make_run("done"), qtbot).charts.machine
+    assert not line.note.isVisible() and not line._timer.isActive()
+
+
+def test_the_line_shows_the_known_values() -> None:
+    gpu = GpuLoad(
+        name="NVIDIA A100",
+        busy=0.87,
+        memory=1 << 30,
+        memory_total=80 << 30,
+        temperature=61.0,
+        power=250.6,
+    )
+    load = MachineSample(
+        busy=0.96,
+        run_busy=0.88,
+        memory=4_100_000_000,
+        memory_total=25_300_000_000,
+        run_memory=1_200_000_000,
+        temperature=61.0,
+        gpus=(gpu,),
+    )
+    assert load_text(load) == (
+        "Machine: CPU 96 % (this run 88 %) · memory 4.1 GB of 25.3 GB (this run 1.2 GB) · 61 °C"
+        " · NVIDIA A100, 87 %, 1.1 GB of 85.9 GB, 61 °C, 251 W"
+    )
+    bare = MachineSample(busy=0.5, memory=1_000_000_000, memory_total=2_000_000_000)
+    assert load_text(bare) == "Machine: CPU 50 % · memory 1.0 GB of 2.0 GB"

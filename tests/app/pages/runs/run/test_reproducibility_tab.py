@@ -1,26 +1,18 @@
 """Reproducibility of a run."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
-from pytestqt.qtbot import QtBot
 
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.config.changes import changes
 from engine.files.atomic_write import MANIFEST
 from engine.messages.events import Prepared, Saved, Started
 from engine.runs.folder import RunFolder
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
-def test_reproducibility_is_shown_and_the_files_are_verified(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_run, qtbot) -> None:
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
     environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
@@ -53,9 +45,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     assert "Attention of unpadded batches: variable-length kernels" in copied
 
 
-def test_a_run_is_run_again_and_held_against_the_others_of_its_job(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_is_run_again_and_held_against_the_others_of_its_job(page, studio, make_run, qtbot):
     ids = [make_run(name, job=fake_worker.job(name)) for name in ("one", "same", "another", "bare")]
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for run_id, weights, threads in zip(ids, ("ab", "ab", "cd"), ("2", "2", "4"), strict=False):

@@ -1,17 +1,12 @@
 """The best and worst validation rows while a run trains."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.rows_tab import Ends, RowsTable
 from app.pages.runs.run.view import RunView
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from engine.runs.folder import RunFolder
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.results.made import classified, facts
 
@@ -42,14 +37,11 @@ def column(table: RowsTable, title: str) -> list[str]:
 
 
 def run_that_trains(view: RunView) -> None:
-    assert view.state.row is not None
     view.state.row = replace(view.state.row, state="running")
     view.state.changed.emit()
 
 
-def test_they_follow_the_best_evaluation(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_they_follow_the_best_evaluation(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     view = open_run(page(), run_id, qtbot)
@@ -59,7 +51,7 @@ def test_they_follow_the_best_evaluation(
     assert tab.isVisible() and not tab.worst.isVisible()
     assert tab.note.text() == "The best and the worst rows are shown after the first evaluation."
     write(folder, right=0.5, step=10)
-    tab.read()
+    tab.poll()
     qtbot.waitUntil(tab.worst.isVisible)
     assert tab.note.text().startswith("The best evaluation so far was at step 10, of 30 row")
     assert column(tab.worst, "text") == [f"text {n}" for n in range(14, 4, -1)]
@@ -67,15 +59,13 @@ def test_they_follow_the_best_evaluation(
     assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
     assert titles(tab.worst) == ["Right", "Gold", "Predicted", "Probability", "text", "Row"]
     write(folder, right=1.0, step=20)
-    tab.read()
+    tab.poll()
     qtbot.waitUntil(lambda: "step 20" in tab.note.text())
     assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
     assert set(column(tab.worst, "Right")) == {"✓"}
 
 
-def test_the_results_take_their_place_when_the_run_has_ended(
-    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_results_take_their_place_when_the_run_has_ended(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live")
     write(RunFolder(studio.home.runs / run_id), right=0.5, step=10)
     view = open_run(page(), run_id, qtbot)
@@ -84,20 +74,19 @@ def test_the_results_take_their_place_when_the_run_has_ended(
     run_that_trains(view)
     assert view.tabs.isTabVisible(place)
     view.tabs.setCurrentWidget(view.rows)
-    assert view.state.row is not None
     view.state.row = replace(view.state.row, state="finished")
     view.state.changed.emit()
     assert not view.tabs.isTabVisible(place) and view.tabs.currentWidget() is view.results
 
 
-def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtbot: QtBot) -> None:
+def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtbot) -> None:
     table = RowsTable("Rows")
     qtbot.addWidget(table)
     table.resize(600, 200)
     table.show()
 
     def fill(loss: str) -> None:
-        rows = ((loss, "a text that gets what is left", "good"),)
+        rows = [(loss, "a text that gets what is left", "good")]
         table.fill(Ends(1, 1, ("Loss", "Text", "Gold"), (1,), rows, rows), rows)
 
     fill("7.200")

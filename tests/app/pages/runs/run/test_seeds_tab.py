@@ -1,20 +1,16 @@
 """Runs of one job with several seeds, in the table and on the page of each."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
 from app.pages.runs.groups import is_pruned, mean_and_deviation
 from app.pages.runs.rows import read_rows
 from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, importance_text
 from app.pages.runs.table import RunsTable
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.text.spec_texts import value_text
 from engine.config.features import PAPER, Features
 from engine.config.job import JobSpec
@@ -23,7 +19,7 @@ from engine.messages.searching import FieldImportance, ImportanceMeasured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, expand
 from tests.app.accessible import assert_accessible
-from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
@@ -35,7 +31,7 @@ def jobs(seeds: int = 3) -> tuple[JobSpec, ...]:
 
 
 @pytest.fixture
-def ids(make_run: MakeRun) -> list[str]:
+def ids(make_run) -> list[str]:
     """Three seeds, the last one stopped; best scores 0.8, 0.95 and 0.8."""
     first, second, third = jobs()
     return [
@@ -45,9 +41,7 @@ def ids(make_run: MakeRun) -> list[str]:
     ]
 
 
-def test_the_spread_is_that_of_the_finished_runs(
-    studio: Studio, ids: list[str], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_spread_is_that_of_the_finished_runs(studio, ids, make_run, qtbot) -> None:
     alone = make_run("alone")
     table = RunsTable()
     table.show_rows(read_rows(studio.record))
@@ -62,33 +56,19 @@ def test_the_spread_is_that_of_the_finished_runs(
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_the_column_is_shown_only_if_there_are_several_seeds(
-    studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_column_is_shown_only_if_there_are_several_seeds(page, studio, make_run, qtbot) -> None:
     make_run("alone")
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
-    page.show()
-    qtbot.waitUntil(lambda: page.state.is_listed)
-    assert page.list.table.isColumnHidden(page.list.model.column(Column.SEEDS))
+    shown = page()
+    table, place = shown.list.table, shown.list.model.column(Column.SEEDS)
+    assert table.isColumnHidden(place)
     make_run("films", job=jobs()[0])
-    page.state.read()
-    qtbot.waitUntil(
-        lambda: not page.list.table.isColumnHidden(page.list.model.column(Column.SEEDS))
-    )
+    shown.state.read()
+    qtbot.waitUntil(lambda: not table.isColumnHidden(place))
 
 
-def test_a_run_shows_its_siblings_and_leads_to_them(
-    studio: Studio, ids: list[str], qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
-) -> None:
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
-    page.resize(1180, 760)
-    page.show()
-    qtbot.waitUntil(lambda: page.state.is_listed)
-    page.open(ids[0])
-    view = page.run
-    assert view is not None
+def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen) -> None:
+    shown = page()
+    view = open_run(shown, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
     model = view.seeds.made.model
@@ -102,57 +82,37 @@ def test_a_run_shows_its_siblings_and_leads_to_them(
     words = view.seeds.made.together.text()
     assert "Validation accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs, 3" in words
     assert_accessible(view.seeds)
-    screen(page, "seeds")
+    screen(shown, "seeds")
     view.seeds.made.table.activated.emit(model.index(1, 0))
-    assert page.run is not None and page.run.state.run_id == ids[1]
+    assert shown.run is not None and shown.run.state.run_id == ids[1]
 
 
-def test_a_single_run_has_no_tab_of_related_runs(
-    studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_single_run_has_no_tab_of_related_runs(page, studio, make_run, qtbot) -> None:
     run_id = make_run("alone")
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
-    page.show()
-    page.open(run_id)
-    view = page.run
-    assert view is not None
-    qtbot.waitUntil(lambda: view.state.row is not None)
-    place = view.tabs.indexOf(view.seeds)
-    qtbot.waitUntil(lambda: not view.tabs.isTabVisible(place))
+    view = open_run(page(), run_id, qtbot)
+    qtbot.waitUntil(lambda: not view.tabs.isTabVisible(view.tabs.indexOf(view.seeds)))
 
 
-def test_the_folder_of_all_seeds_can_be_dropped(
-    studio: Studio, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, monkeypatch) -> None:
     whole = tmp_path / "whole"
     for job in jobs(2):
         RunFolder.create(whole / f"seed-{job.training.seed}", job)
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
+    shown = page()
     taken: list[Path] = []
     monkeypatch.setattr(studio.dispatcher, "adopt", taken.append)
-    assert not page.accept_drop([whole]) and not taken
+    assert not shown.accept_drop([whole]) and not taken
     (whole / SUMMARY).write_text("{}")
-    assert page.accept_drop([whole])
+    assert shown.accept_drop([whole])
     assert taken == [whole / "seed-42", whole / "seed-43"]
 
 
-def test_the_layer_sweep_is_a_table_of_seven_rows(
-    studio: Studio, make_run: MakeRun, qtbot: QtBot, screen: Callable[[RunsPage, str], Path]
-) -> None:
+def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot, screen) -> None:
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
     ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(sweep[:6])]
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
-    page.resize(1180, 760)
-    page.show()
-    qtbot.waitUntil(lambda: page.state.is_listed)
-    page.open(ids[0])
-    view = page.run
-    assert view is not None
+    shown = page()
+    view = open_run(shown, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
@@ -165,7 +125,7 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(
         "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
     )
     assert_accessible(view.seeds)
-    screen(page, "layer-sweep")
+    screen(shown, "layer-sweep")
 
 
 def searched() -> tuple[JobSpec, ...]:
@@ -178,17 +138,13 @@ def searched() -> tuple[JobSpec, ...]:
 
 
 def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
-    studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+    page, studio, make_run, qtbot
+):
     ids = [make_run("films", upto=upto, job=job) for upto, job in
            zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
     pruned = make_run("alone", upto=5, outcome="stopped", job=searched()[0],
                       problem="Pruned at step 5: too poor.")  # fmt: skip
-    page = RunsPage(studio)
-    qtbot.addWidget(page)
-    page.show()
-    page.arrive({"run": ids[0]})
-    view = page.run
+    view = open_run(page(), ids[0], qtbot)
     qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
     view.tabs.setCurrentWidget(view.seeds)
     tab = view.seeds.made
@@ -196,16 +152,13 @@ def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
     cells = [[tab.model.index(r, c).data() for c in (FEATURES, MEAN)] for r in range(4)]
     assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"
     assert cells[0][1] == "85.0 % ± 7.1 %" and cells[2][1] == "95.0 % ± 0.0 %"
-    assert (
-        "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5." in tab.together.text()
-    )
+    best = "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5."
+    assert best in tab.together.text()
     rows = {row.id: row for row in read_rows(studio.record)}
     assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
 
 
-def test_the_table_of_all_runs_marks_the_best_combination(
-    studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot) -> None:
     ids = [make_run("films", upto=upto, job=job) for upto, job in
            zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
     ids.append(make_run("alone"))

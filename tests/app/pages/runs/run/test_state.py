@@ -1,20 +1,18 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
+from app.pages.runs.run.checkpoints_tab import CheckpointsState, Saved
 from app.pages.runs.run.state import LONGEST_LINE, RunState, latest_points
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import measured
-from engine.record.metrics import Points, add_metrics
-from tests.app.pages.runs.conftest import MakeRun
+from engine.record.metrics import Points
 
 
 @pytest.fixture
-def runs(studio: Studio) -> RunsState:
+def runs(studio) -> RunsState:
     return RunsState(studio, studio)
 
 
@@ -25,9 +23,7 @@ def opened(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunSta
     return state
 
 
-def test_a_run_is_read_when_it_is_opened(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine", upto=10, outcome="stopped", not_finite=[3])
     state = RunState(studio, runs, run_id, studio)
     said: dict[str, Any] = {}
@@ -45,13 +41,10 @@ def test_a_run_is_read_when_it_is_opened(
     assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
     assert saved[0].bytes > 0
     assert said["log"] == "• 2 texts were truncated.\nloading\nstep 1"
-    assert state.row is not None
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
 
-def test_points_that_come_while_the_curves_are_read_are_not_lost(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_points_that_come_while_the_curves_are_read_are_not_lost(runs, studio, make_run, qtbot):
     run_id = make_run("mine", upto=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
     heard: list[str] = []
@@ -71,21 +64,16 @@ def test_of_a_step_measured_twice_the_last_value_counts() -> None:
     assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
-def test_long_log_lines_are_truncated(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine")
     state = opened(runs, studio, run_id, qtbot)
     (studio.home.runs / run_id / "worker.log").write_text("x" * 1_000_000 + "\nend")
-    state.follow_log(True)
+    state.read_log()
     qtbot.waitUntil(lambda: state.log.endswith("end"))
     assert max(map(len, state.log.splitlines())) <= LONGEST_LINE + 1
-    state.follow_log(False)
 
 
-def test_a_removed_run_is_announced(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_removed_run_is_announced(runs, studio, make_run, qtbot) -> None:
     state = RunState(studio, runs, "nobody", studio)
     with qtbot.waitSignal(state.gone):
         state.open()
@@ -98,23 +86,9 @@ def test_a_removed_run_is_announced(
     assert run_id not in runs.rows
 
 
-def test_an_export_of_a_checkpoint_is_named_after_its_run(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_an_export_of_a_checkpoint_is_named_after_its_run(runs, studio, make_run, qtbot, tmp_path):
     state = opened(runs, studio, make_run("mine/..\\x"), qtbot)
     assert state.row is not None and state.row.checkpoint is not None
     export = CheckpointsState(studio, state).export_of(state.row.checkpoint)
     export.set_place(tmp_path)
     assert export.target == tmp_path / f"mine-..-x-{state.row.checkpoint.name}-hf"
-
-
-def test_many_points_are_read_without_holding_the_window(
-    runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
-) -> None:
-    run_id = make_run("long", upto=1)
-    with studio.record.session() as session:
-        add_metrics(session, run_id, [measured("loss", s, 1 / s) for s in range(1, 50_001)])
-    state = RunState(studio, runs, run_id, studio)
-    with qtbot.waitSignal(state.curves_read, timeout=30_000) as read:
-        state.open()  # the watchdog looks on
-    assert len(read.args[0]["loss"].steps) == 50_000

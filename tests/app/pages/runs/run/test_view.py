@@ -1,25 +1,17 @@
 """The page of a run with a real worker."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.checkpoints_tab import CheckpointsTab
-from app.pages.runs.view import RunsPage
-from app.studio import Studio
 from app.widgets.results.picture import ResultPicture
 from engine.runs.folder import RunFolder
 from tests.app.alt_keys import assert_distinct_keys
-from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import PATIENCE, open_run, row_of
 from tests.engine.results.made import classified
 from tests.engine.runs import fake_worker
 
 
-def test_a_run_is_followed_stopped_and_resumed(
-    page: Callable[[], RunsPage], studio: Studio, workers: None, qtbot: QtBot
-) -> None:
+def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot) -> None:
     studio.dispatcher.begin()
     shown = page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
@@ -28,7 +20,7 @@ def test_a_run_is_followed_stopped_and_resumed(
     def state() -> str:
         return view.state.row.state if view.state.row is not None else ""
 
-    qtbot.waitUntil(lambda: state() == "running" and view.state.row.step == 3, timeout=PATIENCE)  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: state() == "running" and view.state.row.step == 3, timeout=PATIENCE)
     assert not view.header.stop.isHidden()
     qtbot.mouseClick(view.header.stop, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state() == "stopped", timeout=PATIENCE)
@@ -42,9 +34,7 @@ def test_a_run_is_followed_stopped_and_resumed(
     assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
 
 
-def test_a_run_that_dies_shows_why_and_the_end_of_its_log(
-    page: Callable[[], RunsPage], studio: Studio, workers: None, qtbot: QtBot
-) -> None:
+def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers, qtbot) -> None:
     studio.dispatcher.begin()
     shown = page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
@@ -59,47 +49,29 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(
     assert view.banner.resume.text() == "&Resume from step 2"
 
 
-def test_the_results_of_a_finished_fine_tuning_come_first(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
+def test_results_come_first_and_every_tab_has_its_own_alt_keys(
+    page, make_run, studio, qtbot
 ) -> None:
     run = make_run("Reviews")
     made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
     made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
-    view = open_run(page(), run, qtbot)
-    assert view.tabs.currentWidget() is view.results
+    shown = page()
+    shown.open(run)
+    view = shown.run
+    assert not view.results.is_made, "both at once would block the GUI thread twice as long"
     qtbot.waitUntil(lambda: view.results.is_made)
+    assert view.tabs.currentWidget() is view.results
     qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
     assert view.results.made.headline.score.whole() == "Accuracy 50.0 %"
-
-
-def test_a_page_is_open_before_its_results_are_made(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
-) -> None:
-    """Both at once would block the GUI thread twice as long."""
-    run, shown = make_run("Reviews"), page()
-    shown.open(run)
-    assert shown.run is not None and not shown.run.results.is_made
-    qtbot.waitUntil(lambda: shown.run is not None and shown.run.results.is_made)
-
-
-def test_every_tab_has_its_own_alt_keys(
-    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
-) -> None:
-    run = make_run("Reviews")
-    made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
-    made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
-    view = open_run(page(), run, qtbot)
-    qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
     view.results.made.comparison.show()
+    assert view.tabs.count() == 11
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)
         if view.tabs.isTabVisible(tab):
             assert_distinct_keys(view, ResultPicture, CheckpointsTab)
 
 
-def test_a_run_that_has_not_finished_shows_its_curves_first(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
-) -> None:
+def test_a_run_that_has_not_finished_shows_its_curves_first(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
     assert view.tabs.currentWidget() is view.charts
     assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))
