@@ -25,7 +25,6 @@ from app.timers import repeated
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
-from app.widgets.screen import set_shown
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, ReadText, Text, tooltip, visible
 from app.widgets.text.spec_texts import value_text
@@ -219,7 +218,6 @@ class ProblemBanner(Card):
 
     def __init__(self, state: RunState) -> None:
         super().__init__(padding=4 * SPACE)
-        self._state = state
         self.problem = Text("", "strong", selectable=True)
         self.advice = Text("", "muted", selectable=True)
         self.details = ReadText(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
@@ -241,15 +239,11 @@ class ProblemBanner(Card):
         )
         layouts.extend(self.body, row, self.details)
         self.hide()
-        state.changed.connect(self._show)
-        self._show()
 
-    def _show(self) -> None:
-        row = self._state.row
-        failed = row is not None and row.state in ("failed", "crashed", "unreadable")
-        is_wrong = failed or (row is not None and bool(row.problem))
-        set_shown(self, is_wrong)
-        if row is None or not is_wrong:
+    def show_run(self, row: RunRow) -> None:
+        is_wrong = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
+        self.setVisible(is_wrong)
+        if not is_wrong:
             return
         self.problem.setText(
             row.problem

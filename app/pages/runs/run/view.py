@@ -136,6 +136,7 @@ class RunView(QWidget):
         if row is None:
             return
         self._show_results(row)
+        self.banner.show_run(row)
         if self.use.is_made:
             self.use.made.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)
