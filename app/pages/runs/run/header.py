@@ -222,8 +222,8 @@ class ProblemBanner(Card):
         self.advice = Text("", "muted", selectable=True)
         self.details = ReadText(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
         self.details.hide()
-        resume = state.runs.dispatcher.resume
-        self.resume = buttons.primary("", lambda: resume(state.run_id), "play")
+        runs, run_id = state.runs, state.run_id
+        self.resume = buttons.primary("", lambda: runs.dispatcher.resume(run_id), "play")
         self.open = buttons.plain(self.tr("Sho&w details"))
         self.open.setCheckable(True)
         self.open.toggled.connect(self.details.setVisible)
