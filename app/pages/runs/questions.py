@@ -197,8 +197,7 @@ class OrderedList(QListWidget):
         """The keys in the chosen order."""
         return [str(self.item(place).data(KEY)) for place in range(self.count())]
 
-    def move(self, by: int) -> None:
-        """Move the current item."""
+    def move_current(self, by: int) -> None:
         place, target = self.currentRow(), self.currentRow() + by
         if place >= 0 and 0 <= target < self.count():
             self.insertItem(target, self.takeItem(place))
@@ -207,7 +206,7 @@ class OrderedList(QListWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = vertical_step(event)
         if step and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.move(step)
+            self.move_current(step)
         else:
             super().keyPressEvent(event)
 
@@ -269,8 +268,8 @@ class ColumnChoice(QWidget):
             item.setCheckState(checked)
             self.all.addItem(item)
         self.all.itemChanged.connect(self._on_checked)
-        self.up = buttons.plain(tr("Move &up"), lambda: self.shown.move(-1))
-        self.down = buttons.plain(tr("Move &down"), lambda: self.shown.move(1))
+        self.up = buttons.plain(tr("Move &up"), lambda: self.shown.move_current(-1))
+        self.down = buttons.plain(tr("Move &down"), lambda: self.shown.move_current(1))
         self.remove = buttons.plain(tr("&Remove"), self._remove)
         left = layouts.column(self.search, (self.all, 1))
         title = Text(tr("Shown, from left to right"), "muted")

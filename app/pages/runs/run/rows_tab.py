@@ -62,8 +62,8 @@ class RowsTab(Polling):
             parent=self._tables,
             spacing=2 * SPACE,
         )
-        self._tables.hide()
         layouts.tab(self, self.note, (self._tables, 1), layouts.STRETCH, spacing=2 * SPACE)
+        self._tables.hide()
 
     def poll(self) -> None:
         """Read the predictions off the GUI thread, if they changed."""
