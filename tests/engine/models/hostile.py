@@ -93,29 +93,20 @@ def _values(**values: object) -> Spoil:
 
 
 for name, values, says in (
-    ("layers_text", {"num_hidden_layers": "2"}, "num_hidden_layers: must be a whole number"),
-    ("layers_true", {"num_hidden_layers": True}, "num_hidden_layers: must be a whole number"),
     ("layers_many", {"num_hidden_layers": 10**9}, "num_hidden_layers: must be at most"),
     ("layers_thousand", {"num_hidden_layers": 1000}, "1000 layers, but the file has 2"),
-    ("layers_none", {"num_hidden_layers": 0}, "num_hidden_layers: must be at least"),
-    ("layers_list", {"num_hidden_layers": [2]}, "num_hidden_layers: must be a whole number"),
-    ("width_negative", {"hidden_size": -16}, "hidden_size: must be at least"),
     ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "according to config.json"),
-    ("words_huge", {"vocab_size": 10**12}, "vocab_size: must be at most"),
     (
         "words_many",
         {"vocab_size": 10**7},
         "[40, 16] in the file, but [10000000, 16] according to config",
     ),
-    ("heads_do_not_divide", {"num_attention_heads": 3}, "size 16 is not divisible by 3"),
-    ("heads_half", {"num_attention_heads": 1.5}, "num_attention_heads: must be a whole"),
     ("dropout_two", {"hidden_dropout_prob": 2}, "hidden_dropout_prob: must be less"),
     (
         "activation_code",
         {"hidden_act": "__import__('os').system('x')"},
         "asks for the activation “__import__",
     ),
-    ("activation_list", {"hidden_act": ["gelu"]}, "hidden_act: must be"),
     ("kind_other", {"model_type": "mobilebert"}, "MobileBERT is an encoder"),
     ("kind_roberta", {"model_type": "roberta"}, "The file contains no layers of RoBERTa"),
     ("kind_distilbert", {"model_type": "distilbert"}, "it has no dim, n_layers, n_heads"),
@@ -124,8 +115,8 @@ for name, values, says in (
     ("kind_number", {"model_type": 5}, "“5” is not"),
     ("class_other", {"model_type": None, "architectures": ["T5Model"]}, "T5 is not a text encoder"),
     ("positions_relative", {"position_embedding_type": "relative_key"}, "“relative_key”"),
-    ("decoder_of_two", {"is_decoder": True, "add_cross_attention": True}, "add_cross_attention"),
     ("decoder_word", {"is_decoder": "yes"}, "is_decoder: must be true or false"),
+    ("decoder_of_two", {"is_decoder": True, "add_cross_attention": True}, "add_cross_attention"),
     (
         "decoder_of_classes",
         {"is_decoder": True, "architectures": ["BertForSequenceClassification"]},
