@@ -1,11 +1,13 @@
 """Display of foreign text in the table cells of this page."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTableView
 
 from app.resources import icon
-from app.theme import SEGMENTS, Role
+from app.theme import SEGMENTS, SPACE, Role
 from app.widgets.text.labels import tooltip, visible
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
@@ -49,6 +51,21 @@ def heading(column: str, roles: dict[str, str], role: int) -> Any:
     if role == Qt.ItemDataRole.AccessibleTextRole:
         return f"{one_line(column[:100])}, {_named(used)}"
     return None
+
+
+def size_columns(
+    table: QTableView, names: Sequence[str], texts: Collection[str | None], first: int, taken: int
+) -> None:
+    """Give the columns `names`, from index `first` on, a width: texts share what others leave.
+
+    `taken` is the width of further columns in px.
+    """
+    wide_ones = [name for name in names if name in texts]
+    narrow = 34 * SPACE
+    room = table.viewport().width() - taken - narrow * (len(names) - len(wide_ones))
+    wide = max(room // max(len(wide_ones), 1), 80 * SPACE)
+    for place, name in enumerate(names, start=first):
+        table.setColumnWidth(place, wide if name in texts else narrow)
 
 
 def _named(role: str) -> str:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
+from app.pages.data.cells import size_columns
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
@@ -262,16 +263,12 @@ class DatasetView(Page):
     def _size_columns(self) -> None:
         """Give texts and suggestions the space that other columns leave."""
         mapping = self.state.spec.mapping
-        texts = {mapping.text, mapping.pair, mapping.tags} - {None}
-        narrow = 34 * SPACE
         self.table.setColumnWidth(0, 18 * SPACE)
         self.table.setColumnWidth(1, 22 * SPACE)
-        others = sum(column not in texts for column in self.state.columns)
-        room = self.table.viewport().width() - 40 * SPACE - narrow * others
-        room -= SUGGESTION_WIDTH * (self.model.columnCount() - self.model.suggestion_column)
-        wide = max(room // max(len(texts), 1), 80 * SPACE)
-        for place, column in enumerate(self.state.columns):
-            self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)
+        has_suggestions = self.model.columnCount() > self.model.suggestion_column
+        taken = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
+        texts = (mapping.text, mapping.pair, mapping.tags)
+        size_columns(self.table, self.state.columns, texts, OWN_COLUMNS, taken)
 
     def _on_header(self, section: int) -> None:
         """Sort by a column; a column without an order changes nothing."""

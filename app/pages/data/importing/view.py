@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.data.cells import heading, one_line
+from app.pages.data.cells import heading, one_line, size_columns
 from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.pages.data.importing.problems import Problems
@@ -236,19 +236,9 @@ class ImportView(Page):
             self.unread.text.setText(problem.advice)
 
     def _size_columns(self) -> None:
-        """Wide columns for texts, narrow ones for the rest."""
         preview, roles = self.state.preview, self.state.roles
-        if preview is None:
-            return
-        shown = preview.table.columns
-        texts = {roles.text, roles.pair} - {None}
-        room = self.table.viewport().width()
-        others = [name for name in shown if name not in texts]
-        narrow_width = 34 * SPACE
-        rest = room - narrow_width * len(others)
-        wide = max(rest // max(len(texts & set(shown)), 1), 80 * SPACE)
-        for place, name in enumerate(shown):
-            self.table.setColumnWidth(place, wide if name in texts else narrow_width)
+        if preview is not None:
+            size_columns(self.table, preview.table.columns, (roles.text, roles.pair), 0, 0)
 
     def _show_examples(self) -> None:
         state = self.state

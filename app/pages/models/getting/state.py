@@ -64,7 +64,6 @@ class GettingState(QObject):
         self.machine: MachineFacts | None = None  # None: not read yet
         self.found: tuple[HubModel, ...] | None = None  # None: no search yet
         self.working: Working | None = None
-        self.is_download = False  # the current request is a download
         self.problem: Refused | None = None
         self._worker: OneTimeWorker | None = None
 
@@ -104,7 +103,6 @@ class GettingState(QObject):
 
     def download(self, plan: Planned) -> None:
         """Start a planned download; `fetched` gives its folder."""
-        self.is_download = True
         question = Download(plan=plan, folder=self.folder)
         self._ask(question, self._on_downloaded, self.tr("Starting the download"))
 
@@ -135,7 +133,7 @@ class GettingState(QObject):
         self.changed.emit()
 
     def _end(self) -> None:
-        self._worker, self.working, self.is_download = None, None, False
+        self._worker, self.working = None, None
         self.changed.emit()
 
     def _on_working(self, working: Working) -> None:

@@ -1,16 +1,17 @@
 """An import from the choice of files to the new folder, with real files and no widgets."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QThreadPool
 
 from app.pages.data.importing.roles import Roles
+from app.pages.data.importing.sections import SEVERAL
 from app.pages.data.importing.state import ImportState
 from app.studio import Studio
-from engine.config.dataset import Cleaning
+from engine.config.dataset import Cleaning, Mapping
 from engine.data.datasets.store import open_dataset
 from tests.app.pages.train.conftest import write_model
 
@@ -448,3 +449,16 @@ def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, stud
     importing.wait(lambda s: not s.is_importing)
     assert "No training row is left." in importing.said() and not importing.made
     assert not list(studio.home.datasets.iterdir())
+
+
+def test_every_role_of_a_mapping_can_be_chosen() -> None:
+    assert {field.name for field in fields(Roles)} == set(Mapping.model_fields)
+    assert SEVERAL == ("flags", "endings")
+
+
+def test_roles_become_a_mapping_once_they_are_whole() -> None:
+    assert Roles().mapping() is None
+    assert Roles("text", label="text").mapping() is None
+    whole = Mapping(text="a", label="b", endings=("c", "d"))
+    assert Roles.of(whole).mapping() == whole
+    assert Roles.of(whole).columns == {"a": "text", "b": "label", "c": "endings", "d": "endings"}
