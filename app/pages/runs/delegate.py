@@ -137,7 +137,7 @@ def _paint_loss(painter: QPainter, place: QRectF, losses: Sequence[float], word:
     painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
     curve = QRectF(place.left(), place.top() + 9, place.width() - width - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
-        paint_sparkline(painter, curve, losses, theme.colour(Role.CHART_1))
+        paint_sparkline(painter, curve, losses)
 
 
 def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QImage
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
@@ -70,7 +70,7 @@ class FigureButton(QToolButton):
         for widget in drawn:
             widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             widget.customContextMenuRequested.connect(
-                lambda at, widget=widget: self._open(widget, at)
+                lambda at, widget=widget: self.menu().popup(widget.mapToGlobal(at))
             )
 
     def figure(self) -> Figure | None:
@@ -98,9 +98,6 @@ class FigureButton(QToolButton):
         action.triggered.connect(lambda _=False: act())
         menu.addAction(action)
         self.actions_by_key[key] = action
-
-    def _open(self, widget: QWidget, at: QPoint) -> None:
-        self.menu().popup(widget.mapToGlobal(at))
 
     def _on_menu(self) -> None:
         """Take the figure shown now, and disable what it lacks."""

@@ -6,9 +6,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.notices import shortened
 from app.theme import SPACE, Role
 from app.widgets.drawing import flow, write
-from app.widgets.text.labels import font, one_line
+from app.widgets.text.labels import font, visible
 
 LINE_WIDTH = 24  # px of the sample line
 GAP = 4 * SPACE  # px between entries
@@ -25,8 +26,7 @@ class LegendEntry:
     width: float = 0.0  # px
 
     def shown_name(self) -> str:
-        name = one_line(self.name)
-        return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"
+        return shortened(visible(self.name), NAME_CHARACTERS)
 
 
 class Legend(QWidget):

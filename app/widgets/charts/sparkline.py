@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
 
 
-def paint_sparkline(
-    painter: QPainter, rect: QRectF, values: Sequence[float | None], colour: QColor
-) -> None:
+def paint_sparkline(painter: QPainter, rect: QRectF, values: Sequence[float | None]) -> None:
     """Paint `values` as a line that fills `rect`; None and NaN leave a gap.
 
     The last point is a dot, so that a single value is visible.
@@ -35,6 +33,7 @@ def paint_sparkline(
     y = inner.bottom() - share * inner.height()
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    colour = theme.colour(Role.CHART_1)
     painter.setPen(QPen(colour, 1.5))
     shown = np.flatnonzero(finite)
     for part in np.split(shown, np.flatnonzero(np.diff(shown) > 1) + 1):
@@ -60,4 +59,4 @@ class Sparkline(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_sparkline(painter, QRectF(self.rect()), self._values, theme.colour(Role.CHART_1))
+        paint_sparkline(painter, QRectF(self.rect()), self._values)

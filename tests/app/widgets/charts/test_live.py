@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtGui import QImage, QPainter
 
 from app import theme
 from app.widgets.charts.chart import Marker
@@ -263,7 +263,7 @@ def test_a_sparkline_takes_any_values(qapp, values: list[float | None]) -> None:
     image.fill(Qt.GlobalColor.white)
     blank = image.copy()
     painter = QPainter(image)
-    paint_sparkline(painter, QRectF(QPointF(0, 0), image.size()), values, QColor("black"))
+    paint_sparkline(painter, QRectF(QPointF(0, 0), image.size()), values)
     painter.end()
     finite = [v for v in values if v is not None and math.isfinite(v)]
     assert (image != blank) == bool(finite)
