@@ -41,12 +41,16 @@ PATIENCE = 20_000  # ms
 
 
 def make_model(
-    path: Path, heads: Heads, words: tuple[str, ...] = WORDS, labels: tuple[str, ...] = ()
+    path: Path,
+    heads: Heads,
+    words: tuple[str, ...] = WORDS,
+    labels: tuple[str, ...] = (),
+    spec: BertSpec = SPEC,
 ) -> Path:
     """A checkpoint folder with English words, and some that are not."""
     path.mkdir(parents=True)
     labels = labels or tuple(f"label {number}" for number in range(heads.outputs))
-    write(path, Network(SPEC, heads), tokenizer(path, words), labels)
+    write(path, Network(spec, heads), tokenizer(path, words), labels)
     return path
 
 
@@ -116,24 +120,21 @@ class FakeExplorer(QObject):
             LabelProbability(label=label, probability=0.5 / (n + 1))
             for n, label in enumerate(labels)
         )
+        typed = [t.id == known.mask for t in tokens]
+
+        def rank(n: int) -> int:
+            if typed[n]:
+                return 0
+            return labels.index(tokens[n].text) + 1 if tokens[n].text in labels else 1_234
+
+        actual = [LabelProbability(label=t.text, probability=0.01) for t in tokens]
+        nothing = LabelProbability(label="", probability=0.01)
         answer = MaskFilled(
             to=question.number,
             tokens=tokens,
             predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in places),
-            actual=tuple(
-                LabelProbability(
-                    label="" if tokens[n].id == known.mask else tokens[n].text, probability=0.01
-                )
-                for n in places
-            ),
-            ranks=tuple(
-                0
-                if tokens[n].id == known.mask
-                else labels.index(tokens[n].text) + 1
-                if tokens[n].text in labels
-                else 1_234
-                for n in places
-            ),
+            actual=tuple(nothing if typed[n] else actual[n] for n in places),
+            ranks=tuple(map(rank, places)),
             wanted=tuple(() for _ in places),
             causal=causal,
         )

@@ -18,11 +18,8 @@ from app.pages.explore.panels import FRONT, PANELS
 from app.widgets.navigation import WIDTH
 from engine.config.families.bert import BertSpec
 from engine.messages.explore.attention import ArrayFile, Attended
-from engine.models.checkpoint import write
 from engine.models.heads import Heads
-from engine.models.network import Network
-from tests.app.pages.explore.conftest import WORDS
-from tests.engine.models.small import tokenizer
+from tests.app.pages.explore.conftest import WORDS, make_model
 
 STATUS = 36  # px of the status bar
 WINDOWS = ((1100, 700), (1280, 800), (1920, 1080))
@@ -51,10 +48,8 @@ OTHER_WORDS = tuple(word for word in WORDS if word not in ("cat", "mat"))
 
 def wide(path, words):
     """Twelve layers of twelve heads, for 512 tokens."""
-    path.mkdir(parents=True)
     spec = SPEC.model_copy(update={"vocab_size": len(words)})
-    write(path, Network(spec, Heads(mlm=True, nsp=True, outputs=3)), tokenizer(path, words), "abc")
-    return path
+    return make_model(path, Heads(mlm=True, nsp=True, outputs=3), words, ("a", "b", "c"), spec)
 
 
 @pytest.fixture

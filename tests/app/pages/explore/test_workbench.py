@@ -82,6 +82,15 @@ def act(menu: QMenu, text: str) -> None:
     action.trigger()
 
 
+def reopened(bench, settings) -> Workbench:
+    """The same panels in the next session."""
+    again = Workbench(settings)
+    for dock in bench.docks.values():
+        again.add(dock.described, partial(Plain, dock.described.title))
+    again.begin("one")
+    return again
+
+
 def made(bench) -> list[str]:
     """The panels that there are already."""
     return sorted(shown.button.text() for shown in bench.findChildren(Plain))
@@ -95,10 +104,7 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     assert made(bench) == ["Aside", "One & only"], "their names make none"
     bench.show_panel("two")
     bench.set_shown(False)
-    again = Workbench(settings)
-    for dock in bench.docks.values():
-        again.add(dock.described, partial(Plain, dock.described.title))
-    again.begin("one")
+    again = reopened(bench, settings)
     assert made(again) == ["Aside", "Two"]
     again.deleteLater()
 
@@ -188,23 +194,16 @@ def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench)
     assert not bench.docks["two"].isHidden()
 
 
-def test_the_arrangement_is_there_the_next_time(qtbot, bench, make):
+def test_the_arrangement_is_there_the_next_time(bench, settings):
     bench.put("two", "left")
     bench.show_panel("aside")
     bench.close_panel("one")
     bench.set_shown(False)
-    again = make_without_waiting(make, qtbot)
+    again = reopened(bench, settings)
     assert not again.is_open("one")
     assert again.is_open("aside")
     assert again.dockWidgetArea(again.docks["two"]) == Qt.DockWidgetArea.LeftDockWidgetArea
-
-
-def make_without_waiting(make, qtbot):
-    qtbot.waitUntil, wait = (lambda *_, **__: None), qtbot.waitUntil
-    try:
-        return make()
-    finally:
-        qtbot.waitUntil = wait
+    again.deleteLater()
 
 
 PANELS = ["aside", "one", "two"]

@@ -148,7 +148,7 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     assert table.model().index(0, 0).data() == "2.2"
     weights = view._state.maps.weights
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
-    shown = [table.model().index(n, 0).data() for n in range(6)]
+    shown = column_of(table)
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
     anew = []
     for signal in (table.model().layoutChanged, table.model().modelReset):
@@ -157,9 +157,13 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     assert not anew  # the same rows and columns with other numbers
     assert rows_chosen(table) == ["1.1"]
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
-    shown = [table.model().index(n, 0).data() for n in range(6)]
+    shown = column_of(table)
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "“on”" in str(view.heads_table.note.text())
+
+
+def column_of(table: QTableView, column: int = 0) -> list[str]:
+    return [table.model().index(n, column).data() for n in range(6)]
 
 
 def rows_chosen(table: QTableView) -> list[str]:
@@ -281,7 +285,7 @@ def test_typed_pairs_add_up(page, explorer, wait, qtbot):
     weights = np.asarray(view._state.maps.weights, dtype=np.float64)
     sums = weights[:, :, 2:4, 4].mean(-1) + weights[:, :, 7, 2]
     assert view.heads.values("pairs") == pytest.approx(sums, abs=1e-6)
-    shown = [table.model().index(n, 0).data() for n in range(6)]
+    shown = column_of(table)
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -sums[head])
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "cat##s → sat, mat → cat" in heads.note.text()
