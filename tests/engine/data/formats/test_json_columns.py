@@ -65,7 +65,7 @@ def test_any_pieces_give_the_same_rows_refusals_and_notes(tmp_path_factory, piec
     assert_alike(tmp_path_factory.getbasetemp() / "any.jsonl", "".join(pieces).encode())
 
 
-@tries(800)
+@tries(400)
 @given(
     rows=st.lists(
         st.dictionaries(st.sampled_from(["a", "b", "c", "", "ü", "a\0", "\ud800"]), JSON),
@@ -83,7 +83,7 @@ def test_objects_are_read_alike(tmp_path_factory, rows, end, last, is_ascii, sep
     assert_alike(tmp_path_factory.getbasetemp() / "rows.jsonl", content)
 
 
-@tries(800)
+@tries(400)
 @given(
     rows=st.lists(
         st.dictionaries(

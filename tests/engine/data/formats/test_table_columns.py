@@ -65,7 +65,7 @@ CELLS = st.one_of(
 )
 
 
-@tries(1_000)
+@tries(600)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=20),
     ends=st.lists(st.sampled_from(["\n", "\r\n", "\n\n", "\r", ""]), min_size=1, max_size=20),
