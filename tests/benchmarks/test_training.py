@@ -39,18 +39,14 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens():
     assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
 
 
+def given(**more: object) -> argparse.Namespace:
+    usual = {"pairs": 1, "threads": 1, "clock": "cpu", "verbose": False, "openmp": "studio"}
+    return argparse.Namespace(**usual | {"device": "cpu", "dry": False, "best": False} | more)
+
+
 def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeypatch):
-    given = argparse.Namespace(
-        pairs=3,
-        threads=2,
-        clock="wall",
-        verbose=False,
-        openmp="studio",
-        device="cpu",
-        dry=False,
-        best=False,
-    )
-    bench = training.Bench(Path("made-up"), given, "fp32")
+    asked = given(pairs=3, threads=2, clock="wall")
+    bench = training.Bench(Path("made-up"), asked, "fp32")
     seconds = {"studio": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
     slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
 
@@ -74,7 +70,7 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeyp
     assert "| 1,000 |  | 40% | 2.00 GB | 0.5 |" in table[0]
     assert "| 500 | 2.00 (2.00 to 3.00) | 20% |" in table[1]
     assert "| 10.00 (10.00 to 10.00) | 4% |" in table[3]
-    given.clock = "cpu"
+    asked.clock = "cpu"
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
 
 
@@ -93,17 +89,8 @@ def test_the_trainer_is_measured_over_all_lengths():
 
 
 def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
-    given = argparse.Namespace(
-        pairs=1,
-        threads=1,
-        clock="cpu",
-        verbose=False,
-        openmp="studio",
-        device="cpu",
-        dry=False,
-        best=True,
-    )
-    bench, asked = training.Bench(Path("made-up"), given, "fp32"), list[tuple[str, ...]]()
+    bench = training.Bench(Path("made-up"), given(best=True), "fp32")
+    asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(training.dry, "has_accelerate", lambda: True)
     monkeypatch.setattr(training.dry, "has_peft", lambda: True)
 
@@ -143,12 +130,7 @@ def test_the_precision_is_the_one_that_the_studio_would_take(monkeypatch, device
         return {"peak": rates[name]}
 
     monkeypatch.setattr(training.harness, "run_json", run)
-    assert (
-        training._precision(
-            argparse.Namespace(threads=1, device=device, dry=False, openmp="studio")
-        )
-        == expected
-    )
+    assert training._precision(given(device=device)) == expected
 
 
 def test_all_sides_wait_in_the_same_way(monkeypatch):
