@@ -52,7 +52,7 @@ class GettingData(HubWork):
             there.addItem(known, folder)
         there.currentIndexChanged.connect(lambda place: name.setEnabled(place == 0))
 
-        def go_on() -> None:
+        def proceed() -> None:
             typed = name.text().strip()
             if there.currentData() is not None:
                 self.chosen.emit(there.currentData())
@@ -68,7 +68,7 @@ class GettingData(HubWork):
                 "are fetched, never code."
             ),
             Choice("list", self.tr("&Continue"), "primary"),
-            go_on,
+            proceed,
             [name, there] if cached else [name],
         )
 
