@@ -344,28 +344,27 @@ class VersionMaker(QObject):
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
-        self._making = background.Latest(self)
-
-    @property
-    def is_busy(self) -> bool:
-        return self._making.is_busy
+        self.is_busy = False
 
     def make(self, folder: Path, edit: Edit, done: Callable[[DataEntry], None]) -> None:
         """Make the version and pass it to `done`; an error is shown as a notice."""
         if self.is_busy:
             return
+        self.is_busy = True
         home = self._studio.home
 
         def finish(entry: DataEntry) -> None:
+            self.is_busy = False
             done(entry)
             self._studio.datasets_changed.emit()
             self.ended.emit()
 
         def fail(error: BaseException) -> None:
+            self.is_busy = False
             self._studio.notices.show(error)
             self.ended.emit()
 
-        self._making.run(lambda: _new_version(home, folder, edit), finish, fail)
+        background.run(self, lambda: _new_version(home, folder, edit), finish, fail)
 
 
 def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:

@@ -219,7 +219,8 @@ class TrainPage(Page):
         self.fixes.show_fixes(self.state.fixes(at) if here else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not here)
-        buttons.set_text(self.next, self._next_text(step, blocked=bool(here)))
+        if (text := self._next_text(step, blocked=bool(here))) != self.next.text():
+            buttons.set_text(self.next, text)
 
     def _next_text(self, step: Step, blocked: bool) -> str:
         if step is not Step.REVIEW:
