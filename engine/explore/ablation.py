@@ -27,7 +27,6 @@ from engine.models.attention import Attention
 from engine.models.checkpoint import Checkpoint
 from engine.models.encoder import Layer
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import typed
 
@@ -64,16 +63,12 @@ def heads_off(
     for layer, head in heads:
         if not (0 <= layer < spec.layers and 0 <= head < spec.heads):
             raise StudioError(
-                phrase(
-                    "There is no layer {layer}, head {head} to switch off.",
-                    layer=layer + 1,
-                    head=head + 1,
-                ),
-                phrase(
-                    "The model has {layers} layers of {heads} heads.",
-                    layers=spec.layers,
-                    heads=spec.heads,
-                ),
+                "There is no layer {layer}, head {head} to switch off.",
+                "The model has {layers} layers of {heads} heads.",
+                layer=layer + 1,
+                head=head + 1,
+                layers=spec.layers,
+                heads=spec.heads,
             )
     if not heads:
         yield
@@ -146,8 +141,8 @@ def _read(network: Network, question: AblationQuestion) -> Tensor:
         found = np.zeros(0)
     if found.shape != wanted:
         raise StudioError(
-            phrase("The means of the heads are no longer available."),
-            phrase("Switch all heads on, and choose the mean again."),
+            "The means of the heads are no longer available.",
+            "Switch all heads on, and choose the mean again.",
         )
     return torch.from_numpy(found)
 

@@ -28,7 +28,6 @@ from engine.messages.explore.attribution import (
     WordEffect,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 from engine.tasks.finite import not_finite
 
 FORWARD_SLICE = 4_096  # tokens per answer, so that the next question does not wait long
@@ -222,8 +221,7 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
     words = word_token_indices(target.given)
     if sorted(question.order) != list(range(len(words))) or len(words) < 2:
         raise StudioError(
-            phrase("This needs a text of at least two words that are not masked."),
-            phrase("Type a longer text."),
+            "This needs a text of at least two words that are not masked.", "Type a longer text."
         )
     orders = [question.order, *random_orders(len(words))]
     inputs = list(dict.fromkeys(one for order in orders for one in masked_sets(order)))

@@ -48,8 +48,10 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
     mlm_head(checkpoint)
     if len(question.candidates) > MAX_CANDIDATES:
         raise StudioError(
-            phrase("There are {count} candidates.", count=len(question.candidates)),
-            phrase("Score at most {most} at a time.", most=MAX_CANDIDATES),
+            "There are {count} candidates.",
+            "Score at most {most} at a time.",
+            count=len(question.candidates),
+            most=MAX_CANDIDATES,
         )
     gap = _gap(checkpoint, question)
     room = max_tokens(checkpoint) - len(gap.given.described) + gap.width
@@ -213,12 +215,10 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
     )
     if not is_place:
         raise StudioError(
-            phrase(
-                "The tokens {first} to {last} are not a word of the text.",
-                first=first + 1,
-                last=last + 1,
-            ),
-            phrase("Mask a word first."),
+            "The tokens {first} to {last} are not a word of the text.",
+            "Mask a word first.",
+            first=first + 1,
+            last=last + 1,
         )
     return Gap(given._replace(tokens=shown_tokens(checkpoint, given)), first, last)
 

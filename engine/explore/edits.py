@@ -32,8 +32,10 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
     """
     if len(question.edits) > MAX_EDITS:
         raise StudioError(
-            phrase("There are {count} edits.", count=len(question.edits)),
-            phrase("Score at most {most} at a time.", most=MAX_EDITS),
+            "There are {count} edits.",
+            "Score at most {most} at a time.",
+            count=len(question.edits),
+            most=MAX_EDITS,
         )
     target = find_target(checkpoint, question)
     given = target.given

@@ -13,7 +13,6 @@ from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MlmHead
-from engine.phrases import phrase
 from engine.tasks.finite import not_finite, softmax
 from engine.tasks.inputs import Inputs, inputs
 
@@ -87,8 +86,8 @@ def mlm_head(checkpoint: Checkpoint) -> MlmHead:
     head = checkpoint.network.mlm
     if head is None:
         raise StudioError(
-            phrase("This model has no MLM head."),
-            phrase("Choose one that was pre-trained with MLM, such as the starter model."),
+            "This model has no MLM head.",
+            "Choose one that was pre-trained with MLM, such as the starter model.",
         )
     return head
 

@@ -117,13 +117,13 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
     """Raise StudioError if the model has no loss on these rows."""
     if learner is None and checkpoint.network.mlm is None:
         raise StudioError(
-            phrase("This model has neither a task head nor an MLM head, so it has no loss."),
-            phrase("Choose a fine-tuned model, or one that was pre-trained with MLM."),
+            "This model has neither a task head nor an MLM head, so it has no loss.",
+            "Choose a fine-tuned model, or one that was pre-trained with MLM.",
         )
     if learner is not None and not learner.says_what_is_right(rows):
         raise StudioError(
-            phrase("The texts have no labels, so the model has no loss."),
-            phrase("Choose a data set with labels, or type the label of each text behind a tab."),
+            "The texts have no labels, so the model has no loss.",
+            "Choose a data set with labels, or type the label of each text behind a tab.",
         )
 
 

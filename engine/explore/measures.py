@@ -14,7 +14,6 @@ from engine.explore.layers import LayerPass, iter_layers
 from engine.messages.explore.attention import Measure, QueryKeyShown, ScorePart, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, inputs
 
@@ -80,18 +79,14 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
     )
     if layer >= spec.layers or head >= spec.heads or max(row, column) >= count:
         raise StudioError(
-            phrase(
-                "There is no layer {layer}, head {head}, token {row}.",
-                layer=layer + 1,
-                head=head + 1,
-                row=max(row, column) + 1,
-            ),
-            phrase(
-                "The model has {layers} layers of {heads} heads; the text, {count} tokens.",
-                layers=spec.layers,
-                heads=spec.heads,
-                count=count,
-            ),
+            "There is no layer {layer}, head {head}, token {row}.",
+            "The model has {layers} layers of {heads} heads; the text, {count} tokens.",
+            layer=layer + 1,
+            head=head + 1,
+            row=max(row, column) + 1,
+            layers=spec.layers,
+            heads=spec.heads,
+            count=count,
         )
     passes = iter_layers(checkpoint.network, given.tokens, given.segments)
     step = next(islice(passes, layer, None))

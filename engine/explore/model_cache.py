@@ -12,7 +12,6 @@ import torch
 from engine.errors import StudioError
 from engine.files.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.models.checkpoint import Checkpoint, load
-from engine.phrases import phrase
 from engine.runs.snapshots import run_of, snapshot_folders
 from engine.serving.serving import Serving
 from engine.system.terminal import echo_error
@@ -168,8 +167,9 @@ def _device(name: str) -> torch.device:
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
     if not present.get(name, False):
         raise StudioError(
-            phrase("The device “{name}” that is set for Explore is not available.", name=name),
-            phrase("Choose another device on the Settings page."),
+            "The device “{name}” that is set for Explore is not available.",
+            "Choose another device on the Settings page.",
+            name=name,
         )
     return torch.device(name)
 

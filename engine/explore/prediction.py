@@ -10,7 +10,6 @@ from engine.messages.explore.prediction import (
     PredictNextSentence,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 from engine.tasks import learner_of
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import inputs
@@ -25,8 +24,8 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
     learner = learner_of(checkpoint)
     if learner is None:
         raise StudioError(
-            phrase("This model has not been fine-tuned: it has no task head."),
-            phrase("Choose a fine-tuned model, or mask a word and see its predictions."),
+            "This model has not been fine-tuned: it has no task head.",
+            "Choose a fine-tuned model, or mask a word and see its predictions.",
         )
     given = inputs(checkpoint, question)
     found = learner.explain(checkpoint, given, question)
@@ -44,13 +43,12 @@ def predict_next_sentence(
     network = checkpoint.network
     if network.nsp is None:
         raise StudioError(
-            phrase("This model has no next-sentence (NSP) head."),
-            phrase("Choose one that was pre-trained with NSP, such as Google's BERT."),
+            "This model has no next-sentence (NSP) head.",
+            "Choose one that was pre-trained with NSP, such as Google's BERT.",
         )
     if not (question.pair or "").strip():
         raise StudioError(
-            phrase("There is no second text."),
-            phrase("Add one to see whether it follows the first."),
+            "There is no second text.", "Add one to see whether it follows the first."
         )
     given = inputs(checkpoint, question)
     pooled = network.encode_pooled(given.tokens, given.segments)

@@ -16,7 +16,6 @@ from engine.explore.fill_mask import mlm_head, shown_tokens
 from engine.messages.explore.attribution import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
 from engine.models.probe import select_layers
-from engine.phrases import phrase
 from engine.tasks import learner_of
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, typed
@@ -47,14 +46,13 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     learner = learner_of(checkpoint)
     if learner is None:
         raise StudioError(
-            phrase("This model has not been fine-tuned: it has no task head."),
-            phrase("Choose a fine-tuned model."),
+            "This model has not been fine-tuned: it has no task head.", "Choose a fine-tuned model."
         )
     head = head_of(learner.task.kind)
     if head.pools:
         raise StudioError(
-            phrase("A sentence encoder gives a vector and no logit, so no word decides for one."),
-            phrase("Compare texts by their similarity instead."),
+            "A sentence encoder gives a vector and no logit, so no word decides for one.",
+            "Compare texts by their similarity instead.",
         )
     if head.scores_choices:
         return _choice(checkpoint, question)
@@ -140,8 +138,9 @@ def _explained(
 def _named(label: str, names: tuple[str, ...]) -> int:
     if label not in names:
         raise StudioError(
-            phrase("This model does not know the class “{label}”.", label=label),
-            phrase("Choose one of its classes."),
+            "This model does not know the class “{label}”.",
+            "Choose one of its classes.",
+            label=label,
         )
     return names.index(label)
 
@@ -157,8 +156,7 @@ def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[
         passage = [n for n, token in enumerate(tokens) if token.segment and not token.special]
         if not passage:
             raise StudioError(
-                phrase("There is no passage to find an answer in."),
-                phrase("Type the passage as the second text."),
+                "There is no passage to find an answer in.", "Type the passage as the second text."
             )
         output = _named(question.label or ends[0], ends)
         return max(passage, key=lambda n: float(logits[n, output]))
@@ -166,9 +164,7 @@ def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[
     if position is None:
         position = next((n for n, token in enumerate(tokens) if not token.special), -1)
     if not 0 <= position < len(tokens) or tokens[position].special:
-        raise StudioError(
-            phrase("There is no word at this position."), phrase("Select a word of the text.")
-        )
+        raise StudioError("There is no word at this position.", "Select a word of the text.")
     if ends:
         return position
     here = tokens[position]
@@ -179,9 +175,7 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     """The choice with the highest score, or that of the label, as the second text of its input."""
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
-        raise StudioError(
-            phrase("This model picks one of several choices."), phrase("Type at least two choices.")
-        )
+        raise StudioError("This model picks one of several choices.", "Type at least two choices.")
     wanted = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
     best: Target | None = None
     for choice in wanted:
@@ -202,9 +196,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     given = given._replace(tokens=shown_tokens(checkpoint, given))
     position = given.masked[0] if question.position is None and given.masked else question.position
     if position is None or position not in given.masked:
-        raise StudioError(
-            phrase("Nothing is masked, so no token is predicted."), phrase("Mask a word first.")
-        )
+        raise StudioError("Nothing is masked, so no token is predicted.", "Mask a word first.")
     logits = _vocabulary(checkpoint, given.tokens, given.segments, position)[0]  # [V]
     known = logits[: checkpoint.tokenizer.size]
     output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
@@ -222,8 +214,7 @@ def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, positi
     read = position - network.spec.is_causal  # a causal model predicts the next token
     if read < 0:
         raise StudioError(
-            phrase("A left-to-right model does not predict the first token."),
-            phrase("Mask a later word."),
+            "A left-to-right model does not predict the first token.", "Mask a later word."
         )
     positions = torch.full((len(tokens), 1), read, device=tokens.device)
     return finite(head(network.encode_at(tokens, segments, positions)[:, 0]))
@@ -245,6 +236,5 @@ def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
     if len(after) == 1 and after[0] != tokenizer.unknown:
         return after[0]
     raise StudioError(
-        phrase("The vocabulary has no token “{label}”.", label=label),
-        phrase("Type a word that is one token."),
+        "The vocabulary has no token “{label}”.", "Type a word that is one token.", label=label
     )

@@ -27,7 +27,6 @@ from engine.explore.text_scores import by_task, learner_of_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 from engine.serving.serving import Serving
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, stacked, typed
@@ -52,13 +51,9 @@ def map_texts(
     checkpoint = serving.exact
     rows = rows_of(question.texts)
     if len(rows) < 3:
-        raise StudioError(
-            phrase("A map needs at least three texts."), phrase("Choose more of them.")
-        )
+        raise StudioError("A map needs at least three texts.", "Choose more of them.")
     if question.pooling == "pooled" and checkpoint.network.encoder.pooler is None:
-        raise StudioError(
-            phrase("This model has no pooler."), phrase("Choose the mean of the tokens, or [CLS].")
-        )
+        raise StudioError("This model has no pooler.", "Choose the mean of the tokens, or [CLS].")
     labels = row_labels(rows)
     known: list[Arrays] = []  # the requested vectors, and the predictions and labels of their texts
     mapped = 0  # number of texts of the last map

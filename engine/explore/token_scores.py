@@ -18,7 +18,6 @@ from engine.messages.explore.token_scores import (
     TokensScored,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 from engine.tasks.inputs import Inputs, inputs, typed
 
 SLICE = 512  # tokens per answer, so that the next question does not wait long
@@ -103,8 +102,7 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
     positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
     if not positions or positions[0] < int(causal) or positions[-1] >= count:
         raise StudioError(
-            phrase("There is no such position in the text."),
-            phrase("Mask or select one of its tokens."),
+            "There is no such position in the text.", "Mask or select one of its tokens."
         )
     read = [position - causal for position in positions]
     tokens = shown_tokens(checkpoint, given)

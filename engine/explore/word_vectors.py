@@ -29,7 +29,6 @@ from engine.messages.explore.word_vectors import (
 )
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
-from engine.phrases import phrase
 from engine.serving.quantization_check import TEXTS
 from engine.tasks.finite import finite
 from engine.tasks.inputs import typed
@@ -63,8 +62,9 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
                 static.append(embedding[ids].mean(0))  # [E]
     if not places:
         raise StudioError(
-            phrase("No text contains the word “{word}”.", word=word),
-            phrase("Select a word of the text, or type another one."),
+            "No text contains the word “{word}”.",
+            "Select a word of the text, or type another one.",
+            word=word,
         )
     for text, pair in TEXTS:
         every.append(_ordinary(*_hidden(checkpoint, f"{text} {pair or ''}".strip())))
@@ -161,8 +161,8 @@ def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
     table = checkpoint.network.encoder.embeddings.token.weight[: checkpoint.tokenizer.size]
     if table.size(1) != len(vector):
         raise StudioError(
-            phrase("The token embedding of this model is narrower than its layers."),
-            phrase("Compare with words of the chosen texts instead."),
+            "The token embedding of this model is narrower than its layers.",
+            "Compare with words of the chosen texts instead.",
         )
     cosines = F.cosine_similarity(table.float(), vector.to(table.device)[None])  # [V]
     best = cosines.topk(min(question.top, len(cosines)))
@@ -217,8 +217,8 @@ def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Ten
     inside = tokens_between(tokens, question.start, question.end)
     if not inside:
         raise StudioError(
-            phrase("The model does not read this word: its text is truncated before it."),
-            phrase("Choose another place of the word."),
+            "The model does not read this word: its text is truncated before it.",
+            "Choose another place of the word.",
         )
     return hidden[0, inside].mean(0)
 

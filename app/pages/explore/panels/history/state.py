@@ -19,7 +19,6 @@ from app.timers import debounced
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 from engine.files.regular_file import read_regular
-from engine.phrases import phrase
 
 log = logging.getLogger("studio")
 
@@ -162,11 +161,10 @@ class History(QObject):
     def _on_unwritten(self, error: BaseException) -> None:
         if isinstance(error, OSError):
             error = StudioError(
-                phrase("The history could not be saved: {reason}.", reason=error.strerror),
-                phrase(
-                    "Check the permissions of {file}. The history is kept until the window closes.",
-                    file=self._file,
-                ),
+                "The history could not be saved: {reason}.",
+                "Check the permissions of {file}. The history is kept until the window closes.",
+                reason=error.strerror,
+                file=self._file,
             )
         self._notices.show(error)
 
@@ -195,13 +193,16 @@ def _read(file: Path) -> list[Entry]:
         log.warning("the history of inputs was damaged: %s", error)
         file.replace(file.with_name(f"{file.name}.bad"))
         raise StudioError(
-            phrase("The history file was damaged and has been reset."),
-            phrase("The damaged file was kept as {name}.bad.", name=file.name),
+            "The history file was damaged and has been reset.",
+            "The damaged file was kept as {name}.bad.",
+            name=file.name,
         ) from error
     except OSError as error:
         raise StudioError(
-            phrase("The history could not be read: {reason}.", reason=error.strerror),
-            phrase("Check the permissions of {file}.", file=file),
+            "The history could not be read: {reason}.",
+            "Check the permissions of {file}.",
+            reason=error.strerror,
+            file=file,
         ) from error
 
 
