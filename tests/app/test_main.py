@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.__main__ import main
-from app.shell.requests import ENDING, Ending
+from app.shell.opening import ENDING, Ending
 from engine.files.home import Home
 from engine.record.opening import VERSION
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QDir
 
-from app.shell.requests import InstanceServer, activate_running, server_name
+from app.shell.opening import InstanceServer, activate_running, server_name
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.runs.lock import hold
@@ -38,7 +38,7 @@ except StudioError:
 RINGING = """
 import sys
 from pathlib import Path
-from app.shell.requests import activate_running
+from app.shell.opening import activate_running
 from engine.files.home import Home
 print("heard" if activate_running(Home(Path(sys.argv[1]))) else "silence", flush=True)
 """
@@ -91,7 +91,7 @@ def test_a_second_start_is_heard_by_the_first_whatever_a_killed_window_left(
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
     owner = _owner(home, rings)
     second = start(RINGING, home.root)
-    qtbot.waitUntil(lambda: second.poll() is not None)
+    qtbot.waitUntil(lambda: second.poll() is not None, timeout=60_000)
     assert said(second) == "heard" and rings == [True]
     end(second)
     owner.deleteLater()
@@ -143,7 +143,7 @@ def test_every_home_has_its_own_name(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.shell.requests.ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
     assert not activate_running(home)
 
 
