@@ -10,7 +10,6 @@ import typer
 
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.runs import all_runs, apply_annotations, export_annotations
@@ -33,7 +32,7 @@ def export_runs(
     """
     home = Home()
     if to.exists():
-        raise StudioError(phrase("{path} already exists.", path=to), phrase("Choose a new file."))
+        raise StudioError("{path} already exists.", "Choose a new file.", path=to)
     record = open_record(home.record, home.backups) if home.record.is_file() else None
     try:
         result = [_find_folder(given, home, record) for given in runs]
@@ -44,8 +43,9 @@ def export_runs(
     names = [folder.name for folder in result]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise StudioError(
-            phrase("Two of the runs have the folder name {name}.", name=twice),
-            phrase("Export each of them into a file of its own."),
+            "Two of the runs have the folder name {name}.",
+            "Export each of them into a file of its own.",
+            name=twice,
         )
     pack([RunFolder(folder) for folder in result], to.absolute(), checkpoints, text)
     echo(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
@@ -83,8 +83,9 @@ def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
         if named is not None:
             return named.folder
     raise StudioError(
-        phrase("There is no run {given}.", given=str(given)[-200:]),
-        phrase("Name the folder of a run, or a run as the window calls it."),
+        "There is no run {given}.",
+        "Name the folder of a run, or a run as the window calls it.",
+        given=str(given)[-200:],
     )
 
 

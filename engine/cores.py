@@ -17,7 +17,6 @@ import psutil
 
 from engine.config.number_ranges import listed, numbers_in
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 SYSTEM = Path("/sys/devices")  # Linux's description of cores
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
@@ -55,12 +54,10 @@ def pin_to(wanted: Sequence[int]) -> None:
     """
     if missing := sorted(set(wanted) - set(allowed_cores())):
         raise StudioError(
-            phrase(
-                "This process may not use core {missing}; available cores: {listed}.",
-                missing=listed(missing),
-                listed=listed(allowed_cores()),
-            ),
-            phrase("Set hardware.cores to some of these, or leave it empty to use all."),
+            "This process may not use core {missing}; available cores: {listed}.",
+            "Set hardware.cores to some of these, or leave it empty to use all.",
+            missing=listed(missing),
+            listed=listed(allowed_cores()),
         )
     process = psutil.Process()
     process.cpu_affinity(list(wanted))

@@ -133,8 +133,9 @@ def _no_rows(path: Path) -> BadFile:
 def _refuse_itself(wanted: Apply) -> None:
     if wanted.out.exists() and wanted.out.samefile(wanted.given.path):
         raise StudioError(
-            phrase("{name} is the file that is read.", name=wanted.out.name),
-            phrase("Choose another name for the result."),
+            "{name} is the file that is read.",
+            "Choose another name for the result.",
+            name=wanted.out.name,
         )
 
 
@@ -227,8 +228,8 @@ def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
     """Raise StudioError if there is a threshold but the model has no probabilities."""
     if threshold is not None and chunk.num_rows and chunk[CERTAINTY].null_count == chunk.num_rows:
         raise StudioError(
-            phrase("This model predicts without probabilities, so no row can be unsure."),
-            phrase("Leave out the threshold."),
+            "This model predicts without probabilities, so no row can be unsure.",
+            "Leave out the threshold.",
         )
 
 

@@ -18,7 +18,6 @@ from engine.errors import StudioError
 from engine.files import atomic_write
 from engine.files.regular_file import check_regular, read_json
 from engine.messages.applying import Apply
-from engine.phrases import phrase
 
 ASKED = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")
@@ -51,12 +50,9 @@ class Chunks:
         if folder.is_dir() and wanted.resume:
             if not _is_of(folder, asked):
                 raise StudioError(
-                    phrase(
-                        "The partial result in {folder} was made from another file, model or "
-                        "setting.",
-                        folder=folder.name,
-                    ),
-                    phrase("Start anew without resuming."),
+                    "The partial result in {folder} was made from another file, model or setting.",
+                    "Start anew without resuming.",
+                    folder=folder.name,
                 )
             atomic_write.clear_leftovers(folder)
             return cls(folder)
@@ -117,6 +113,7 @@ def _is_of(folder: Path, asked: dict[str, object]) -> bool:
 
 def _damaged(folder: Path) -> StudioError:
     return StudioError(
-        phrase("The partial result in {folder} cannot be read.", folder=folder.name),
-        phrase("Start anew without resuming."),
+        "The partial result in {folder} cannot be read.",
+        "Start anew without resuming.",
+        folder=folder.name,
     )

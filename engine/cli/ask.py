@@ -35,18 +35,15 @@ def fill(
     mask = loaded.tokenizer.token(loaded.tokenizer.mask)
     if mask not in text:
         raise StudioError(
-            phrase("The text has no {mask}.", mask=mask),
-            phrase("Write {mask} where a token is to be predicted.", mask=mask),
+            "The text has no {mask}.", "Write {mask} where a token is to be predicted.", mask=mask
         )
     answer = fill_mask(loaded, FillMask(checkpoint=folder, text=text, top=top))
     if answer.truncated and not answer.predictions:
         raise StudioError(
-            phrase(
-                "The model reads the first {n:,} tokens, and {mask} comes after them.",
-                n=len(answer.tokens),
-                mask=mask,
-            ),
-            phrase("Shorten the text before {mask}.", mask=mask),
+            "The model reads the first {n:,} tokens, and {mask} comes after them.",
+            "Shorten the text before {mask}.",
+            n=len(answer.tokens),
+            mask=mask,
         )
     _remark_truncated(answer.truncated, len(answer.tokens))
     if as_json:

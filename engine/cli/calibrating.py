@@ -13,7 +13,6 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks import head_of
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.phrases import phrase
 from engine.results.fitting import with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, results_folder
@@ -113,8 +112,8 @@ def _fit_temperature(settings: PredictionSettings, rows: Predictions) -> Predict
     settings_found = with_temperature(settings, rows)
     if settings_found is None:
         raise StudioError(
-            phrase("A temperature is fitted on rows with labels, and these have none."),
-            phrase("Evaluate the model on rows with labels first."),
+            "A temperature is fitted on rows with labels, and these have none.",
+            "Evaluate the model on rows with labels first.",
         )
     return settings_found
 
@@ -128,19 +127,19 @@ def _with_threshold(
     by_class = head is not None and head.classifies
     if not (several or (by_class and len(info.labels) == 2)):
         raise StudioError(
-            phrase("This model predicts no label by a threshold."),
-            phrase("Thresholds are for two classes and for several labels."),
+            "This model predicts no label by a threshold.",
+            "Thresholds are for two classes and for several labels.",
         )
     if not 0 < threshold < 1:
         raise StudioError(
-            phrase("A threshold is a probability between 0 and 1."),
-            phrase("Choose a number such as 0.5."),
+            "A threshold is a probability between 0 and 1.", "Choose a number such as 0.5."
         )
     named = info.labels[-1] if label is None and not several else label
     if named not in info.labels:
         raise StudioError(
-            phrase("It is not clear which label the threshold is of."),
-            phrase("Name one with --label: {labels}.", labels=", ".join(info.labels)),
+            "It is not clear which label the threshold is of.",
+            "Name one with --label: {labels}.",
+            labels=", ".join(info.labels),
         )
     return settings.with_threshold(named, threshold, info.labels, several)
 

@@ -91,15 +91,19 @@ def _older(new: Dataset, since: int | None) -> Dataset:
     number = new.spec.made_from if since is None else since
     if number is None:
         raise StudioError(
-            phrase("Version {n} was imported from files, not made from a version.", n=_number(new)),
-            phrase("Name the version to compare it with: --since 1."),
+            "Version {n} was imported from files, not made from a version.",
+            "Name the version to compare it with: --since 1.",
+            n=_number(new),
         )
     folder = new.folder.absolute().parent / str(number)
     if not folder.is_dir():
         there = ", ".join(map(str, versions_in(folder.parent)))
         raise StudioError(
-            phrase("There is no version {n} of “{name}”.", n=number, name=new.spec.name),
-            phrase("Its versions are {versions}.", versions=there or _number(new)),
+            "There is no version {n} of “{name}”.",
+            "Its versions are {versions}.",
+            n=number,
+            name=new.spec.name,
+            versions=there or _number(new),
         )
     return open_dataset(folder)
 

@@ -164,8 +164,8 @@ def _stored_facts(
     """The same for a stored version. Raises StudioError for options that need a file."""
     if encoding is not None or any(value is not None for value in given.values()):
         raise StudioError(
-            phrase("A stored data set has its columns and its encoding already."),
-            phrase("Leave out the options that say how a file is read."),
+            "A stored data set has its columns and its encoding already.",
+            "Leave out the options that say how a file is read.",
         )
     spec = dataset.spec
     lines = dataset.column("_line").to_numpy()
@@ -214,24 +214,29 @@ def fix(
     dataset = needed_dataset(data)
     if found not in CHECKS:
         raise StudioError(
-            phrase("There is no check “{name}”.", name=found[:60]),
-            phrase("Choose one of {names}.", names=", ".join(CHECKS)),
+            "There is no check “{name}”.",
+            "Choose one of {names}.",
+            name=found[:60],
+            names=", ".join(CHECKS),
         )
     findings = [one for one in _examined(dataset) if one.check == found]
     fixes = [one for finding in findings for one in finding.fixes]
     chosen = [one for one in fixes if one.name == by]
     if not findings:
         raise StudioError(
-            phrase("The check “{name}” finds nothing in this version.", name=found),
-            phrase("There is nothing to do."),
+            "The check “{name}” finds nothing in this version.",
+            "There is nothing to do.",
+            name=found,
         )
     if not chosen:
         ways = ", ".join(dict.fromkeys(one.name for one in fixes))
         raise StudioError(
-            phrase("What “{name}” found has no fix “{by}”.", name=found, by=by[:60]),
+            "What “{name}” found has no fix “{by}”.",
             phrase("Choose one of {names}.", names=ways)
             if ways
             else phrase("Change the rows on the page of the data set."),
+            name=found,
+            by=by[:60],
         )
     made = make_version(
         dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)

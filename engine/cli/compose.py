@@ -160,15 +160,11 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
     if given["size"] is None:
         for path in scratch:
             flag = flag_of(path.rpartition(".")[2])
-            raise StudioError(
-                phrase("{flag} is for a model from scratch.", flag=flag), phrase("Add --size.")
-            )
+            raise StudioError("{flag} is for a model from scratch.", "Add --size.", flag=flag)
         usual = default_base_model(pretrains=TASKS[task].info.is_pretraining)
         return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
     if folder is not None:
-        raise StudioError(
-            phrase("--base-model and --size cannot be combined."), phrase("Leave one of them out.")
-        )
+        raise StudioError("--base-model and --size cannot be combined.", "Leave one of them out.")
     model = FromScratch(model=PRESETS[given["size"]]).model_dump()
     put_all({"base_model": model}, scratch)
     model["tokenizer"] = _absolute(model["tokenizer"])
@@ -237,8 +233,9 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
     path, equals, text = assignment.partition("=")
     if not equals or not all(path.split(".")):
         raise StudioError(
-            phrase("“{assignment}” is not of the form field=value.", assignment=assignment),
-            phrase("Write for example --set training.max_grad_norm=0.5."),
+            "“{assignment}” is not of the form field=value.",
+            "Write for example --set training.max_grad_norm=0.5.",
+            assignment=assignment,
         )
     try:
         value = json.loads(text)
@@ -259,7 +256,6 @@ def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
                 raise StudioError(
-                    phrase("A job has no field “{path}”.", path=path),
-                    phrase("See an existing job file."),
+                    "A job has no field “{path}”.", "See an existing job file.", path=path
                 )
         place[last] = value

@@ -16,7 +16,6 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
-from engine.phrases import phrase
 from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
@@ -96,16 +95,16 @@ def evaluate(
         check_suffix(predictions, TABLE_WRITERS)
     if sum(one is not None for one in (file, run, data)) != 1:
         raise StudioError(
-            phrase("It is not clear which rows are to be scored."),
-            phrase("Name a file, or --data, or --run: one of them."),
+            "It is not clear which rows are to be scored.",
+            "Name a file, or --data, or --run: one of them.",
         )
     numbers = {"batch_size": batch_size, "exact": precision == "exact"}
     numbers |= {"max_length": max_length} if max_length is not None else {}
     if file is not None:
         if baseline:
             raise StudioError(
-                phrase("Baselines need the training rows, and a file has none."),
-                phrase("Use --run or --data, or leave out --baseline."),
+                "Baselines need the training rows, and a file has none.",
+                "Use --run or --data, or leave out --baseline.",
             )
         scored, looks, compared = (
             _score_file(file, _require_model(model), numbers, encoding, given),
@@ -116,8 +115,8 @@ def evaluate(
     else:
         if encoding is not None or COLUMNS.given(given) or CLEANING.given(given):
             raise StudioError(
-                phrase("A data set has its columns since it was imported."),
-                phrase("Leave out the options of columns, --skip-empty and --encoding."),
+                "A data set has its columns since it was imported.",
+                "Leave out the options of columns, --skip-empty and --encoding.",
             )
         asked = _select_rows(run, data, model, part)
         question = asked.question.model_copy(update=numbers)
@@ -144,8 +143,7 @@ evaluate_command = options.with_options(evaluate, [*COLUMNS.parameters(), *CLEAN
 def _require_model(model: Path | None) -> Path:
     if model is None:
         raise StudioError(
-            phrase("It is not clear which model is to be evaluated."),
-            phrase("Name its folder with --model."),
+            "It is not clear which model is to be evaluated.", "Name its folder with --model."
         )
     return model
 
@@ -156,8 +154,8 @@ def _select_rows(
     if run is not None:
         if model is not None:
             raise StudioError(
-                phrase("A run has its own checkpoints."),
-                phrase("Leave out --model, or name --data in place of --run."),
+                "A run has its own checkpoints.",
+                "Leave out --model, or name --data in place of --run.",
             )
         folder = RunFolder(run.absolute())
         fit = store.run_baselines(folder, part, ())

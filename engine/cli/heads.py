@@ -20,7 +20,6 @@ from engine.files.regular_file import check_regular
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.explore import text_set
 from engine.messages.question import Answer, Working
-from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
@@ -138,20 +137,18 @@ def _check(
         check_suffix(out, TABLE_WRITERS)
     if replacement != "zero" and method != "each":
         raise StudioError(
-            phrase("--replacement is of heads that are switched off one by one."),
-            phrase("Add --method each, or leave it out."),
+            "--replacement is of heads that are switched off one by one.",
+            "Add --method each, or leave it out.",
         )
     if max_fall is not None and method != "pruning":
-        raise StudioError(
-            phrase("--max-fall is of pruning."), phrase("Add --method pruning, or leave it out.")
-        )
+        raise StudioError("--max-fall is of pruning.", "Add --method pruning, or leave it out.")
     if save is not None and method != "pruning":
         raise StudioError(
-            phrase("Only a model whose heads were pruned can be saved."),
-            phrase("Add --method pruning, or leave out --save."),
+            "Only a model whose heads were pruned can be saved.",
+            "Add --method pruning, or leave out --save.",
         )
     if save is not None and (save.exists() or save.is_symlink()):
-        raise StudioError(phrase("{into} already exists.", into=save), phrase("Choose a new name."))
+        raise StudioError("{into} already exists.", "Choose a new name.", into=save)
 
 
 @contextmanager
@@ -170,15 +167,13 @@ def _text_set(
 
     if (file is None) == (data is None):
         raise StudioError(
-            phrase("It is not clear which texts are meant."),
-            phrase("Name a file with --texts, or a data set with --data: one of them."),
+            "It is not clear which texts are meant.",
+            "Name a file with --texts, or a data set with --data: one of them.",
         )
     if data is not None:
         dataset = needed_dataset(data)
         if not dataset.spec.rows.get(part, 0):
-            raise StudioError(
-                phrase("The data set has no rows in this split."), phrase("Choose another --part.")
-            )
+            raise StudioError("The data set has no rows in this split.", "Choose another --part.")
         _remark_cut(dataset.spec.rows[part])
         yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return

@@ -12,7 +12,6 @@ from engine.errors import StudioError
 from engine.files.home import Home, free_folder
 from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
-from engine.phrases import phrase
 from engine.system.precision import Speeds, ThreadSpeeds, last
 from engine.system.terminal import echo, echo_error
 
@@ -121,7 +120,7 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
 
     home = Home()
     if to is not None and to.exists():
-        raise StudioError(phrase("{into} already exists.", into=to), phrase("Choose a new folder."))
+        raise StudioError("{into} already exists.", "Choose a new folder.", into=to)
     echo_error(f"Asking {client.host()} …")
     planned = download.plan(name, revision, home.downloads, _rate(home))
     print_plan(planned)

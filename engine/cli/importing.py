@@ -137,8 +137,10 @@ def _fetched(data: Path) -> "Fetched | None":
     planned = datasets.plan(datasets.parse_address(named), place)
     if not planned.files:
         raise StudioError(
-            phrase("{name} has several subsets.", name=planned.model),
-            phrase("Choose one of: {names}.", names=", ".join(planned.subsets)),
+            "{name} has several subsets.",
+            "Choose one of: {names}.",
+            name=planned.model,
+            names=", ".join(planned.subsets),
         )
     print_plan(planned)
     with ProgressLine(sys.stderr) as line:

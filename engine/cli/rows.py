@@ -76,11 +76,10 @@ def needed_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -
     mapping = chosen_mapping(recognition, named)
     if mapping is None:
         raise StudioError(
-            phrase("Could not tell which column of {file} contains the text.", file=file.name),
-            phrase(
-                "Choose it with --text; the columns are {columns}.",
-                columns=", ".join(recognition.columns[:20]),
-            ),
+            "Could not tell which column of {file} contains the text.",
+            "Choose it with --text; the columns are {columns}.",
+            file=file.name,
+            columns=", ".join(recognition.columns[:20]),
         )
     return mapping
 

@@ -13,7 +13,6 @@ from engine.config.job import RUN_NAME_LENGTH
 from engine.errors import StudioError
 from engine.messages.batch import Target
 from engine.messages.events import Measured
-from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.retention import check_removal, retained_checkpoints
@@ -59,7 +58,7 @@ def checkpoints(
     if delete is not None:
         lost = check_removal(run, delete)
         if lost and not force:
-            raise StudioError(lost, phrase("Add --force if you are sure."))
+            raise StudioError(lost, "Add --force if you are sure.")
         shutil.rmtree(run.checkpoint(delete))
     total = 0
     for checkpoint in retained_checkpoints(run):

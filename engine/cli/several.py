@@ -35,8 +35,7 @@ def begin(job: JobSpec, into: Path) -> int:
     """Create the folders of all runs, then train one after another."""
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            phrase("{into} already exists.", into=into),
-            phrase("Choose a folder that does not exist yet."),
+            "{into} already exists.", "Choose a folder that does not exist yet.", into=into
         )
     names = _make(into, groups.expand(job, into / VECTORS), job.training.seeds)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
@@ -173,19 +172,19 @@ def _members(into: Path) -> tuple[str, list[str]]:
             raise ValueError("there is no run")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StudioError(
-            phrase("{file} of {folder} is damaged.", file=groups.SUMMARY, folder=into.name),
-            phrase("Resume each run by its own folder."),
+            "{file} of {folder} is damaged.",
+            "Resume each run by its own folder.",
+            file=groups.SUMMARY,
+            folder=into.name,
         ) from error
     for one in names:
         if one in ("", ".", "..") or Path(one).name != one or (into / one).is_symlink():
             raise StudioError(
-                phrase(
-                    "{file} of {folder} names the run “{run}”, which is not a folder in it.",
-                    file=groups.SUMMARY,
-                    folder=into.name,
-                    run=one,
-                ),
-                phrase("Only runs in the folder itself are trained. Resume others by their own."),
+                "{file} of {folder} names the run “{run}”, which is not a folder in it.",
+                "Only runs in the folder itself are trained. Resume others by their own.",
+                file=groups.SUMMARY,
+                folder=into.name,
+                run=one,
             )
     return name, names
 

@@ -15,7 +15,6 @@ from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.shipped import minilm
 from engine.files.table_files import check_suffix, write_table
-from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ def similarity(
 
     if len(texts) < 2:
         raise StudioError(
-            phrase("Similarity is measured between texts, and there is one."),
-            phrase("Add a second text, in quotation marks."),
+            "Similarity is measured between texts, and there is one.",
+            "Add a second text, in quotation marks.",
         )
     loaded = _loaded(model)
     vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
@@ -190,8 +189,7 @@ def _rows(
     """Raises StudioError unless one of a file and a data set is named."""
     if (file is None) == (data is None):
         raise StudioError(
-            phrase("It is not clear which rows are meant."),
-            phrase("Name a file, or --data: one of them."),
+            "It is not clear which rows are meant.", "Name a file, or --data: one of them."
         )
     if file is not None:
         read = read_table(file, named, encoding)
@@ -200,9 +198,7 @@ def _rows(
     dataset = needed_dataset(data)
     rows = dataset.rows(part)
     if not len(rows):
-        raise StudioError(
-            phrase("The data set has no rows in this split."), phrase("Choose another --part.")
-        )
+        raise StudioError("The data set has no rows in this split.", "Choose another --part.")
     return Texts(rows.texts, dict(dataset.cells(part)), rows.lines)
 
 

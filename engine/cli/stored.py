@@ -8,7 +8,6 @@ from engine.data.datasets.importing import SPEC
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name, free_folder, newest_version, next_version
-from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
 
 
@@ -29,8 +28,9 @@ def needed_dataset(given: Path) -> Dataset:
     folder = stored_version(given)
     if folder is None:
         raise StudioError(
-            phrase("There is no stored data set {given}.", given=str(given)[-200:]),
-            phrase("Give its name as the Data page shows it, or its folder."),
+            "There is no stored data set {given}.",
+            "Give its name as the Data page shows it, or its folder.",
+            given=str(given)[-200:],
         )
     return open_dataset(folder)
 
@@ -52,8 +52,9 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
     folder = old.folder.absolute()
     if not folder.name.isdecimal():
         raise StudioError(
-            phrase("{folder} is not a version of a data set.", folder=folder.name),
-            phrase("Name a data set of the Data page: a copy in a run stays as it is."),
+            "{folder} is not a version of a data set.",
+            "Name a data set of the Data page: a copy in a run stays as it is.",
+            folder=folder.name,
         )
     number = next_version(folder.parent)
     into = free_folder(folder.parent, str(number))

@@ -46,8 +46,10 @@ def comparison_report(
     """
     if not 1 < len(runs) <= MOST_RUNS:
         raise StudioError(
-            phrase("A comparison has 2 to {most} runs, not {n}.", most=MOST_RUNS, n=len(runs)),
-            phrase("Choose as many."),
+            "A comparison has 2 to {most} runs, not {n}.",
+            "Choose as many.",
+            most=MOST_RUNS,
+            n=len(runs),
         )
     folders = [RunFolder(run.folder) for run in runs]
     jobs = [folder.job() for folder in folders]

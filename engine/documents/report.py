@@ -98,8 +98,9 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
     info, results = checkpoint_info(checkpoint), stored_results(run, checkpoint)
     if not any(one.is_labelled for one in results.values()):
         raise StudioError(
-            phrase("The run {name} has no results to report.", name=run.path.name),
-            phrase("Score its validation rows first: on its page, or by bert-studio evaluate."),
+            "The run {name} has no results to report.",
+            "Score its validation rows first: on its page, or by bert-studio evaluate.",
+            name=run.path.name,
         )
     history = read_reproducibility(run)
     sections = [

@@ -63,13 +63,9 @@ def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
 def _rows(question: EncodeRows | FindNearest) -> Rows:
     rows = open_dataset(question.data).rows(question.part)
     if not len(rows):
-        raise StudioError(
-            phrase("The data set has no rows in this split."), phrase("Choose another split.")
-        )
+        raise StudioError("The data set has no rows in this split.", "Choose another split.")
     return rows
 
 
 def _no_vectors() -> StudioError:
-    return StudioError(
-        phrase("The vectors of these rows are no longer available."), phrase("Compute them again.")
-    )
+    return StudioError("The vectors of these rows are no longer available.", "Compute them again.")

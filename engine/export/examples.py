@@ -11,7 +11,6 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import run_of
 
@@ -99,8 +98,9 @@ def _of_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
-            phrase("Cannot tell which column of {path} contains the text.", path=path.name),
-            phrase("Add a header with the columns “text” and, for pairs, “pair”."),
+            "Cannot tell which column of {path} contains the text.",
+            "Add a header with the columns “text” and, for pairs, “pair”.",
+            path=path.name,
         )
     found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
     cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
@@ -125,8 +125,8 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
     if chooses:
         if rows.endings is None:
             raise StudioError(
-                phrase("These rows have no choices for multiple choice."),
-                phrase("Use a file with a column “choices”, or export without a file of texts."),
+                "These rows have no choices for multiple choice.",
+                "Use a file with a column “choices”, or export without a file of texts.",
             )
         begun = rows.beginnings or [""] * len(rows)
         return tuple(

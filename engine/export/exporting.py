@@ -108,12 +108,11 @@ def _check(wanted: Export) -> None:
     possible = PRECISIONS[wanted.form]
     if wanted.precision not in possible:
         raise StudioError(
-            phrase(
-                "The format {form} does not support {precision}.",
-                form=wanted.form,
-                precision=wanted.precision,
-            ),
-            phrase("It supports {possible}.", possible=" or ".join(possible)),
+            "The format {form} does not support {precision}.",
+            "It supports {possible}.",
+            form=wanted.form,
+            precision=wanted.precision,
+            possible=" or ".join(possible),
         )
     check_new_folder(wanted.into)
 
@@ -123,19 +122,19 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
     heads = loaded.network.heads
     if heads.pools and form == "tf1":
         raise StudioError(
-            phrase("The TensorFlow 1 format cannot store how a sentence encoder pools."),
-            phrase("Choose the Hugging Face layout, which sentence-transformers reads."),
+            "The TensorFlow 1 format cannot store how a sentence encoder pools.",
+            "Choose the Hugging Face layout, which sentence-transformers reads.",
         )
     probe = heads.features
     if probe is not None and form == "tf1":
         raise StudioError(
-            phrase("The TensorFlow 1 format cannot store a probe on a frozen encoder."),
-            phrase("Choose the Hugging Face layout."),
+            "The TensorFlow 1 format cannot store a probe on a frozen encoder.",
+            "Choose the Hugging Face layout.",
         )
     if probe is not None and form == "onnx" and probe.probe == "bilstm":
         raise StudioError(
-            phrase("A BiLSTM probe cannot be exported to ONNX."),
-            phrase("Choose the Hugging Face layout, or train a linear probe."),
+            "A BiLSTM probe cannot be exported to ONNX.",
+            "Choose the Hugging Face layout, or train a linear probe.",
         )
 
 
@@ -152,12 +151,10 @@ def _writing(into: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StudioError(
-            phrase(
-                "The export could not be written to {into}: {strerror}.",
-                into=into,
-                strerror=error.strerror or error,
-            ),
-            phrase("Choose a folder that you can write to."),
+            "The export could not be written to {into}: {strerror}.",
+            "Choose a folder that you can write to.",
+            into=into,
+            strerror=error.strerror or error,
         ) from error
 
 

@@ -155,11 +155,9 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
     outputs = head_outputs(loaded.network.heads)
     if outputs != request.outputs:
         raise StudioError(
-            phrase(
-                "it outputs {outputs}, but the model outputs {outputs2}.",
-                outputs=_names(outputs),
-                outputs2=_names(request.outputs),
-            )
+            "it outputs {outputs}, but the model outputs {outputs2}.",
+            outputs=_names(outputs),
+            outputs2=_names(request.outputs),
         )
     return found, predict(torch_run(loaded.network), loaded.tokenizer, request)
 

@@ -121,9 +121,7 @@ def final_path(path: Path) -> Path:
 def check_new_folder(path: Path) -> None:
     """Raise StudioError unless a folder can be made at `path`, or is empty."""
     if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-        raise StudioError(
-            phrase("{path} already exists.", path=path), phrase("Choose a new folder.")
-        )
+        raise StudioError("{path} already exists.", "Choose a new folder.", path=path)
 
 
 def check_free_space(path: Path, needed: int) -> None:

@@ -93,12 +93,12 @@ def _copy(record: Path, copy: Path) -> None:
                 source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
             if not is_sound(target):
-                raise StudioError(phrase("The backup of the run database is damaged."), advice)
+                raise StudioError("The backup of the run database is damaged.", advice)
     except sqlite3.Error as error:
         if is_full(error):
             raise
         raise StudioError(
-            phrase("The run database could not be backed up: {error}.", error=error), advice
+            "The run database could not be backed up: {error}.", advice, error=error
         ) from error
     descriptor = os.open(copy, os.O_RDWR)
     try:

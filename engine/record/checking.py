@@ -88,8 +88,10 @@ def version_of(path: Path, known: int) -> int:
             raise
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
             raise StudioError(
-                phrase("The run database {path} cannot be read: {error}.", path=path, error=error),
-                phrase("Check the disk and the permissions of this file, then start again."),
+                "The run database {path} cannot be read: {error}.",
+                "Check the disk and the permissions of this file, then start again.",
+                path=path,
+                error=error,
             ) from error
         raise Damaged from error
 

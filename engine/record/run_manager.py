@@ -168,7 +168,7 @@ class RunManager:
         """Become the process that starts runs, if no other is; stays so until `leave` or
         `step_back`."""
         if not self._leads:
-            others = StudioError(phrase("Another process starts the runs."))
+            others = StudioError("Another process starts the runs.")
             try:
                 self._lead.enter_context(hold(self._home.queue_lock, others, timeout=0.0))
                 self._leads = True
@@ -315,8 +315,9 @@ class RunManager:
                 return []  # asked twice
             if run.state not in (*RESUMABLE, "on hold"):
                 raise StudioError(
-                    phrase("“{run}” cannot be resumed.", run=run.name),
-                    phrase("Only a run that was stopped, failed or crashed can be resumed."),
+                    "“{run}” cannot be resumed.",
+                    "Only a run that was stopped, failed or crashed can be resumed.",
+                    run=run.name,
                 )
             folder = run.run_folder()
             folder.job()
@@ -369,8 +370,9 @@ class RunManager:
                 seen.add(before.id)
                 if before.id in run_ids:
                     raise StudioError(
-                        phrase("“{run}” would wait for itself.", run=before.name),
-                        phrase("Choose a run that does not wait for it."),
+                        "“{run}” would wait for itself.",
+                        "Choose a run that does not wait for it.",
+                        run=before.name,
                     )
                 before = find(session, before.run_folder().waits_for())
         for run in waiting:
@@ -421,8 +423,7 @@ class RunManager:
         readable = run.state != "unreadable"
         if run.state in WORKING or (readable and run.run_folder().has_worker()):
             raise StudioError(
-                phrase("“{run}” is still being trained.", run=run.name),
-                phrase("Stop it first, then delete it."),
+                "“{run}” is still being trained.", "Stop it first, then delete it.", run=run.name
             )
         if not run.folder.exists():
             return None
@@ -479,9 +480,7 @@ class RunManager:
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)
         if run is None:
-            raise StudioError(
-                phrase("This run is no longer listed."), phrase("It may have been deleted.")
-            )
+            raise StudioError("This run is no longer listed.", "It may have been deleted.")
         return run
 
 
@@ -526,12 +525,10 @@ def _delete(folder: Path) -> None:
         shutil.rmtree(folder)
     except OSError as error:
         raise StudioError(
-            phrase(
-                "Not all of {folder} could be deleted: {strerror}.",
-                folder=folder,
-                strerror=error.strerror or error,
-            ),
-            phrase("The run stays in the list. Check that you may write in that folder."),
+            "Not all of {folder} could be deleted: {strerror}.",
+            "The run stays in the list. Check that you may write in that folder.",
+            folder=folder,
+            strerror=error.strerror or error,
         ) from error
 
 

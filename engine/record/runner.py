@@ -20,7 +20,6 @@ from engine.errors import StudioError
 from engine.files.atomic_write import keep_files_private
 from engine.files.home import Home
 from engine.messages import now
-from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunEnd, RunUpdate
@@ -52,7 +51,7 @@ def run_queue(home: Home) -> None:
 
     Does nothing if another process is the runner. Raises StudioError if the record cannot be read.
     """
-    others = StudioError(phrase("Another process runs the queue."))
+    others = StudioError("Another process runs the queue.")
     record = open_record(home.record, home.backups)
     try:
         while has_work(record):  # again for runs added while the lock was being released

@@ -157,12 +157,10 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
     """Compare two results over their common rows. Raises StudioError if their tasks differ."""
     if first.info.task != second.info.task:
         raise StudioError(
-            phrase(
-                "The two results are of different tasks: {first} and {second}.",
-                first=Phrase(TASKS[first.info.task].info.title, {}),
-                second=Phrase(TASKS[second.info.task].info.title, {}),
-            ),
-            phrase("Compare two results of the same task."),
+            "The two results are of different tasks: {first} and {second}.",
+            "Compare two results of the same task.",
+            first=Phrase(TASKS[first.info.task].info.title, {}),
+            second=Phrase(TASKS[second.info.task].info.title, {}),
         )
     one, other = _matched(first, second)
     gold, other_gold = first.table["gold"].take(one), second.table["gold"].take(other)

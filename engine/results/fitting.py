@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import head_of
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.results.answers import threshold_curve
 from engine.results.calibration import temperature
 from engine.results.curves import Curve, label_curve
@@ -64,8 +63,8 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
     """
     if not labelled(predictions).any():
         raise StudioError(
-            phrase("A threshold is chosen on rows with labels, and these have none."),
-            phrase("Evaluate the model on rows with labels first."),
+            "A threshold is chosen on rows with labels, and these have none.",
+            "Evaluate the model on rows with labels first.",
         )
     if head_of(predictions.info.task).finds_spans:
         answers = threshold_curve(predictions)
@@ -73,11 +72,9 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
             return settings.model_copy(update={"no_answer_threshold": answers.best})
     if not thresholded_labels(predictions):
         raise StudioError(
-            phrase("This model predicts without a threshold."),
-            phrase(
-                "Thresholds are for two classes, for several labels, and for questions that may "
-                "have no answer."
-            ),
+            "This model predicts without a threshold.",
+            "Thresholds are for two classes, for several labels, and for questions that may "
+            "have no answer.",
         )
     return with_thresholds(settings, predictions.info, best_thresholds(predictions))
 

@@ -25,7 +25,6 @@ from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import check_regular
-from engine.phrases import phrase
 
 METADATA_KEY = b"bert-studio"  # key in the Parquet metadata
 CELL = "cell:"  # prefix of the columns of the rows themselves
@@ -162,8 +161,9 @@ def read_predictions(path: Path) -> Predictions:
         facts = PredictionInfo.model_validate_json((table.schema.metadata or {})[METADATA_KEY])
     except FileNotFoundError as error:
         raise StudioError(
-            phrase("There are no predictions: {name} is missing.", name=path.name),
-            phrase("Evaluate the model again."),
+            "There are no predictions: {name} is missing.",
+            "Evaluate the model again.",
+            name=path.name,
         ) from error
     except (OSError, KeyError, ValidationError, pa.ArrowException) as error:
         raise _damaged(path) from error
@@ -178,6 +178,7 @@ def read_predictions(path: Path) -> Predictions:
 def _damaged(path: Path) -> StudioError:
     """The file may be somebody's own data, so the advice is not to delete it."""
     return StudioError(
-        phrase("The predictions in {name} cannot be read.", name=path.name),
-        phrase("Evaluate the model again, or choose another file of predictions."),
+        "The predictions in {name} cannot be read.",
+        "Evaluate the model again, or choose another file of predictions.",
+        name=path.name,
     )

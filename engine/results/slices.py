@@ -287,8 +287,9 @@ def read_slices(path: Path, source: str | None = None) -> tuple[Slice, ...]:
         return ()
     except (OSError, ValidationError) as error:
         raise StudioError(
-            phrase("The saved slices in {name} cannot be read.", name=path.name),
-            phrase("Delete the file; the slices in it are lost."),
+            "The saved slices in {name} cannot be read.",
+            "Delete the file; the slices in it are lost.",
+            name=path.name,
         ) from error
     return tuple(one for one in found if source in (None, one.source))
 
@@ -314,8 +315,9 @@ def rename_slice(path: Path, name: str, source: str, new: str) -> None:
     found = read_slices(path)
     if new != name and any(_key(one) == (new, source) for one in found):
         raise StudioError(
-            phrase("There is already a slice “{name}”.", name=new),
-            phrase("Choose another name, or delete that slice first."),
+            "There is already a slice “{name}”.",
+            "Choose another name, or delete that slice first.",
+            name=new,
         )
     renamed = [
         one.model_copy(update={"name": new}) if _key(one) == (name, source) else one

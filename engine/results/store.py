@@ -24,7 +24,6 @@ from engine.files.atomic_write import disk_errors_for
 from engine.files.home import Home, folder_name
 from engine.files.regular_file import check_regular, iter_lines, open_regular
 from engine.messages.evaluating import Evaluate, FitBaselines, Part
-from engine.phrases import phrase
 from engine.results.predictions import METADATA_KEY, PredictionInfo
 from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
@@ -165,8 +164,9 @@ def run_checkpoint(run: RunFolder, step: int | None) -> Path:
     """The folder of a run's checkpoint. Raises StudioError if there is none."""
     if step is None or not run.checkpoint(step).is_dir():
         raise StudioError(
-            phrase("The run {name} has no such checkpoint.", name=run.path.name),
-            phrase("Resume the run until it has saved one, or choose another run."),
+            "The run {name} has no such checkpoint.",
+            "Resume the run until it has saved one, or choose another run.",
+            name=run.path.name,
         )
     return run.checkpoint(step)
 

@@ -10,7 +10,6 @@ from engine.errors import StudioError
 from engine.files import atomic_write
 from engine.files.regular_file import read_json
 from engine.messages.events import Branched, Measured, Prepared, Saved
-from engine.phrases import phrase
 from engine.runs.folder import RunFolder, checkpoint_step
 
 
@@ -29,9 +28,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
         raise problem
     checkpoint = _checkpoint(source, step)
     if into.exists():
-        raise StudioError(
-            phrase("{into} already exists.", into=into), phrase("Choose a new folder.")
-        )
+        raise StudioError("{into} already exists.", "Choose a new folder.", into=into)
     temporary = atomic_write.temporary_path(into)
     try:
         with atomic_write.disk_errors_for(into):
@@ -54,15 +51,11 @@ def _check(changed: list[Change]) -> None:
     for change in changed:
         if not change.in_branch:
             raise StudioError(
-                phrase(
-                    "A branch cannot change {path} ({change}): the checkpoint depends on it.",
-                    path=change.path,
-                    change=change.sentence(),
-                ),
-                phrase(
-                    "Start a new run from this checkpoint instead: it has the same weights and a "
-                    "fresh optimiser."
-                ),
+                "A branch cannot change {path} ({change}): the checkpoint depends on it.",
+                "Start a new run from this checkpoint instead: it has the same weights and a "
+                "fresh optimiser.",
+                path=change.path,
+                change=change.sentence(),
             )
 
 
@@ -77,12 +70,10 @@ def check_remaining_steps(
     if not 0 < planned <= step:
         return None
     return StudioError(
-        phrase(
-            "The branch has {steps} steps, and its checkpoint is already at step {step}.",
-            steps=planned,
-            step=step,
-        ),
-        phrase("Set more epochs or steps, or branch from an earlier checkpoint."),
+        "The branch has {steps} steps, and its checkpoint is already at step {step}.",
+        "Set more epochs or steps, or branch from an earlier checkpoint.",
+        steps=planned,
+        step=step,
     )
 
 
@@ -105,17 +96,18 @@ def _checkpoint(source: RunFolder, step: int) -> Path:
     if step not in there:
         steps = ", ".join(map(str, there)) or "none"
         raise StudioError(
-            phrase("{run} has no checkpoint at step {step}.", run=source.path.name, step=step),
-            phrase("It has checkpoints at: {steps}.", steps=steps),
+            "{run} has no checkpoint at step {step}.",
+            "It has checkpoints at: {steps}.",
+            run=source.path.name,
+            step=step,
+            steps=steps,
         )
     atomic_write.verify(folder)
     if not _progress_file(folder).is_file():
         raise StudioError(
-            phrase(
-                "The checkpoint at step {step} has weights only, so no run can resume from it.",
-                step=step,
-            ),
-            phrase("Start a new run from it instead."),
+            "The checkpoint at step {step} has weights only, so no run can resume from it.",
+            "Start a new run from it instead.",
+            step=step,
         )
     return folder
 
@@ -147,12 +139,10 @@ def _refuse_links(folder: Path) -> None:
     link = next((f for f in (folder, *folder.rglob("*")) if f.is_symlink()), None)
     if link is not None:
         raise StudioError(
-            phrase(
-                "{link} in {folder} is a symbolic link, and links are not copied.",
-                link=link.name,
-                folder=link.parent,
-            ),
-            phrase("Replace the link by the file or folder itself, then try again."),
+            "{link} in {folder} is a symbolic link, and links are not copied.",
+            "Replace the link by the file or folder itself, then try again.",
+            link=link.name,
+            folder=link.parent,
         )
 
 

@@ -79,22 +79,18 @@ class RunFolder:
             return JobSpec.model_validate_json(read_regular(self.spec_file))
         except FileNotFoundError as error:
             raise StudioError(
-                phrase(
-                    "{path} is not a run folder: it has no {spec_file}.",
-                    path=self.path,
-                    spec_file=self.spec_file.name,
-                ),
-                phrase("Choose the folder of a run."),
+                "{path} is not a run folder: it has no {spec_file}.",
+                "Choose the folder of a run.",
+                path=self.path,
+                spec_file=self.spec_file.name,
             ) from error
         except OSError as error:
             raise StudioError(
-                phrase(
-                    "{spec_file} of {path} cannot be read: {error}.",
-                    spec_file=self.spec_file.name,
-                    path=self.path.name,
-                    error=error.strerror,
-                ),
-                phrase("Check the file and its permissions."),
+                "{spec_file} of {path} cannot be read: {error}.",
+                "Check the file and its permissions.",
+                spec_file=self.spec_file.name,
+                path=self.path.name,
+                error=error.strerror,
             ) from error
         except ValidationError as error:
             raise describe_validation(
@@ -217,8 +213,9 @@ class RunFolder:
         Leftovers of an interrupted worker are removed first.
         """
         held = StudioError(
-            phrase("{run} is already training.", run=self.path.name),
-            phrase("Wait until it has finished, or stop it first."),
+            "{run} is already training.",
+            "Wait until it has finished, or stop it first.",
+            run=self.path.name,
         )
         for inner in (
             self.checkpoints,
@@ -230,12 +227,10 @@ class RunFolder:
         ):
             if inner.is_symlink():
                 raise StudioError(
-                    phrase(
-                        "{inner} in {path} is a symbolic link, and links are not written to.",
-                        inner=inner.name,
-                        path=self.path,
-                    ),
-                    phrase("Replace the link by the file or folder itself, then try again."),
+                    "{inner} in {path} is a symbolic link, and links are not written to.",
+                    "Replace the link by the file or folder itself, then try again.",
+                    inner=inner.name,
+                    path=self.path,
                 )
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)

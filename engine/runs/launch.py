@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
@@ -89,11 +88,9 @@ def spawn(
         )
     except OSError as error:
         raise StudioError(
-            phrase(
-                "The training process could not be started: {strerror}.",
-                strerror=error.strerror or error,
-            ),
-            phrase("Close other programs and try again."),
+            "The training process could not be started: {strerror}.",
+            "Close other programs and try again.",
+            strerror=error.strerror or error,
         ) from error
     _prefer_for_oom_killer(worker.pid)
     return worker

@@ -82,17 +82,18 @@ def check_removal(run: RunFolder, step: int) -> str:
     steps = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
     if step not in steps:
         raise StudioError(
-            phrase("{run} has no checkpoint at step {step}.", run=run.path.name, step=step),
-            phrase("It has checkpoints at: {steps}.", steps=", ".join(map(str, steps)) or "none"),
+            "{run} has no checkpoint at step {step}.",
+            "It has checkpoints at: {steps}.",
+            run=run.path.name,
+            step=step,
+            steps=", ".join(map(str, steps)) or "none",
         )
     is_last = step == steps[-1]
     if is_last and run.has_worker():
         raise StudioError(
-            phrase(
-                "The run is training, and would resume from the checkpoint at step {step}.",
-                step=step,
-            ),
-            phrase("Stop the run first, or wait for its next checkpoint."),
+            "The run is training, and would resume from the checkpoint at step {step}.",
+            "Stop the run first, or wait for its next checkpoint.",
+            step=step,
         )
     ended = [event for event in run.milestones() if isinstance(event, Ended)]
     if not is_last or (ended and ended[-1].outcome == "finished"):

@@ -69,8 +69,8 @@ class MultiLabelLearner(WholeTextLearner):
         found = {label for labels in sets for label in labels}
         if not found:
             raise StudioError(
-                phrase("No training row has a label."),
-                phrase("Choose another label column, or add rows with labels."),
+                "No training row has a label.",
+                "Choose another label column, or add rows with labels.",
             )
         if not self._labels:
             named = found if rows.flags is None else rows.flags  # flags without rows are labels too

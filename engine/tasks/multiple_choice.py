@@ -141,8 +141,7 @@ class MultipleChoiceLearner(Learner):
         choices = tuple(choice.strip() for choice in question.endings if choice.strip())
         if len(choices) < 2:
             raise StudioError(
-                phrase("This model picks one of several choices."),
-                phrase("Type at least two choices."),
+                "This model picks one of several choices.", "Type at least two choices."
             )
         begun = None if question.pair is None else [question.pair]
         rows = Rows([question.text], beginnings=begun, endings=[choices])
@@ -192,8 +191,8 @@ def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     """The endings of each row. Raises StudioError if no column is mapped to them."""
     if rows.endings is None:
         raise StudioError(
-            phrase("It is not known which columns hold the choices."),
-            phrase("Name them; on the command line with --endings A,B,C,D."),
+            "It is not known which columns hold the choices.",
+            "Name them; on the command line with --endings A,B,C,D.",
         )
     return parse_endings(rows.endings, rows.lines)
 

@@ -177,11 +177,8 @@ class QuestionAnsweringLearner(learner.Learner):
         """The best spans of the second text, read in windows; none if no answer is preferred."""
         if not question.text.strip() or not (question.pair or "").strip():
             raise StudioError(
-                phrase("This model finds the answer to a question in a passage."),
-                phrase(
-                    "Type a question as the text, and a passage that may answer it as the second "
-                    "text."
-                ),
+                "This model finds the answer to a question in a passage.",
+                "Type a question as the text, and a passage that may answer it as the second text.",
             )
         assert question.pair is not None
         rows = Rows([question.text], [question.pair])
@@ -386,8 +383,11 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
     except AnswerMismatch as error:
         line = phrase(" (line {lines})", lines=rows.lines[number]) if rows.lines else ""
         raise StudioError(
-            phrase("In row {number}{line}, {error}.", number=number + 1, line=line, error=error),
-            phrase("Write the answer exactly as in the passage, or remove the row."),
+            "In row {number}{line}, {error}.",
+            "Write the answer exactly as in the passage, or remove the row.",
+            number=number + 1,
+            line=line,
+            error=error,
         ) from error
 
 
@@ -422,8 +422,8 @@ def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict
 
 def _no_answers() -> StudioError:
     return StudioError(
-        phrase("Question answering needs a question, a passage and its answers in each row."),
-        phrase("Choose the columns that hold them, or import a file in the SQuAD format."),
+        "Question answering needs a question, a passage and its answers in each row.",
+        "Choose the columns that hold them, or import a file in the SQuAD format.",
     )
 
 

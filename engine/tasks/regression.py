@@ -22,7 +22,6 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import TaskHead
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.tasks.baselines import Numbers, for_whole_texts, targets_of, tfidf_features
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
@@ -117,12 +116,10 @@ def range_of(numbers: Sequence[float]) -> tuple[float, float]:
     low, high = min(numbers), max(numbers)
     if low == high:
         raise StudioError(
-            phrase(
-                "The number is {low} in all {count} training rows: nothing to learn.",
-                low=np.format_float_positional(low, trim="-"),
-                count=len(numbers),
-            ),
-            phrase("Choose another label column, or add rows with other numbers."),
+            "The number is {low} in all {count} training rows: nothing to learn.",
+            "Choose another label column, or add rows with other numbers.",
+            low=np.format_float_positional(low, trim="-"),
+            count=len(numbers),
         )
     return low, high
 

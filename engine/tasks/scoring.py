@@ -100,8 +100,8 @@ def _score_tokens(
     """
     if task.causal:
         raise StudioError(
-            phrase("Results are kept of masked tokens, and this model predicts next tokens."),
-            phrase("See its validation loss among the charts."),
+            "Results are kept of masked tokens, and this model predicts next tokens.",
+            "See its validation loss among the charts.",
         )
     learner = PretrainingLearner(task)
     loaded = checkpoint.load(wanted.checkpoint, learner.heads)
@@ -252,7 +252,7 @@ def open_rows(
         "test": phrase("The data set has no test rows."),
     }
     raise StudioError(
-        names[split], phrase("Choose another split, or import the data set with other fractions.")
+        names[split], "Choose another split, or import the data set with other fractions."
     )
 
 

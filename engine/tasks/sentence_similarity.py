@@ -198,9 +198,7 @@ class SentenceSimilarityLearner(Learner):
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
-            raise StudioError(
-                phrase("This model says how similar two texts are."), phrase("Type a second text.")
-            )
+            raise StudioError("This model says how similar two texts are.", "Type a second text.")
         first, second = vectors_of_texts(checkpoint, [question.text, question.pair or ""])
         return Predicted(
             task=self.task.kind,

@@ -22,7 +22,6 @@ from engine.evaluation.sentence_similarity import normalise
 from engine.files.atomic_write import write_file
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
-from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import pad
@@ -88,8 +87,7 @@ def sentence_vectors(
         for_each(batches, add, nullcontext, progress, gains_by_two(device))
     if not np.isfinite(found).all():
         raise StudioError(
-            phrase("The model gives vectors with NaN or infinite values."),
-            phrase("Choose another checkpoint."),
+            "The model gives vectors with NaN or infinite values.", "Choose another checkpoint."
         )
     return found
 
@@ -127,8 +125,9 @@ def vector_table(
     """
     if name in cells:
         raise StudioError(
-            phrase("The rows have a column “{name}” already.", name=name),
-            phrase("Rename it, or write the vectors as .npy."),
+            "The rows have a column “{name}” already.",
+            "Rename it, or write the vectors as .npy.",
+            name=name,
         )
     count, size = vectors.shape
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel(), pa.float32())

@@ -60,8 +60,7 @@ def find_label_errors(
     names = sorted(set(labels))
     if len(names) < 2:
         raise StudioError(
-            phrase("The rows have fewer than two labels."),
-            phrase("Label some rows of each kind first."),
+            "The rows have fewer than two labels.", "Label some rows of each kind first."
         )
     place = {name: number for number, name in enumerate(names)}
     given = np.array([place[label] for label in labels], dtype=np.int64)
@@ -109,9 +108,7 @@ def suggest_labels(
     numbers = _numbers(dataset, labelled=False)
     head = loaded.network.heads.task
     if not len(numbers):
-        raise StudioError(
-            phrase("Every row has a label."), phrase("Import rows without labels to label them.")
-        )
+        raise StudioError("Every row has a label.", "Import rows without labels to label them.")
     if head is not None and head.classifies:
         p, names = _by_itself(loaded, _rows(dataset, numbers), report), list(loaded.labels)
     else:
@@ -166,8 +163,8 @@ def _from_labelled(
     names = sorted(set(labels))
     if len(names) < 2:
         raise StudioError(
-            phrase("This model does not classify texts, and fewer than two labels are given yet."),
-            phrase("Label some rows of each kind first, or choose a fine-tuned model."),
+            "This model does not classify texts, and fewer than two labels are given yet.",
+            "Label some rows of each kind first, or choose a fine-tuned model.",
         )
     rows = _rows(dataset, np.concatenate([known, numbers]))
     given = np.full(len(rows), -1, dtype=np.int64)
@@ -190,8 +187,8 @@ def _labels(dataset: Dataset, numbers: NDArray[np.int64]) -> list[str]:
     column = dataset.spec.mapping.label
     if column is None:
         raise StudioError(
-            phrase("The rows have no column of labels."),
-            phrase("Choose a data set in which each row has one label."),
+            "The rows have no column of labels.",
+            "Choose a data set in which each row has one label.",
         )
     return _cells(dataset, column, numbers)
 

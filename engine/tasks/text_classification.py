@@ -75,10 +75,9 @@ class TextClassificationLearner(WholeTextLearner):
                 else phrase("there are none")
             )
             raise StudioError(
-                phrase(
-                    "The training rows need at least two different labels, and {only}.", only=only
-                ),
-                phrase("Choose another label column, or add rows with another label."),
+                "The training rows need at least two different labels, and {only}.",
+                "Choose another label column, or add rows with another label.",
+                only=only,
             )
         balanced = None
         if self.task.balanced:
@@ -219,12 +218,10 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
     same, strangers = match_labels(found, known)
     if strangers:
         raise StudioError(
-            phrase(
-                "The file has the label “{stranger}”, and the model knows {known}.",
-                stranger=shortened(min(strangers, key=by_number_then_name)),
-                known=quoted(known),
-            ),
-            phrase("Choose the right label column, or a model that was trained with these labels."),
+            "The file has the label “{stranger}”, and the model knows {known}.",
+            "Choose the right label column, or a model that was trained with these labels.",
+            stranger=shortened(min(strangers, key=by_number_then_name)),
+            known=quoted(known),
         )
     return same
 

@@ -260,16 +260,15 @@ class TokenClassificationLearner(Learner):
                 else phrase("there are none")
             )
             raise StudioError(
-                phrase(
-                    "The words of the training rows need at least two different tags, and {only}.",
-                    only=only,
-                ),
-                phrase("Choose another tag column, or add rows with other tags."),
+                "The words of the training rows need at least two different tags, and {only}.",
+                "Choose another tag column, or add rows with other tags.",
+                only=only,
             )
         if len(found) > MOST_TAGS:
             raise StudioError(
-                phrase("There are {count:,} different tags, too many to learn.", count=len(found)),
-                phrase("Choose another tag column."),
+                "There are {count:,} different tags, too many to learn.",
+                "Choose another tag column.",
+                count=len(found),
             )
         self._weights = tag_weights(self._labels, self.task.class_weights)
 
@@ -335,14 +334,10 @@ class TokenClassificationLearner(Learner):
         found = set(tags.names) - {OUTSIDE}
         if found and not found & set(ids):
             raise StudioError(
-                phrase(
-                    "The rows have tags such as “{found}”, and the model knows none of them.",
-                    found=min(found),
-                ),
-                phrase(
-                    "Its tags are {tags}. Choose the right tag column.",
-                    tags=", ".join(self._labels[:10]),
-                ),
+                "The rows have tags such as “{found}”, and the model knows none of them.",
+                "Its tags are {tags}. Choose the right tag column.",
+                found=min(found),
+                tags=", ".join(self._labels[:10]),
             )
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
         return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
@@ -431,11 +426,10 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
     types = {tag: tag_type(tag) for tag in tags} if are_spans(tags) else {}
     if unknown := sorted(set(given) - set(tags) - set(types.values())):
         raise StudioError(
-            phrase(
-                "There is a weight for “{unknown}”, but no tag or entity type has this name.",
-                unknown=unknown[0],
-            ),
-            phrase("Use one of the tags {tags}, or remove this weight.", tags=quoted(tags)),
+            "There is a weight for “{unknown}”, but no tag or entity type has this name.",
+            "Use one of the tags {tags}, or remove this weight.",
+            unknown=unknown[0],
+            tags=quoted(tags),
         )
     found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
     return torch.tensor(found, dtype=torch.float32)
@@ -455,13 +449,11 @@ def tag_numbers(rows: Rows) -> TagNumbers:
         if words != len(tags):
             line = rows.lines[row] if rows.lines else row + 1
             raise StudioError(
-                phrase(
-                    "The row in line {line} has {words} words and {count} tags.",
-                    line=line,
-                    words=words,
-                    count=len(tags),
-                ),
+                "The row in line {line} has {words} words and {count} tags.",
                 ADVICE,
+                line=line,
+                words=words,
+                count=len(tags),
             )
         numbers.extend([names.setdefault(tag, len(names)) for tag in tags])
     return TagNumbers(tuple(names), np.array(numbers, dtype=np.int32))

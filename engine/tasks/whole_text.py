@@ -65,10 +65,10 @@ def label_weights(
     """
     if unknown := sorted(set(given) - set(labels)):
         raise StudioError(
-            phrase(
-                "There is a weight for “{unknown}”, but no label has this name.", unknown=unknown[0]
-            ),
-            phrase("Use one of the labels {labels}, or remove this weight.", labels=quoted(labels)),
+            "There is a weight for “{unknown}”, but no label has this name.",
+            "Use one of the labels {labels}, or remove this weight.",
+            unknown=unknown[0],
+            labels=quoted(labels),
         )
     if not given and balanced is None:
         return None

@@ -130,11 +130,10 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
     iobes, bilou = marks & set("ES"), marks & set("LU")
     if iobes and bilou:
         raise StudioError(
-            phrase("The tags mix two schemes: {sorted}.", sorted=", ".join(sorted(iobes | bilou))),
-            phrase(
-                "Use either E and S for the last and the single token of a span, or L and U, "
-                "but not both."
-            ),
+            "The tags mix two schemes: {sorted}.",
+            "Use either E and S for the last and the single token of a span, or L and U, "
+            "but not both.",
+            sorted=", ".join(sorted(iobes | bilou)),
         )
     if iobes or bilou:
         return "IOBES" if iobes else "BILOU"
