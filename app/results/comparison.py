@@ -136,7 +136,7 @@ class ComparisonCard(QWidget):
             return
         choices = QListWidget()
         choices.setAccessibleName(self.tr("Results to compare with"))
-        choices.addItems([visible(one.name) for one in offered])
+        choices.addItems([visible(result.name) for result in offered])
         choices.setCurrentRow(0)
 
         def answered(key: str) -> None:
@@ -145,7 +145,7 @@ class ComparisonCard(QWidget):
             elif key == "file":
                 self._choose_file()
 
-        asked = ask(
+        dialog = ask(
             self,
             self.tr("Compare with"),
             self.tr("The other result is the first one, and the one shown now is the second."),
@@ -157,7 +157,7 @@ class ComparisonCard(QWidget):
             answered,
             [choices],
         )
-        choices.itemActivated.connect(lambda _: asked.buttons["compare"].click())
+        choices.itemActivated.connect(lambda _: dialog.buttons["compare"].click())
         choices.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _choose_file(self) -> None:
@@ -220,13 +220,15 @@ def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list
         runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
     folders = [("", folder), *((name, path) for name, path in runs if path != folder)]
     pairs = [
-        (name or one.info.model, one)
+        (name or stored.info.model, stored)
         for name, path in folders
-        for one in stored_predictions(path)
-        if one.info.task == facts.task and one.info != facts and _may_share(one.info, facts)
+        for stored in stored_predictions(path)
+        if stored.info.task == facts.task
+        and stored.info != facts
+        and _may_share(stored.info, facts)
     ]
     pairs.sort(key=lambda pair: _distance(pair[1].info, facts))
-    return [Other(_title(name, one), one.file) for name, one in pairs]
+    return [Other(_title(name, stored), stored.file) for name, stored in pairs]
 
 
 def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
@@ -237,23 +239,23 @@ def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other |
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder), run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for _, run, job in runs}
-    asked = jobs.get(folder)
-    if asked is None or facts.part == "file" or not isinstance(asked.data, StoredData):
+    own = jobs.get(folder)
+    if own is None or facts.part == "file" or not isinstance(own.data, StoredData):
         return None
-    version = _version_of(asked)
+    version = _data_version(own)
     same = [
-        (_version_of(job), name, run)
+        (_data_version(job), name, run)
         for name, run, job in runs
-        if job is not None and _version_of(job) < version and _but_the_data(job, asked) == asked
+        if job is not None and _data_version(job) < version and _but_the_data(job, own) == own
     ]
-    for _, name, run in sorted(same, key=lambda one: one[0], reverse=True):
-        for kept in stored_predictions(run.results):
-            if kept.info.part == facts.part:
-                return Other(_title(name, kept), kept.file)
+    for _, name, run in sorted(same, key=lambda item: item[0], reverse=True):
+        for stored in stored_predictions(run.results):
+            if stored.info.part == facts.part:
+                return Other(_title(name, stored), stored.file)
     return None
 
 
-def _version_of(job: JobSpec) -> int:
+def _data_version(job: JobSpec) -> int:
     """Version of a stored data set; 0 for other data."""
     name = job.data.folder.name if isinstance(job.data, StoredData) else ""
     return int(name) if name.isdecimal() else 0
@@ -271,10 +273,10 @@ def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
 def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
     """Both results row by row: the other one first, that in `folder` second."""
     rows = compare(read_predictions(other.file), shown)
-    first, second = (find_seed_runs(record, one) for one in (other.file.parent, folder))
+    first, second = (find_seed_runs(record, path) for path in (other.file.parent, folder))
     seeds = None
     if first and second and first != second and max(len(first), len(second)) > 1:
-        seeds = compare_runs([RunFolder(one) for one in first], [RunFolder(one) for one in second])
+        seeds = compare_runs([RunFolder(run) for run in first], [RunFolder(run) for run in second])
     return Compared(rows, rows.sentence, seeds)
 
 
@@ -282,12 +284,12 @@ def find_seed_runs(record: Record, results: Path) -> list[Path]:
     """Folders of finished runs that differ from the run with these results only by seed, including
     itself, oldest first; empty if the results are of no run."""
     with record.read() as session:
-        runs = [(RunFolder(one.folder), one.state, one.readable_job()) for one in all_runs(session)]
+        runs = [(RunFolder(run.folder), run.state, run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for run, _, job in runs}
-    asked = jobs.get(results_root(results))
-    if asked is None:
+    own = jobs.get(results_root(results))
+    if own is None:
         return []
-    same = without_seed(asked)
+    same = without_seed(own)
     return [
         run.path
         for run, state, job in reversed(runs)
@@ -306,21 +308,21 @@ def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | N
     return tr("{0} (%n run(s), seeds {1})", len(scores)).format(mean, seeds)
 
 
-def _may_share(one: PredictionInfo, other: PredictionInfo) -> bool:
+def _may_share(info: PredictionInfo, other: PredictionInfo) -> bool:
     """False for different parts of the same data."""
-    return one.part == other.part or one.fingerprint != other.fingerprint
+    return info.part == other.part or info.fingerprint != other.fingerprint
 
 
-def _distance(one: PredictionInfo, other: PredictionInfo) -> int:
+def _distance(info: PredictionInfo, other: PredictionInfo) -> int:
     """0: the same rows; 1: the same part of a data set of this name, as after a correction."""
-    if (one.part, one.source) != (other.part, other.source):
+    if (info.part, info.source) != (other.part, other.source):
         return 2
-    return int(one.fingerprint != other.fingerprint)
+    return int(info.fingerprint != other.fingerprint)
 
 
-def _title(name: str, one: StoredPredictions) -> str:
+def _title(name: str, stored: StoredPredictions) -> str:
     """“First run · Validation · “Reviews” · step 243”."""
-    facts = one.info
+    facts = stored.info
     rows = tr("rows of") if facts.part == "file" else split_title(facts.part)
     parts = [name, f"{rows} “{facts.source}”"]
     if facts.step is not None:

@@ -76,19 +76,19 @@ def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
     """All subjects of these predictions, including that of a condition."""
     facts, task = predictions.info, TASKS[predictions.info.task].info
     head = task.head
-    found = [outcome_subject()]
+    offered = [outcome_subject()]
     if head is not None and (head.labels_inputs or head.scores_choices):
         sides: tuple[Side, ...] = ("gold", "predicted")
-        found += [label_subject(side, labels(predictions)) for side in sides]
+        offered += [label_subject(side, labels(predictions)) for side in sides]
     if head is not None and head.tags_tokens:
-        found.append(span_subject(span_table(predictions).types))
-    found += [figure_subject(one) for one in (*task.row_figures, *EVERY_ROW)]
-    found += [cell_subject(column) for column in predictions.columns]
+        offered.append(span_subject(span_table(predictions).types))
+    offered += [figure_subject(figure) for figure in (*task.row_figures, *EVERY_ROW)]
+    offered += [cell_subject(column) for column in predictions.columns]
     if head is not None and head.labels_inputs:
-        found += [score_subject(label) for label in facts.labels]
-    if all(subject.key != now.key for subject in found):
-        found.append(MAKERS[now.key[0]](now.key[1]))
-    return found
+        offered += [score_subject(label) for label in facts.labels]
+    if all(subject.key != now.key for subject in offered):
+        offered.append(MAKERS[now.key[0]](now.key[1]))
+    return offered
 
 
 def as_typed(condition: Condition) -> Typed | None:
@@ -154,7 +154,7 @@ def score_subject(label: str) -> Subject:
 def cell_subject(column: str) -> Subject:
     value = Value(tr("Text"))
     operators = tuple(
-        Operator(in_language(text), lambda given, make=make: make(column, given), (value,))
+        Operator(in_language(text), lambda entered, make=make: make(column, entered), (value,))
         for text, make in CELL_OPERATORS
     )
     ranges = _ranges(lambda **ends: CellBetween(column=column, **ends))

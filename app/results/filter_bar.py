@@ -119,7 +119,7 @@ class ConditionEditor(QWidget):
     def _show_operators(self, chosen: int) -> None:
         with QSignalBlocker(self.operator):
             self.operator.clear()
-            self.operator.addItems([one.text for one in self._chosen_subject().operators])
+            self.operator.addItems([operator.text for operator in self._chosen_subject().operators])
             self.operator.setCurrentIndex(chosen)
         self._show_fields()
 
@@ -147,17 +147,19 @@ class ConditionEditor(QWidget):
     def _condition(self) -> Condition:
         """Raises ValueError with a sentence if a value is missing or invalid."""
         operator = self._chosen_operator()
-        given = [_get(field) for field in self.values]
+        entered = [_get(field) for field in self.values]
         kinds = [value.kind for value in operator.values]
-        if any(kind == "number" and one is None for kind, one in zip(kinds, given, strict=True)):
+        if any(
+            kind == "number" and value is None for kind, value in zip(kinds, entered, strict=True)
+        ):
             raise ValueError(self.tr("Type a number."))
-        if any(kind == "text" and not one for kind, one in zip(kinds, given, strict=True)):
+        if any(kind == "text" and not value for kind, value in zip(kinds, entered, strict=True)):
             raise ValueError(self.tr("Type a text."))
-        if kinds == ["number", "number"] and given[0] >= given[1]:
+        if kinds == ["number", "number"] and entered[0] >= entered[1]:
             raise ValueError(self.tr("The lower end must be below the upper one."))
         if "number" in kinds:
-            given = [float(one) for one in given]
-        return operator.make(*given)
+            entered = [float(value) for value in entered]
+        return operator.make(*entered)
 
 
 def _box(name: str) -> QComboBox:
@@ -238,7 +240,7 @@ class FilterBar(QWidget):
 
     def _show(self) -> None:
         """Make two buttons for each condition."""
-        focused = next((n for n, one in enumerate(self.removes) if one.hasFocus()), None)
+        focused = next((n for n, button in enumerate(self.removes) if button.hasFocus()), None)
         self.editor.hide()
         if self._wrapping is not None:
             self._wrapping.hide()
@@ -316,9 +318,9 @@ class FilterBar(QWidget):
     def _end_editing(self) -> None:
         """Return the focus to the condition."""
         self.editor.hide()
-        places = list(self._state.conditions)
-        if self._edited in places:
-            self.chips[places.index(self._edited)].setFocus()
+        conditions = list(self._state.conditions)
+        if self._edited in conditions:
+            self.chips[conditions.index(self._edited)].setFocus()
         else:
             self.add.setFocus()
         self._edited = None

@@ -105,12 +105,12 @@ class Headline(QWidget):
 
 def other_metrics(predictions: Predictions) -> list[str]:
     """Metrics of the task not shown above, over all evaluated rows."""
-    found = predictions.info.metrics
+    scores = predictions.info.metrics
     main = main_metric(predictions)
     return [
-        score_text(metric, Interval(found[metric.name], math.nan, math.nan))
+        score_text(metric, Interval(scores[metric.name], math.nan, math.nan))
         for metric in TASKS[predictions.info.task].info.metrics
-        if metric is not main and metric.name in found
+        if metric is not main and metric.name in scores
     ]
 
 

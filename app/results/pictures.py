@@ -88,8 +88,8 @@ class Pictures(QWidget):
         predictions, conditions = self._state.predictions, self._state.conditions
         if predictions is None or not conditions or not name:
             return
-        kept = Slice(name=name, source=predictions.info.source, conditions=conditions)
-        self._keep_slices(lambda: save_slice(self._slices_file, kept), self._show_slices)
+        new_slice = Slice(name=name, source=predictions.info.source, conditions=conditions)
+        self._keep_slices(lambda: save_slice(self._slices_file, new_slice), self._show_slices)
 
     def _rename_slice(self, named: Slice, name: str) -> None:
         file = self._slices_file

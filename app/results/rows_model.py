@@ -35,7 +35,7 @@ class RowColumn(Column[int]):
         return self.key in NUMBERS
 
 
-def columns_of(predictions: Predictions) -> list[RowColumn]:
+def row_columns(predictions: Predictions) -> list[RowColumn]:
     """Prediction columns, texts and other cells; without columns that are empty throughout."""
     titles = {
         "score": tr("Right"),
@@ -73,17 +73,17 @@ def _title(column: str, predictions: Predictions) -> str:
 def _column(predictions: Predictions, key: str, title: str, is_measure: bool = False) -> RowColumn:
     cells, is_number = predictions.table[key], key in NUMBERS
 
-    def text(place: int) -> str:
-        value = cells[place].as_py()
+    def text(row: int) -> str:
+        value = cells[row].as_py()
         return "" if value is None else str(value)
 
-    def verdict(place: int) -> QColor | None:
-        score = cells[place].as_py()
+    def verdict(row: int) -> QColor | None:
+        score = cells[row].as_py()
         return None if score is None else colour(Role.GOOD if score >= 1 else Role.BAD)
 
     return RowColumn(
         title,
-        lambda place: shown(cells[place].as_py(), key, is_measure),
+        lambda row: shown(cells[row].as_py(), key, is_measure),
         value=text,
         tooltip=None if is_number else text,
         color=verdict if key == "score" else None,

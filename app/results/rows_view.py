@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.results.filter_bar import FilterBar
-from app.results.rows_model import RowColumn, columns_of, shown
+from app.results.rows_model import RowColumn, row_columns, shown
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
@@ -121,7 +121,7 @@ class RowsView(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
-        self.columns = columns_of(predictions) if predictions is not None else []
+        self.columns = row_columns(predictions) if predictions is not None else []
         self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
         for number, column in enumerate(self.columns):
@@ -165,21 +165,21 @@ class RowsView(QWidget):
         return self.model.row(index.row()) if index.isValid() else None
 
     def _show_row(self) -> None:
-        place, predictions = self.current_place(), self._state.predictions
-        self.explore.setEnabled(place is not None)
+        row, predictions = self.current_place(), self._state.predictions
+        self.explore.setEnabled(row is not None)
         self.export.setEnabled(bool(self.model.rowCount()))
-        if place is None or predictions is None:
+        if row is None or predictions is None:
             self.row_text.clear()
             return
-        lines = row_lines(predictions, self.columns, place)
+        lines = row_lines(predictions, self.columns, row)
         self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
 
     # ── what can be done ─────────────────────────────────────────────────────────────────────
 
     def _on_explore(self) -> None:
-        place = self.current_place()
-        if place is not None:
-            self.explored.emit(place)
+        row = self.current_place()
+        if row is not None:
+            self.explored.emit(row)
 
     def _ask_where(self) -> None:
         title = self.tr("Export these rows")
@@ -189,23 +189,23 @@ class RowsView(QWidget):
 SHOWN_ANSWERS = 5
 
 
-def row_lines(predictions: Predictions, columns: list[RowColumn], place: int) -> Iterator[str]:
+def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> Iterator[str]:
     """The lines of a row, texts first."""
     head = TASKS[predictions.info.task].info.head
     tagged = head is not None and head.tags_tokens
     words = [column for column in columns if not column.is_number]
     words.sort(key=lambda column: not column.key.startswith(CELL))
     for column in words:
-        cell = predictions.table[column.key][place].as_py()
+        cell = predictions.table[column.key][row].as_py()
         if column.is_measure:
             cell = shown(cell, column.key, is_measure=True)
         if tagged and column.key in ("gold", "predicted") and cell:
-            spans = row_spans(predictions, place)
+            spans = row_spans(predictions, row)
             cell = bracketed(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"
     if head is not None and head.finds_spans:
-        ranked = best_answers(predictions, place)[:SHOWN_ANSWERS]
-        text = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
+        ranked = best_answers(predictions, row)[:SHOWN_ANSWERS]
+        text = " · ".join(f"{span.text or '–'} {numbers.percent(span.score)}" for span in ranked)
         yield tr("Best answers: {0}").format(visible(text))
 
 

@@ -81,7 +81,9 @@ class ResultsState(QObject):
     @property
     def conditions(self) -> Conditions:
         """All conditions, joined by “and”, in the order in which they were chosen."""
-        return tuple(dict.fromkeys(one for some in self._chosen.values() for one in some))
+        return tuple(
+            dict.fromkeys(condition for some in self._chosen.values() for condition in some)
+        )
 
     def choose(self, source: str, conditions: Conditions) -> None:
         """Restrict the rows by conditions, which replace those that `source` chose before.
@@ -111,9 +113,9 @@ class ResultsState(QObject):
         edited: dict[str, Conditions] = {}
         for source, some in self._chosen.items():
             if condition in some:
-                parts = [instead if one == condition else (one,) for one in some]
+                parts = [instead if existing == condition else (existing,) for existing in some]
                 name = f"typed {next(self._numbers)}"
-                edited[name] = tuple(one for part in parts for one in part)
+                edited[name] = tuple(item for part in parts for item in part)
             else:
                 edited[source] = some
         self._chosen = {source: some for source, some in edited.items() if some}
@@ -156,12 +158,16 @@ class ResultsState(QObject):
             known = order
             if known is None:
                 known = sorted_by(predictions, *by) if by else mistakes_first(predictions)
-            found = np.ones(len(predictions), dtype=bool)
+            mask = np.ones(len(predictions), dtype=bool)
             for condition in conditions:
-                found &= masks[condition]
+                mask &= masks[condition]
             if text:
-                found &= rows_with(predictions, text)
-            return known[found[known]], known, {one: masks[one] for one in conditions}
+                mask &= rows_with(predictions, text)
+            return (
+                known[mask[known]],
+                known,
+                {condition: masks[condition] for condition in conditions},
+            )
 
         self._run("list", work, self._on_listed)
 
@@ -201,8 +207,8 @@ class ResultsState(QObject):
 
 def read(path: Path) -> Predictions:
     """Read predictions and prepare them for listing."""
-    found = read_predictions(path)
-    whole = Predictions(found.info, found.table.combine_chunks())
+    predictions = read_predictions(path)
+    whole = Predictions(predictions.info, predictions.table.combine_chunks())
     mistakes_first(whole)
     main_score(whole)
     if TASKS[whole.info.task].info.scores_in_part:

@@ -187,23 +187,23 @@ class ResultsView(QWidget):
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
     def _on_kept(self, read: tuple[list[StoredPredictions], int]) -> None:
-        kept, self.times_tested = read
+        results, self.times_tested = read
         text = self.tr("Score the &test rows (%Ln time(s) so far)", "", self.times_tested)
         self.test_action.setText(text)
         self.headline.set_times_tested(self.times_tested)
-        wanted, self._wanted = self._wanted, None
-        if kept == self.kept and wanted is None:
+        requested, self._wanted = self._wanted, None
+        if results == self.kept and requested is None:
             return
-        self.kept = kept
+        self.kept = results
         self.choice.clear()
-        self.choice.addItems([_title(one) for one in kept])
-        self.choice.setVisible(len(kept) > 1)
-        if not kept:
+        self.choice.addItems([_title(result) for result in results])
+        self.choice.setVisible(len(results) > 1)
+        if not results:
             self.stack.setCurrentIndex(NONE)
             return
-        number = next((n for n, one in enumerate(kept) if one.file == wanted), 0)
+        number = next((n for n, result in enumerate(results) if result.file == requested), 0)
         self.choice.setCurrentIndex(number)
-        self.state.open(kept[number].file)
+        self.state.open(results[number].file)
 
     def compare(self, file: Path, other: Other) -> None:
         """Show these predictions and compare them with another result, once both are read."""
@@ -329,25 +329,25 @@ class ResultsView(QWidget):
         if predictions is not None and predictions.info.part == "validation":
             self.evaluating.score_part(self._of, "validation")
 
-    def _on_explored(self, place: int) -> None:
+    def _on_explored(self, row: int) -> None:
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
-        texts, label = texts_of(predictions, place), doubtful_label(predictions, place)
+        texts, label = texts_of(predictions, row), doubtful_label(predictions, row)
         is_tuned = TASKS[predictions.info.task].info.head is not None
         panel = "predictions" if is_tuned else "words"
-        wanted = {"model": checkpoint, "panel": panel, "label": label, **texts}
-        self._studio.go.emit("explore", wanted)
+        argument = {"model": checkpoint, "panel": panel, "label": label, **texts}
+        self._studio.go.emit("explore", argument)
 
 
-def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
+def texts_of(predictions: Predictions, row: int) -> dict[str, Any]:
     """The text of a row, its second text and its choices, as arguments of Explore."""
     mapping = predictions.info.mapping
     second = mapping.pair or mapping.beginning
 
     def cell(column: str | None) -> str | None:
         there = column is not None and column in predictions.columns
-        return predictions.cells(column)[place].as_py() if there and column else None
+        return predictions.cells(column)[row].as_py() if there and column else None
 
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
@@ -359,9 +359,9 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
     return texts
 
 
-def _title(one: StoredPredictions) -> str:
+def _title(stored: StoredPredictions) -> str:
     """“Test”, “reviews.csv”, with the step if there are several checkpoints."""
-    facts = one.info
+    facts = stored.info
     part = facts.source if facts.part == "file" else split_title(facts.part)
     return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"
 
@@ -377,8 +377,8 @@ def settings_text(settings: PredictionSettings) -> str:
         parts.append(tr("a threshold of {0}").format(numbers.percent(settings.threshold)))
     named = list(settings.thresholds.items())
     parts += [
-        tr("a threshold of {0} for “{1}”").format(numbers.percent(one), label)
-        for label, one in named[:MAX_NAMED]
+        tr("a threshold of {0} for “{1}”").format(numbers.percent(threshold), label)
+        for label, threshold in named[:MAX_NAMED]
     ]
     if len(named) > MAX_NAMED:
         parts.append(tr("%n more threshold(s)", len(named) - MAX_NAMED))
@@ -437,8 +437,10 @@ class BaselineLine(QWidget):
         if not baselines:
             return
         shown = partial(value_text, main_metric(of))
-        scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in baselines)
-        is_beaten = all(one.verdict == BETTER for one in baselines)
+        scores = ", ".join(
+            f"{baseline.name} {with_ends(baseline.score, shown)}" for baseline in baselines
+        )
+        is_beaten = all(baseline.verdict == BETTER for baseline in baselines)
         self.verdict.set_style("good" if is_beaten else "warn")
         verdict = translated(baseline_advice(baselines))
         self.verdict.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
@@ -449,5 +451,5 @@ def read_baselines(folder: Path, shown: Predictions) -> list[BaselineComparison]
     part = shown.info.part
     if part == "file":
         return []
-    kept = baselines_in(folder, part, shown.info.fingerprint)
-    return [compare_with_baseline(shown, read_predictions(one.file)) for one in kept]
+    baselines = baselines_in(folder, part, shown.info.fingerprint)
+    return [compare_with_baseline(shown, read_predictions(baseline.file)) for baseline in baselines]

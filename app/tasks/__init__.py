@@ -9,8 +9,8 @@ from engine.config.tasks import class_name
 
 def task_part(kind: str) -> TaskPart:
     """The window's part of a task."""
-    found: type[TaskPart] = getattr(import_module(f"{__name__}.{kind}"), f"{class_name(kind)}Part")
-    return found()
+    part: type[TaskPart] = getattr(import_module(f"{__name__}.{kind}"), f"{class_name(kind)}Part")
+    return part()
 
 
 def view_class(kind: str) -> type[PredictionView]:

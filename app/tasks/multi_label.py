@@ -28,8 +28,8 @@ class LabelsView(PredictionView):
         chosen = prediction.predicted
         self.verdict.setText(", ".join(chosen) or self.tr("No label reaches its threshold"))
         bars = [
-            Bar(one.label, one.probability, n < len(chosen), apart=n == len(chosen))
-            for n, one in enumerate(ranked[:MAX_BARS])
+            Bar(prediction.label, prediction.probability, n < len(chosen), apart=n == len(chosen))
+            for n, prediction in enumerate(ranked[:MAX_BARS])
         ]
         self.bars.show_bars(bars)
         text = self.tr(

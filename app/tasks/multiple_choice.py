@@ -41,7 +41,7 @@ class ChoicesView(PredictionView):
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:
         ranked = prediction.predictions[0].ranked
-        bars = [Bar(one.label, one.probability) for one in ranked]
+        bars = [Bar(prediction.label, prediction.probability) for prediction in ranked]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
         self.verdict.setText(f"{ranked[0].label} · {percentage(ranked[0].probability)}")
         self.note.setText(self.tr("A second text above becomes the beginning of every choice."))

@@ -47,17 +47,17 @@ class TaskPicture(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        words = self._word_places(painter)
+        words = self._word_boxes(painter)
         block = QRectF(words[0].left(), words[0].top() - ARROW - BLOCK, 0, BLOCK)
         block.setRight(words[-1].right())
-        for place in words:
-            _arrow(painter, place.center().x(), place.top() - 2, block.bottom() + 3, Role.BORDER)
+        for box in words:
+            _arrow(painter, box.center().x(), box.top() - 2, block.bottom() + 3, Role.BORDER)
         self._paint_words(painter, words)
         self._paint_block(painter, block)
         self._paint_answer(painter, words[self._scene.at].center().x(), block)
         painter.end()
 
-    def _word_places(self, painter: QPainter) -> list[QRectF]:
+    def _word_boxes(self, painter: QPainter) -> list[QRectF]:
         """The boxes of the words, centred, and squeezed if there is no room."""
         metrics = painter.fontMetrics()
         widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._words]
@@ -65,18 +65,18 @@ class TaskPicture(QWidget):
         squeeze = min(1.0, (self.width() - 2) / total)
         x = (self.width() - total * squeeze) / 2
         y = self.height() - CHIP - 1.0
-        places = []
+        boxes = []
         for width in widths:
-            places.append(QRectF(x, y, width * squeeze, CHIP))
+            boxes.append(QRectF(x, y, width * squeeze, CHIP))
             x += (width + GAP) * squeeze
-        return places
+        return boxes
 
-    def _paint_words(self, painter: QPainter, places: list[QRectF]) -> None:
-        for number, (word, place) in enumerate(zip(self._words, places, strict=True)):
+    def _paint_words(self, painter: QPainter, boxes: list[QRectF]) -> None:
+        for number, (word, box) in enumerate(zip(self._words, boxes, strict=True)):
             segment = theme.SEGMENTS[number >= self._scene.second]
             special = word.startswith("[")
             role = Role.ACCENT if word == "[MASK]" else Role.MUTED if special else segment
-            _chip(painter, place, word, role, plain=special and word != "[MASK]")
+            _chip(painter, box, word, role, plain=special and word != "[MASK]")
 
     def _paint_block(self, painter: QPainter, block: QRectF) -> None:
         """The network: filled if pre-trained, else dashed."""
@@ -106,11 +106,9 @@ class TaskPicture(QWidget):
         painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._head)
         answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
         fits = head.right() + 26 + answer < self.width()
-        place = head.right() + 26 if fits else head.left() - 26 - answer
-        output = QRectF(place, head.top(), answer, CHIP)
-        start, end = (
-            (head.right() + 3, place - 3) if fits else (head.left() - 3, output.right() + 3)
-        )
+        edge = head.right() + 26 if fits else head.left() - 26 - answer
+        output = QRectF(edge, head.top(), answer, CHIP)
+        start, end = (head.right() + 3, edge - 3) if fits else (head.left() - 3, output.right() + 3)
         _line(painter, QPointF(start, head.center().y()), QPointF(end, output.center().y()))
         _chip(painter, output, self._scene.answer, Role.GOOD)
 

@@ -38,9 +38,9 @@ class AnswerView(PredictionView):
             self.verdict.setText(f"{best.text} · {percentage(best.probability)}")
             self.passage.show_text(text, best.start, best.end)
         bars = [
-            Bar(one.text, one.probability, emphasised=one is best)
-            for one in prediction.spans
-            if one.text
+            Bar(span.text, span.probability, emphasised=span is best)
+            for span in prediction.spans
+            if span.text
         ]
         if nothing:
             bars.append(Bar(self.tr("no answer"), nothing, best is None, apart=True))
@@ -81,7 +81,7 @@ class Passage(ReadOnlyText):
         if self._marked is None:
             self.setExtraSelections([])
             return
-        stretch = QTextEdit.ExtraSelection()
+        selection = QTextEdit.ExtraSelection()
         cursor = QTextCursor(self.document())
         cursor.setPosition(self._marked[0])
         cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
@@ -89,8 +89,8 @@ class Passage(ReadOnlyText):
         look.setBackground(theme.colour(Role.ACCENT, 0.25))
         look.setFontWeight(QFont.Weight.DemiBold)
         look.setFontUnderline(True)
-        stretch.cursor, stretch.format = cursor, look
-        self.setExtraSelections([stretch])
+        selection.cursor, selection.format = cursor, look
+        self.setExtraSelections([selection])
 
 
 def units(text: str) -> int:

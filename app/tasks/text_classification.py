@@ -27,7 +27,7 @@ class ClassesView(PredictionView):
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:
         ranked = prediction.predictions[0].ranked
-        bars = [Bar(one.label, one.probability) for one in ranked[:MAX_BARS]]
+        bars = [Bar(prediction.label, prediction.probability) for prediction in ranked[:MAX_BARS]]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
         self.verdict.setText(f"{ranked[0].label} · {percentage(ranked[0].probability)}")
         self.note.setText(self._note(len(ranked)))

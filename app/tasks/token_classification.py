@@ -40,8 +40,8 @@ class TagsView(PredictionView):
         self.text.show_text(given.text, prediction.spans, types)
         self.bars.show_bars(
             [
-                Bar(f"{one.text} · {one.label}" if one.label else one.text, one.probability)
-                for one in prediction.spans[:MAX_BARS]
+                Bar(f"{span.text} · {span.label}" if span.label else span.text, span.probability)
+                for span in prediction.spans[:MAX_BARS]
             ]
         )
         self.note.setText(self._note(prediction, of_spans))
@@ -83,19 +83,19 @@ class TaggedText(ReadOnlyText):
             self._write()
 
     def _write(self) -> None:
-        text, found, types = self._shown
+        text, spans, types = self._shown
         self.clear()
         cursor = QTextCursor(self.document())
-        place = 0
-        for one in found:
-            role = CHART[types.index(one.label) % len(CHART)] if one.label in types else CHART[0]
-            cursor.insertText(text[place : one.start], QTextCharFormat())
-            cursor.insertText(text[one.start : one.end], _marked(role))
-            cursor.insertText(f"{THIN}{one.label}" if one.label else "", _named(role))
-            place = one.end
-        cursor.insertText(text[place:], QTextCharFormat())
+        end = 0
+        for span in spans:
+            role = CHART[types.index(span.label) % len(CHART)] if span.label in types else CHART[0]
+            cursor.insertText(text[end : span.start], QTextCharFormat())
+            cursor.insertText(text[span.start : span.end], _marked(role))
+            cursor.insertText(f"{THIN}{span.label}" if span.label else "", _named(role))
+            end = span.end
+        cursor.insertText(text[end:], QTextCharFormat())
         texts = chain.from_iterable(
-            (one.text, one.label, percentage(one.probability)) for one in found
+            (span.text, span.label, percentage(span.probability)) for span in spans
         )
         self.setAccessibleDescription(" ".join(texts))
 

@@ -146,21 +146,21 @@ class ApplyingState(QObject):
         """Question for the worker; None while the file or its text column is unknown."""
         if self.file is None or self.found is None or self.mapping is None or self.out is None:
             return None
-        given = FileInput(path=self.file, reading=self.found.reading, mapping=self.mapping)
+        source = FileInput(path=self.file, reading=self.found.reading, mapping=self.mapping)
         return Apply(
             checkpoint=self._checkpoint,
-            given=given,
+            given=source,
             out=self.out,
             threshold=self.threshold if self.threshold and self.has_probabilities else None,
             resume=resume,
         )
 
     def _look(self) -> None:
-        wanted = self.wanted()
-        self.is_looking = wanted is not None
+        question = self.wanted()
+        self.is_looking = question is not None
         self.problem = None
-        if wanted is not None:
-            self._asked = self._studio.explorer.ask(PredictFirst(asked=wanted))
+        if question is not None:
+            self._asked = self._studio.explorer.ask(PredictFirst(asked=question))
         else:
             self.first = None
         self.changed.emit()
@@ -181,14 +181,14 @@ class ApplyingState(QObject):
 
     def start(self) -> None:
         """Predict every row in a process of its own; reuses chunks of an earlier attempt."""
-        wanted = self.wanted(resume=self.first is not None and self.first.kept > 0)
-        if wanted is None or self.is_running:
+        question = self.wanted(resume=self.first is not None and self.first.kept > 0)
+        if question is None or self.is_running:
             return
         self.applied = self.problem = self.dataset = None
         self.working = Working(stage=self.tr("Starting"))
-        wanted.out.parent.mkdir(parents=True, exist_ok=True)
+        question.out.parent.mkdir(parents=True, exist_ok=True)
         self._worker = self._studio.one_time_worker(
-            wanted, self._on_applied, self._on_refused, self._on_working, self
+            question, self._on_applied, self._on_refused, self._on_working, self
         )
         self.changed.emit()
 

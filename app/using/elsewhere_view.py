@@ -71,9 +71,9 @@ class ElsewhereDialog(Dialog):
 
     def _on_written(self, texts: tuple[str, ...]) -> None:
         for number, text in enumerate(texts):
-            place = self.tabs.widget(number)
-            assert isinstance(place, Copied)
-            place.text.setPlainText(text)
+            tab = self.tabs.widget(number)
+            assert isinstance(tab, Copied)
+            tab.text.setPlainText(text)
 
     def _on_failed(self, error: BaseException) -> None:
         self.card.text.setPlainText(str(error))

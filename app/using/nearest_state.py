@@ -120,8 +120,8 @@ class NearestState(QObject):
         background.run(self, self._studio.datasets, self._on_listed)
 
     def _on_listed(self, found: list[DataEntry]) -> None:
-        self.datasets = tuple(one for one in found if one.spec is not None)
-        there = {one.folder for one in self.datasets}
+        self.datasets = tuple(dataset for dataset in found if dataset.spec is not None)
+        there = {dataset.folder for dataset in self.datasets}
         if self.data is None or self.data.folder not in there:
             self.choose(next(iter(self.datasets), None))
         self.changed.emit()

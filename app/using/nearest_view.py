@@ -95,8 +95,8 @@ class NearestView(QWidget):
             self.data.clear()
             for entry in state.datasets:
                 self.data.addItem(visible(f"{entry.name} · {entry.version}"), entry)
-        place = state.datasets.index(state.data) if state.data in state.datasets else -1
-        self.data.setCurrentIndex(place)
+        index = state.datasets.index(state.data) if state.data in state.datasets else -1
+        self.data.setCurrentIndex(index)
         self.part.clear()
         for part in state.parts:
             self.part.addItem(split_title(part), part)

@@ -71,9 +71,9 @@ def write_report(gathered: Callable[[], Material], path: Path) -> None:
     translator = Translator()
     QCoreApplication.installTranslator(translator)
     try:
-        found = gathered()
-        pictures = [one for one in map(drawn, found.to_draw) if one is not None]
-        write(path, found.report, (*found.curves, *pictures))
+        material = gathered()
+        pictures = [placed for placed in map(drawn, material.to_draw) if placed is not None]
+        write(path, material.report, (*material.curves, *pictures))
     finally:
         QCoreApplication.removeTranslator(translator)
 
@@ -101,16 +101,16 @@ def gather_comparison(
     Raises StudioError as `comparison_report` does.
     """
     report = comparison_report(runs, progress)
-    return Material(report, tuple(_curves_of(runs)), ())
+    return Material(report, tuple(_comparison_curves(runs)), ())
 
 
-def drawn(one: ToDraw) -> Placed | None:
+def drawn(item: ToDraw) -> Placed | None:
     """Draw the figure; None if it shows nothing. Only in the GUI thread."""
-    picture = one.kind()
-    picture.show_measured(one.measured)
-    found = picture.figure()
+    picture = item.kind()
+    picture.show_measured(item.measured)
+    drawing = picture.figure()
     picture.deleteLater()
-    return Placed(one.part, found) if found is not None else None
+    return Placed(item.part, drawing) if drawing is not None else None
 
 
 def write(path: Path, report: Report, figures: Sequence[Placed], language: str = "en") -> None:
@@ -125,8 +125,10 @@ def write(path: Path, report: Report, figures: Sequence[Placed], language: str =
 def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
     """One self-contained page."""
     pictures = [
-        _picture(one, _data_uri(figure.svg(one.figure)), figure.sheet_size(one.figure).width())
-        for one in figures
+        _picture(
+            placed, _data_uri(figure.svg(placed.figure)), figure.sheet_size(placed.figure).width()
+        )
+        for placed in figures
     ]
     return html(report, pictures, translated, language).encode("utf-8")
 
@@ -138,12 +140,12 @@ def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
     document.setDefaultFont(figure.paper_font(PDF_FONT / figure.POINTS))
     pictures = []
-    for number, one in enumerate(figures):
+    for number, placed in enumerate(figures):
         name = f"picture-{number}"
-        image = figure.image(one.figure, PDF_SCALE)
+        image = figure.image(placed.figure, PDF_SCALE)
         image.setDevicePixelRatio(1)
         document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
-        pictures.append(_picture(one, name, _pdf_width(one.figure)))
+        pictures.append(_picture(placed, name, _pdf_width(placed.figure)))
     document.setHtml(html(report, pictures, translated, language))
 
     def print_to(buffer: QBuffer) -> None:
@@ -162,12 +164,12 @@ FORMS: dict[str, Callable[[Report, Sequence[Placed], str], bytes]] = {
 }
 
 
-def _picture(one: Placed, source: str, width: int) -> Picture:
-    return Picture(one.section, one.figure.title, one.figure.caption, source, width)
+def _picture(placed: Placed, source: str, width: int) -> Picture:
+    return Picture(placed.section, placed.figure.title, placed.figure.caption, source, width)
 
 
-def _pdf_width(one: Figure) -> int:
-    size = figure.sheet_size(one)
+def _pdf_width(drawing: Figure) -> int:
+    size = figure.sheet_size(drawing)
     limits = (limit / side for limit, side in zip(PDF_SIZE, size.toTuple(), strict=True))
     return round(size.width() * min(PDF_SHRINK, *limits))
 
@@ -198,14 +200,16 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
         yield Placed(TRAINED, figure_of("metrics", title, tr("Of all validation rows."), chart))
 
 
-def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
-    found = [_series(RunFolder(run.folder)) for run in runs]
-    names = dict.fromkeys(name for one in found for name in one if name.startswith(VALIDATION))
+def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[Placed]:
+    all_curves = [_series(RunFolder(run.folder)) for run in runs]
+    names = dict.fromkeys(
+        name for curves in all_curves for name in curves if name.startswith(VALIDATION)
+    )
     for name in ("loss", *names):
         smoothed = SMOOTHED if name == "loss" else 1
         lines = [
             _line(series, name, run.name, smoothed, index)
-            for index, (run, series) in enumerate(zip(runs, found, strict=True))
+            for index, (run, series) in enumerate(zip(runs, all_curves, strict=True))
         ]
         title = metric_heading(name)
         if (chart := _chart(lines, title)) is not None:
@@ -217,19 +221,19 @@ def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
 def _series(run: RunFolder) -> dict[str, StepSeries]:
     """Curves by name; values measured again after a resume replace the old ones."""
     points: dict[str, tuple[list[float], list[float | None]]] = {}
-    found: dict[str, StepSeries] = {}
+    curves: dict[str, StepSeries] = {}
     for event in run.all_events():
         if isinstance(event, Measured):
             steps, values = points.setdefault(event.name, ([], []))
             if steps and event.step <= steps[-1]:
-                found.setdefault(event.name, StepSeries()).extend(steps, values)
+                curves.setdefault(event.name, StepSeries()).extend(steps, values)
                 steps.clear()
                 values.clear()
             steps.append(event.step)
             values.append(event.value)
     for name, (steps, values) in points.items():
-        found.setdefault(name, StepSeries()).extend(steps, values)
-    return found
+        curves.setdefault(name, StepSeries()).extend(steps, values)
+    return curves
 
 
 def _line(

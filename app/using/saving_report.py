@@ -39,23 +39,25 @@ class SavingReport(QObject):
             return
         self.is_at_work = True
         self.changed.emit()
-        background.run(self, gathered, lambda found: self._on_gathered(found, path), self._fail)
+        background.run(
+            self, gathered, lambda material: self._on_gathered(material, path), self._fail
+        )
 
-    def _on_gathered(self, found: Material, path: Path) -> None:
-        self._to_draw, self._drawn = list(found.to_draw), list(found.curves)
-        self._draw_next(found, path)
+    def _on_gathered(self, material: Material, path: Path) -> None:
+        self._to_draw, self._drawn = list(material.to_draw), list(material.curves)
+        self._draw_next(material, path)
 
-    def _draw_next(self, found: Material, path: Path) -> None:
+    def _draw_next(self, material: Material, path: Path) -> None:
         if self._to_draw:
-            one = drawn(self._to_draw.pop(0))
-            self._drawn += [one] if one is not None else []
-            QTimer.singleShot(0, self, lambda: self._draw_next(found, path))
+            placed = drawn(self._to_draw.pop(0))
+            self._drawn += [placed] if placed is not None else []
+            QTimer.singleShot(0, self, lambda: self._draw_next(material, path))
             return
         figures = tuple(self._drawn)
         language = language_of(self._studio.settings.preferences.language).code
         background.run(
             self,
-            lambda: write(path, found.report, figures, language),
+            lambda: write(path, material.report, figures, language),
             lambda _: self._end(path),
             self._fail,
         )

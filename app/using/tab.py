@@ -103,7 +103,7 @@ class UseTab(QWidget):
             except StudioError:
                 return None, None  # the page itself shows the problem
 
-        background.run(self, read, lambda found: self._on_read(checkpoint, *found))
+        background.run(self, read, lambda result: self._on_read(checkpoint, *result))
 
     def apply_to(self, file: Path | None) -> None:
         """Open the dialog for a file, or let the user choose one."""

@@ -53,8 +53,8 @@ class TryingState(QObject):
     def type_in(self, text: str, pair: str) -> None:
         """Predict for these texts; earlier questions are dropped."""
         cleaned = tuple(
-            one[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            for one in (text, pair)
+            typed[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            for typed in (text, pair)
         )
         self.text, self.pair = cleaned
         self._ask()

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
-from app.hub import HubWork, ask_first, list_of, said_of
+from app.hub import HubWork, ask_first, file_list, plan_text
 from app.studio import Studio
 from app.translation import translated
 from app.widgets import dialogs
@@ -121,11 +121,11 @@ class GettingData(HubWork):
         self.question = dialogs.ask(
             self._owner,
             self.tr("Download {0}?").format(f"{plan.model} {plan.subset}".strip()),
-            said_of(plan),
+            plan_text(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             answered,
             [
-                list_of(plan.files, self.tr("Files to download")),
+                file_list(plan.files, self.tr("Files to download")),
                 *(Text(translated(note), "warn") for note in plan.notes),
             ],
         )

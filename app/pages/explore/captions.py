@@ -45,8 +45,8 @@ def head_list(heads: Sequence[tuple[int, int]]) -> str:
 def masked_words(given: TextInput) -> list[str]:
     return [
         quoted(given.texts[segment][start:end])
-        for segment, stretches in enumerate(given.masks[: len(given.texts)])
-        for start, end in sorted(stretches)
+        for segment, spans in enumerate(given.masks[: len(given.texts)])
+        for start, end in sorted(spans)
     ]
 
 

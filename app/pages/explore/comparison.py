@@ -67,8 +67,8 @@ class HeadMeans(QObject):
             self.explore.replace_heads(None, None)
         elif chosen is not None and checkpoint is not None:
             self._of = chosen
-            kept = self._home.cache / "texts"
-            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, kept=kept))
+            folder = self._home.cache / "texts"
+            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, kept=folder))
         self.changed.emit()
 
     def said(self) -> str:
@@ -156,21 +156,21 @@ class Comparison(QWidget):
         if not self.picker.choose(second.model.path):  # a checkpoint that its run has deleted
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
-        if first.heads_off and (told := self._means.said()):
-            said = told
+        if first.heads_off and (means_text := self._means.said()):
+            message = means_text
         elif first.heads_off:
             text = self.tr("Without heads {0}, compared with {1}.")
-            said = text.format(head_list(first.heads_off), second.model.name)
+            message = text.format(head_list(first.heads_off), second.model.name)
             if self._explore.means_texts is not None:
-                said = f"{said} {head_means_caption(self._explore.means_texts)}"
+                message = f"{message} {head_means_caption(self._explore.means_texts)}"
         elif self._explore.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
-            said = text.format(quoted(self._explore.pinned.text))
+            message = text.format(quoted(self._explore.pinned.text))
         elif not second.is_tokenized:
-            said = second.problem
+            message = second.problem
         elif differs:
             text = self.tr("{0} splits the text into {1} tokens:")
-            said = text.format(second.model.name, numbers.count(len(second.tokens)))
+            message = text.format(second.model.name, numbers.count(len(second.tokens)))
         else:
-            said = self.tr("{0} splits the text into the same tokens.").format(second.model.name)
-        self.said.setText(said)
+            message = self.tr("{0} splits the text into the same tokens.").format(second.model.name)
+        self.said.setText(message)

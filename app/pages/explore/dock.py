@@ -114,8 +114,8 @@ class PanelDock(QDockWidget):
     def focus_panel(self) -> None:
         """Focus the first control of the panel."""
         self.activateWindow()
-        found = next((w for w in _controls(self.panel)), self.help)
-        found.setFocus(Qt.FocusReason.TabFocusReason)
+        widget = next((w for w in _controls(self.panel)), self.help)
+        widget.setFocus(Qt.FocusReason.TabFocusReason)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a frame around a floating panel; the desktop draws none."""

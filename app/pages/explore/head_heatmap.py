@@ -73,9 +73,9 @@ class HeadHeatmap(QWidget):
             painter.drawRect(self.cell(layer, head).adjusted(1, 1, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        found = self._at(event.position())
-        if found is not None:
-            self.picked.emit(*found)
+        cell = self._at(event.position())
+        if cell is not None:
+            self.picked.emit(*cell)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = arrow_step(event)
@@ -88,9 +88,9 @@ class HeadHeatmap(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            found = self._at(QPointF(event.pos()))
-            if found is not None:
-                QToolTip.showText(event.globalPos(), tooltip(self.describe(*found)), self)
+            cell = self._at(QPointF(event.pos()))
+            if cell is not None:
+                QToolTip.showText(event.globalPos(), tooltip(self.describe(*cell)), self)
             return True
         return super().event(event)
 
@@ -129,7 +129,7 @@ def cell_of(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRec
     return QRectF(area.left() + head * wide, area.top() + layer * high, wide, high)
 
 
-def ends_of(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
+def value_ends(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
     """Values at the two ends of the colour bar."""
     known = values[np.isfinite(values)]
     if not len(known):
@@ -149,7 +149,7 @@ def paint_grid(
     layers, heads = values.shape
     if not layers:
         return
-    low, high = ends_of(values, is_signed)
+    low, high = value_ends(values, is_signed)
     area = cells_area(whole)
     middle = Qt.AlignmentFlag.AlignCenter
     for layer in range(layers):
@@ -195,9 +195,9 @@ def paint_bar(
     painter.setPen(palette(Role.MUTED, 1.0))
     painter.drawRect(bar)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-    for share in (0.0, 0.5, 1.0):
-        y = min(max(bar.bottom() - share * bar.height(), bar.top() + 6), bar.bottom() - 6)
-        value = low + share * (high - low)
+    for fraction in (0.0, 0.5, 1.0):
+        y = min(max(bar.bottom() - fraction * bar.height(), bar.top() + 6), bar.bottom() - 6)
+        value = low + fraction * (high - low)
         is_whole = high > 1 and value.is_integer()  # e.g. rounds
         text = str(int(value)) if is_whole else decimal(value, 3)
         painter.drawText(QRectF(bar.right() + 4, y - 8, TICKS, 16), left, text)

@@ -269,9 +269,9 @@ class ModelInput(QObject):
         if anchor.special:
             same = [n for n, t in enumerate(self.tokens) if t.special and t.text == anchor.special]
             return same[anchor.rank] if anchor.rank < len(same) else -1
-        wanted = (anchor.segment, *anchor.span)
+        target = (anchor.segment, *anchor.span)
         for index, token in enumerate(self.tokens):
-            if not token.special and (token.segment, token.start, token.end) == wanted:
+            if not token.special and (token.segment, token.start, token.end) == target:
                 return index
         return -1
 

@@ -156,7 +156,7 @@ class PrecisionSwitch(QWidget):
         return self.tr("Exact (fp32).")
 
 
-def row_of(checkpoint: Path) -> TextInput | None:
+def example_row(checkpoint: Path) -> TextInput | None:
     """The first validation row of the run that wrote this checkpoint.
 
     Else the first row of another split; None if the checkpoint belongs to no run, or its data is

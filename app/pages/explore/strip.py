@@ -156,14 +156,14 @@ class Strip(QWidget):
         """Describe the selected token, else the whole text, to screen readers."""
         side, picked = self._side, self._picked
         if 0 <= picked < len(side.tokens):
-            said = self.tr("Token {0} of {1}: {2}").format(
+            text = self.tr("Token {0} of {1}: {2}").format(
                 picked + 1, len(side.tokens), token_text(side.tokens[picked].text)
             )
             if side.is_masked(picked):
-                said = self.tr("{0}, masked").format(said)
+                text = self.tr("{0}, masked").format(text)
         else:
-            said = " ".join(token_text(token.text) for token in side.tokens)
-        self.setAccessibleDescription(said)
+            text = " ".join(token_text(token.text) for token in side.tokens)
+        self.setAccessibleDescription(text)
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
@@ -208,13 +208,13 @@ class Strip(QWidget):
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         target = self._explore.on_side(self._side.index, self._explore.target)
-        moved = self._moved(event.key(), target if moves_target else self._picked)
-        if moved < 0:
+        index = self._moved(event.key(), target if moves_target else self._picked)
+        if index < 0:
             super().keyPressEvent(event)
         elif moves_target:
-            self._explore.pick_target(self._explore.from_side(self._side.index, moved))
+            self._explore.pick_target(self._explore.from_side(self._side.index, index))
         else:
-            self._pick(moved)
+            self._pick(index)
 
     def _moved(self, key: int, here: int) -> int:
         """The token that a key leads to, or -1."""
@@ -238,14 +238,14 @@ class Strip(QWidget):
         """The nearest token in the row above or below; the same if there is none."""
         if number < 0:
             return 0
-        here = self.boxes[number]
+        current = self.boxes[number]
         rows = {box.top() for box in self.boxes}
-        tops = [t for t in rows if (t > here.top() if below else t < here.top())]
+        tops = [t for t in rows if (t > current.top() if below else t < current.top())]
         if not tops:
             return number
         top = min(tops) if below else max(tops)
         row = [n for n, box in enumerate(self.boxes) if box.top() == top]
-        return min(row, key=lambda n: abs(self.boxes[n].center().x() - here.center().x()))
+        return min(row, key=lambda n: abs(self.boxes[n].center().x() - current.center().x()))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

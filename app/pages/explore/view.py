@@ -14,7 +14,7 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison, HeadMeans
 from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
-from app.pages.explore.page_parts import Editor, PrecisionSwitch, row_of
+from app.pages.explore.page_parts import Editor, PrecisionSwitch, example_row
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.state import ExploreState
@@ -196,21 +196,21 @@ class ExplorePage(Page):
         {"panel": id} shows a panel if it is offered, {"compare": True} adds a second model,
         {"label": class} is the class to explain, {"choices": texts} are for multiple choice.
         """
-        given = argument if isinstance(argument, dict) else {"model": argument}
-        if given.get("text") is not None:
-            self.text.set_text(given["text"])
-            self.set_pair_shown(bool(given.get("pair")))
-            self.pair.set_text(given.get("pair") or "")
-        if given.get("label") is not None:
-            self.state.choose_label(given["label"])
-        if given.get("choices"):
-            self.state.offer_choices(tuple(given["choices"]))
-        if given.get("model") is not None:
-            self.choose(Path(given["model"]))
-        panel = self.bench.docks.get(str(given.get("panel")))
+        values = argument if isinstance(argument, dict) else {"model": argument}
+        if values.get("text") is not None:
+            self.text.set_text(values["text"])
+            self.set_pair_shown(bool(values.get("pair")))
+            self.pair.set_text(values.get("pair") or "")
+        if values.get("label") is not None:
+            self.state.choose_label(values["label"])
+        if values.get("choices"):
+            self.state.offer_choices(tuple(values["choices"]))
+        if values.get("model") is not None:
+            self.choose(Path(values["model"]))
+        panel = self.bench.docks.get(str(values.get("panel")))
         if panel is not None and panel.described.is_offered(self.state):
             self.bench.show_panel(panel.described.id)
-        if given.get("compare") and self.comparison.other() is not None:
+        if values.get("compare") and self.comparison.other() is not None:
             self.comparison.begin()
         if not self._was_entered:  # later Qt restores the focus
             self._was_entered = True
@@ -226,13 +226,13 @@ class ExplorePage(Page):
         """Read the list of models in the background."""
         if self._reading is not None:
             self._reading.cancel()
-        studio, wanted, shown = self._studio, self._wanted, self.state.first.model
+        studio, path, shown = self._studio, self._wanted, self.state.first.model
 
         def read() -> list[ModelEntry]:
             models = studio.models()
-            if wanted is not None:
-                if all(model.path != wanted for model in models):
-                    models.insert(0, describe_model(wanted.name, wanted, "imported"))
+            if path is not None:
+                if all(model.path != path for model in models):
+                    models.insert(0, describe_model(path.name, path, "imported"))
             elif shown is not None and shown.path.is_dir() and not _is_known(shown, models):
                 models.insert(0, shown)
             return models
@@ -243,15 +243,15 @@ class ExplorePage(Page):
         self.picker.set_models(models)
         self.comparison.set_models(models)
         usable = [model for model in models if model.info is not None]
-        wanted, self._wanted = self._wanted, None
-        if wanted is not None and not self.picker.choose(wanted):
-            problem = next((m.problem for m in models if m.path == wanted), "")
+        path, self._wanted = self._wanted, None
+        if path is not None and not self.picker.choose(path):
+            problem = next((m.problem for m in models if m.path == path), "")
             self._studio.notices.error(
-                self.tr("The model {0} cannot be opened in Explore.").format(wanted.name), problem
+                self.tr("The model {0} cannot be opened in Explore.").format(path.name), problem
             )
         if self.picker.chosen() is None and usable:
             self.picker.choose(self._instead(usable).path)
-        if wanted is not None or not self._is_over_training():
+        if path is not None or not self._is_over_training():
             self.state.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
         self._on_sides()
@@ -295,7 +295,7 @@ class ExplorePage(Page):
         first = self.state.first
         if first.checkpoint is not None and first.task is not None:
             self._reading_row = background.run(
-                self, partial(row_of, first.checkpoint), self._on_validation_row
+                self, partial(example_row, first.checkpoint), self._on_validation_row
             )
 
     def _on_validation_row(self, row: TextInput | None) -> None:
@@ -336,8 +336,8 @@ class ExplorePage(Page):
         can = self.comparison.other() is not None
         self.compare.setEnabled(can)
         why = self.tr("There is no second model to compare with; import or train one.")
-        what = self.tr("Compare with a second model")
-        self.compare.setToolTip(tooltip(what if can else why))
+        text = self.tr("Compare with a second model")
+        self.compare.setToolTip(tooltip(text if can else why))
 
     def show_input(self, wanted: TextInput) -> None:
         """Show an input with its masks."""
@@ -380,15 +380,15 @@ class ExplorePage(Page):
 
     def _show_notice(self) -> None:
         """Show what was truncated, or why there are no tokens."""
-        said = [self._problem] if self._problem else []
+        sentences = [self._problem] if self._problem else []
         for count in filter(None, self._too_long):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
-            said.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
+            sentences.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
         if self.state.first.is_truncated:
             text = self.tr("Truncated to the first {0} tokens, the model’s maximum.")
-            said.append(text.format(numbers.count(len(self.state.first.tokens))))
-        self.notice.setText(" ".join(said))
-        self.notice.setVisible(bool(said))
+            sentences.append(text.format(numbers.count(len(self.state.first.tokens))))
+        self.notice.setText(" ".join(sentences))
+        self.notice.setVisible(bool(sentences))
 
     def _say(self) -> None:
         """Describe the token under the mouse or the selected one, else the text."""

@@ -30,8 +30,8 @@ WIDE = 5_000  # px, more than any window has
 
 def panel_keys(number: int) -> str:
     """Shortcut of a panel, counted from 1: Alt+1 to Alt+9, Alt+0, then Alt+Shift+1 and so on."""
-    row, place = divmod(number - 1, len(PANEL_KEYS))
-    return f"Alt+{'Shift+' * row}{PANEL_KEYS[place]}" if row < 2 else ""
+    row, column = divmod(number - 1, len(PANEL_KEYS))
+    return f"Alt+{'Shift+' * row}{PANEL_KEYS[column]}" if row < 2 else ""
 
 
 class Workbench(QMainWindow):
@@ -74,7 +74,7 @@ class Workbench(QMainWindow):
     def add(self, described: PanelDescription, make: MakePanel) -> None:
         """Add a panel; call `begin` after the last one."""
         key = described.id
-        dock = PanelDock(described, make, self._menu_of(key), self)
+        dock = PanelDock(described, make, self._panel_menu(key), self)
         self.docks[key] = dock
         if not described.is_open:
             self._closed.add(key)
@@ -91,16 +91,16 @@ class Workbench(QMainWindow):
         """
         self._front = front
         self._arrange()
-        made = [front]
-        kept = self._settings.place(LAYOUT_KEY)
-        if isinstance(kept, dict) and kept.get("panels") == sorted(self.docks):
-            state = kept.get("state")
-            closed, seen = kept.get("closed"), kept.get("seen")
+        keys = [front]
+        layout = self._settings.place(LAYOUT_KEY)
+        if isinstance(layout, dict) and layout.get("panels") == sorted(self.docks):
+            state = layout.get("state")
+            closed, seen = layout.get("closed"), layout.get("seen")
             if isinstance(state, str) and isinstance(closed, list) and isinstance(seen, list):
                 self.restoreState(QByteArray.fromBase64(state.encode("ascii")), VERSION)
                 self._closed = {key for key in closed if key in self.docks}
-                made = [key for key in self.docks if key in seen]
-        for key in made:
+                keys = [key for key in self.docks if key in seen]
+        for key in keys:
             self.docks[key].make()  # now, not when the page is shown
         self._show_open()
 
@@ -229,13 +229,13 @@ class Workbench(QMainWindow):
     def keep(self) -> None:
         """Store the arrangement."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
-        kept = {
+        layout = {
             "state": state,
             "closed": sorted(self._closed),
             "panels": sorted(self.docks),
             "seen": [key for key, dock in self.docks.items() if dock.is_front],
         }
-        self._settings.keep(LAYOUT_KEY, kept)
+        self._settings.keep(LAYOUT_KEY, layout)
 
     # ── arranging ────────────────────────────────────────────────────────────────────────────
 
@@ -304,11 +304,11 @@ class Workbench(QMainWindow):
         if not seen:
             return
         focused = self.window().focusWidget()
-        here = next(
+        current = next(
             (n for n, key in enumerate(seen) if focused and self.docks[key].isAncestorOf(focused)),
             -1,
         )
-        self.docks[seen[(here + 1) % len(seen)]].focus_panel()
+        self.docks[seen[(current + 1) % len(seen)]].focus_panel()
 
     # ── menus ────────────────────────────────────────────────────────────────────────────────
 
@@ -327,7 +327,7 @@ class Workbench(QMainWindow):
         _add(menu, self.tr("All &side by side"), self.side_by_side)
         _add(menu, self.tr("&Reset to default layout"), self.reset)
 
-    def _menu_of(self, key: str) -> QMenu:
+    def _panel_menu(self, key: str) -> QMenu:
         menu = QMenu(self)
         places: tuple[tuple[Place, str], ...] = (
             ("tab", self.tr("Move to &tabs")),

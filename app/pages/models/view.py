@@ -7,7 +7,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
 from app.exporting import view as exporting
-from app.hub import HubWork, ask_first, list_of
+from app.hub import HubWork, ask_first, file_list
 from app.library import ModelEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage
@@ -281,7 +281,7 @@ class Sending(HubWork):
             f"{files.format(numbers.size(plan.bytes), plan.host)} {who}",
             Choice("send", self.tr("&Send"), "primary"),
             push,
-            [list_of(plan.files, self.tr("Files to send"))],
+            [file_list(plan.files, self.tr("Files to send"))],
         )
 
     def _push(self, model: ModelEntry, plan: PushPlanned) -> None:

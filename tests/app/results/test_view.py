@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
-from app.results.rows_model import columns_of
+from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
 from app.results.view import ResultsView, texts_of
 from app.studio import Studio
@@ -491,7 +491,7 @@ def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
 
 
 def lines(predictions: Predictions, place: int = 0) -> list[str]:
-    return list(row_lines(predictions, columns_of(predictions), place))
+    return list(row_lines(predictions, row_columns(predictions), place))
 
 
 def test_gold_and_predicted_spans_are_below_one_another() -> None:

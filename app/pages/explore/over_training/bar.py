@@ -41,8 +41,8 @@ class TrainingBar(QWidget):
             self.tr("Compare &with this step"), self.state.compare, "columns-2"
         )
         self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
-        what = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
-        self.save.setToolTip(tooltip(what))
+        text = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
+        self.save.setToolTip(tooltip(text))
         buttons_row = layouts.row(
             self.beside, self.save, HelpButton("training-steps"), spacing=2 * SPACE
         )
@@ -167,11 +167,11 @@ class MomentSlider(QSlider):
 
     def _go_to(self, x: float) -> None:
         room = max(1, self.width() - 2 * MARGIN)
-        wanted = min(max(round((x - MARGIN) / room * self.maximum()), 0), self.maximum())
-        if wanted != self.value():
-            self.setValue(wanted)
+        number = min(max(round((x - MARGIN) / room * self.maximum()), 0), self.maximum())
+        if number != self.value():
+            self.setValue(number)
         else:  # from a checkpoint to its snapshot
-            self.valueChanged.emit(wanted)
+            self.valueChanged.emit(number)
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────
 
@@ -193,12 +193,12 @@ class MomentSlider(QSlider):
             return
         pixels = self.x_of(1) - self.x_of(0)
         columns = np.round(MARGIN + moments.place(moments.losses[:, 0]) * pixels)
-        places, group = np.unique(columns, return_inverse=True)
+        unique, group = np.unique(columns, return_inverse=True)
         means = np.bincount(group, moments.losses[:, 1]) / np.bincount(group)
         low, high = float(means.min()), float(np.quantile(means, HIGH))
-        share = np.clip((means - low) / max(high - low, 1e-12), 0, 1)
+        heights = np.clip((means - low) / max(high - low, 1e-12), 0, 1)
         path = QPainterPath()
-        for number, (x, up) in enumerate(zip(places, share, strict=True)):
+        for number, (x, up) in enumerate(zip(unique, heights, strict=True)):
             point = QPointF(float(x), area.bottom() - float(up) * area.height())
             path.lineTo(point) if number else path.moveTo(point)
         painter.setPen(QPen(colour(Role.MUTED), 1.5))

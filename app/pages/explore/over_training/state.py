@@ -39,8 +39,8 @@ class Moments:
 
     def place(self, step: np.ndarray) -> np.ndarray:
         """Position of steps on an axis with equally spaced snapshots, float64 [N]."""
-        found: np.ndarray = np.interp(step, self.steps, np.arange(len(self.steps)))
-        return found
+        positions: np.ndarray = np.interp(step, self.steps, np.arange(len(self.steps)))
+        return positions
 
     def loss_at(self, number: int) -> float | None:
         """Loss measured nearest to a snapshot; None without losses."""
@@ -50,7 +50,7 @@ class Moments:
         return float(self.losses[nearest, 1])
 
 
-def moments_of(checkpoint: Path) -> Moments | None:
+def read_moments(checkpoint: Path) -> Moments | None:
     """Snapshots of the run that wrote a checkpoint; None if it has fewer than two."""
     run = run_of(checkpoint)
     folders = snapshot_folders(run) if run is not None else []
@@ -61,12 +61,12 @@ def moments_of(checkpoint: Path) -> Moments | None:
 
 def _losses(run: RunFolder) -> np.ndarray:
     """Last training loss of each step; non-finite values are left out."""
-    found = {
+    losses = {
         event.step: event.value
         for event in run.all_events()
         if isinstance(event, Measured) and event.name == "loss"
     }
-    points = [(step, value) for step, value in sorted(found.items()) if value is not None]
+    points = [(step, value) for step, value in sorted(losses.items()) if value is not None]
     return np.array(points, dtype=np.float64).reshape(-1, 2)
 
 
@@ -170,7 +170,7 @@ class OverTraining(QObject):
             self._set(None)
         if model is not None and model.info is not None:
             self._reading = background.run(
-                self, partial(moments_of, model.path), self._set, self._notices.show
+                self, partial(read_moments, model.path), self._set, self._notices.show
             )
 
     def _is_of_run(self, model: ModelEntry) -> bool:

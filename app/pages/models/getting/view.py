@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.hub import ask_first, list_of, said_of
+from app.hub import ask_first, file_list, plan_text
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState
 from app.theme import SPACE
@@ -199,12 +199,12 @@ class GettingPage(Page):
         dialogs.ask(
             self,
             self.tr("Download {0}?").format(plan.model),
-            said_of(plan),
+            plan_text(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             lambda key: self.state.download(plan) if key == "download" else None,
             [
                 cost,
-                list_of(plan.files, self.tr("Files to download")),
+                file_list(plan.files, self.tr("Files to download")),
                 *(Text(translated(note), "warn") for note in plan.notes),
             ],
         )

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QTableView, QWidget
 
 from app import background
 from app.pages.runs.run.state import RunState
-from app.results.rows_model import columns_of
+from app.results.rows_model import row_columns
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import layouts
@@ -80,7 +80,7 @@ class RowsTab(Polling):
                 predictions = read_predictions(file)
             except (OSError, StudioError):
                 return None  # missing, or just being replaced: the next check reads it
-            columns = columns_of(predictions)
+            columns = row_columns(predictions)
             texts = {CELL + name for name in predictions.info.mapping.texts}
             columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)

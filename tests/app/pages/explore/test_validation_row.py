@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.pages.explore.model_input import TextInput
-from app.pages.explore.page_parts import row_of
+from app.pages.explore.page_parts import example_row
 from app.pages.explore.view import EXAMPLE
 from engine.config.dataset import Mapping, Reading, Source, Split, StoredData
 from engine.data.datasets.importing import import_dataset
@@ -58,17 +58,17 @@ def test_the_row_is_that_of_the_validation_data(home: Home) -> None:
         ),
     ):
         train = {name: "O" if name == "tags" else "0" for name in row}
-        assert row_of(trained(home, mapping, train, row)) == expected
+        assert example_row(trained(home, mapping, train, row)) == expected
         shutil.rmtree(home.datasets / "films")
         shutil.rmtree(home.runs / "films")
 
 
 def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
     checkpoint = trained(home, ONE, {"text": "the dog", "label": "a"}, None)
-    assert row_of(checkpoint) == TextInput("the dog")
+    assert example_row(checkpoint) == TextInput("the dog")
     shutil.rmtree(home.datasets / "films")
-    assert row_of(checkpoint) is None, "the data is gone"
-    assert row_of(home.models / "imported") is None, "of no run"
+    assert example_row(checkpoint) is None, "the data is gone"
+    assert example_row(home.models / "imported") is None, "of no run"
 
 
 def test_explore_shows_it_but_never_in_place_of_what_was_typed(

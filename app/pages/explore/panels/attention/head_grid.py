@@ -122,7 +122,7 @@ class HeadGrid(QWidget):
         zoom = min(max(1.0, zoom), NEAREST / max(1, before))
         if zoom == self.zoom:
             return
-        place = around if around is not None else self.visibleRegion().boundingRect().center()
+        fixed = around if around is not None else self.visibleRegion().boundingRect().center()
         old_step = self._side() + GAP
         self.zoom, self._picture, self._size = zoom, None, None
         self.updateGeometry()
@@ -132,8 +132,8 @@ class HeadGrid(QWidget):
             self.resize(self.sizeHint().expandedTo(area.viewport().size()))
             left, top = self._margins()
             for bar, at, margin in (
-                (area.horizontalScrollBar(), place.x(), left),
-                (area.verticalScrollBar(), place.y(), top),
+                (area.horizontalScrollBar(), fixed.x(), left),
+                (area.verticalScrollBar(), fixed.y(), top),
             ):
                 shift = round((at - margin) * factor + margin) - at
                 bar.setMaximum(max(bar.maximum(), bar.value() + shift))
@@ -217,15 +217,15 @@ class HeadGrid(QWidget):
     def _drag(self, now: QPoint) -> None:
         """Scroll; ignores tiny moves of a click."""
         assert self._pressed is not None
-        moved = now - self._pressed
-        if not self._is_dragged and moved.manhattanLength() < QApplication.startDragDistance():
+        distance = now - self._pressed
+        if not self._is_dragged and distance.manhattanLength() < QApplication.startDragDistance():
             return
         self._is_dragged, self._pressed = True, now
         area = self._area()
         if area is not None:
             for bar, by in (
-                (area.horizontalScrollBar(), moved.x()),
-                (area.verticalScrollBar(), moved.y()),
+                (area.horizontalScrollBar(), distance.x()),
+                (area.verticalScrollBar(), distance.y()),
             ):
                 bar.setValue(bar.value() - by)
 
@@ -251,8 +251,8 @@ class HeadGrid(QWidget):
         if over != self._over:
             before, self._over = self._over, over
             self.pointed.emit(*over)
-            for one in (before, over):  # repaint only what changes, to keep up with the mouse
-                self.update(self.cell(*one).adjusted(-3, -3, 3, 3).toAlignedRect())
+            for cell in (before, over):  # repaint only what changes, to keep up with the mouse
+                self.update(self.cell(*cell).adjusted(-3, -3, 3, 3).toAlignedRect())
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
@@ -285,14 +285,14 @@ class HeadGrid(QWidget):
         if self._over[0] >= 0:
             painter.setPen(QPen(colour(Role.MUTED), 1.5))
             painter.drawRect(self.cell(*self._over).adjusted(-1, -1, 1, 1))
-        for number, place in enumerate(chosen):
+        for number, cell in enumerate(chosen):
             is_current = number == len(chosen) - 1
             role = head_role(number, len(chosen))
             if len(chosen) == 1:
                 role = PICKED if self.hasFocus() else Role.ACCENT
             pen = QPen(colour(role), 2.5 if is_current else 1.75)
             painter.setPen(dashed(pen, head_dashes(number, len(chosen))))
-            painter.drawRect(self.cell(*place).adjusted(-1.5, -1.5, 1.5, 1.5))
+            painter.drawRect(self.cell(*cell).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
         """Paint the background colour over each head, more opaque for smaller values."""
@@ -321,22 +321,22 @@ class HeadGrid(QWidget):
     def _draw(self, heads: np.ndarray) -> QPixmap:
         """All heads in device pixels; when zoomed, one pixel per pixel of a map."""
         side, gap = self._picture_side(), self._gap()
-        made = QPixmap.fromImage(picture(mosaic(heads, side, gap)))
+        pixmap = QPixmap.fromImage(picture(mosaic(heads, side, gap)))
         if self.zoom == 1:
-            painter = QPainter(made)
+            painter = QPainter(pixmap)
             painter.setPen(QPen(colour(Role.BORDER), self.devicePixelRatioF()))
             step = side + gap
             for layer, head in np.ndindex(heads.shape[:2]):
                 painter.drawRect(_framed(QRectF(head * step, layer * step, side, side)))
             painter.end()
-        return made
+        return pixmap
 
     def _picture_side(self) -> int:
         """Device pixels of a head in the picture."""
-        wanted, thumbnails = round(self._side() * self.devicePixelRatioF()), self._maps.thumbnails
+        side, thumbnails = round(self._side() * self.devicePixelRatioF()), self._maps.thumbnails
         if self.zoom == 1 or thumbnails is None:
-            return wanted
-        return min(wanted, int(thumbnails.shape[-1]))
+            return side
+        return min(side, int(thumbnails.shape[-1]))
 
     def _gap(self) -> int:
         return round(GAP * self.devicePixelRatioF())
@@ -448,10 +448,10 @@ class Overview(QWidget):
         """Choice of the measure, and its help buttons."""
         measure, pages = ComboBox(), QStackedWidget()
         measure.setAccessibleName(self.tr("Measure"))
-        measure.addItems([in_language(one.name) for one in MEASURES])
+        measure.addItems([in_language(entry.name) for entry in MEASURES])
         pages.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        for one in MEASURES:
-            pages.addWidget(HelpButton(one.help))
+        for entry in MEASURES:
+            pages.addWidget(HelpButton(entry.help))
         measure.currentIndexChanged.connect(self._on_measure)
         return measure, pages
 

@@ -116,7 +116,7 @@ class HeadsState(QObject):
             return ""
         if not figures.positional[layer, head]:
             return ""
-        share = numbers.percent(figures.of("offset_share")[layer, head], 0)
+        percentage = numbers.percent(figures.of("offset_share")[layer, head], 0)
         offset = int(figures.offsets[layer, head])
         names = {
             -1: self.tr("previous token ({0})"),
@@ -124,9 +124,9 @@ class HeadsState(QObject):
             1: self.tr("next token ({0})"),
         }
         if offset in names:
-            return names[offset].format(share)
+            return names[offset].format(percentage)
         sign = "+" if offset > 0 else "−"
-        return self.tr("offset {1} ({0})").format(share, f"{sign}{abs(offset)}")
+        return self.tr("offset {1} ({0})").format(percentage, f"{sign}{abs(offset)}")
 
     def set_pairs(self, typed: str) -> None:
         """Set the pairs of words or token numbers to add up."""
@@ -136,20 +136,20 @@ class HeadsState(QObject):
 
     def pairs(self) -> tuple[list[Pair], list[str]]:
         """Tokens of both ends of each typed pair, and the ends that are not in the text."""
-        found: list[Pair] = []
+        pairs: list[Pair] = []
         missing: list[str] = []
-        for part in filter(None, (one.strip() for one in self.typed.split(","))):
+        for part in filter(None, (piece.strip() for piece in self.typed.split(","))):
             ends = [end.strip() for end in ARROW.split(part)]
             if len(ends) != 2:
                 missing.append(part)
                 continue
-            query, key = (self._tokens_of(end) for end in ends)
+            query, key = (self._find_tokens(end) for end in ends)
             missing += [end for end, there in zip(ends, (query, key), strict=True) if not there]
             if query and key:
-                found.append((query, key))
-        return found, missing
+                pairs.append((query, key))
+        return pairs, missing
 
-    def _tokens_of(self, end: str) -> tuple[int, ...]:
+    def _find_tokens(self, end: str) -> tuple[int, ...]:
         """Tokens of the first such word, or the token of this name or number."""
         side, tokens = self.of.maps.side, self.of.maps.tokens
         if not end or tuple(side.tokens) != tuple(tokens):
@@ -207,11 +207,11 @@ class HeadsState(QObject):
     def _said_pairs(self) -> str:
         """Typed pairs as “it → cat, sat → cat”."""
         side = self.of.maps.side
-        said = []
+        texts = []
         for ends in self.pairs()[0]:
             names = ("".join(token_text(side.model_token(n)) for n in end) for end in ends)
-            said.append(" → ".join(names))
-        return ", ".join(said)
+            texts.append(" → ".join(names))
+        return ", ".join(texts)
 
     def _pair_names(self) -> tuple[str, str]:
         side = self.of.maps.side
@@ -262,11 +262,11 @@ def pairs_values(weights: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
     A pair is the mean over its query tokens of the sum over its key tokens (Clark et al. 2019,
     section 4.1).
     """
-    found = np.zeros(weights.shape[:2])
+    sums = np.zeros(weights.shape[:2])
     for queries, keys in pairs:
         block = np.asarray(weights[:, :, list(queries)][..., list(keys)], dtype=np.float64)
-        found += block.sum(-1).mean(-1)
-    return found
+        sums += block.sum(-1).mean(-1)
+    return sums
 
 
 class HeadRows(ColumnsModel[Head]):
@@ -295,8 +295,8 @@ class HeadRows(ColumnsModel[Head]):
 
     def row_of(self, layer: int, head: int) -> int:
         """Row of a head, -1 if it is missing."""
-        wanted = (layer, head)
-        return next((n for n in range(len(self.order)) if self.row(n) == wanted), -1)
+        target = (layer, head)
+        return next((n for n in range(len(self.order)) if self.row(n) == target), -1)
 
     def _follow_column(self) -> None:
         column = self._sorted[0]
@@ -332,7 +332,7 @@ class HeadRows(ColumnsModel[Head]):
 
     def _columns(self) -> list[Column[Head]]:
         column, state = partial(Column[Head], font=mono_font()), self._state
-        shares = self._values.get("offset_share")
+        fractions = self._values.get("offset_share")
         head_column = column(
             self.tr("Head"),
             lambda head: f"{head[0] + 1}.{head[1] + 1}",
@@ -343,7 +343,7 @@ class HeadRows(ColumnsModel[Head]):
             self.tr("Pattern"),
             lambda head: state.pattern(*head),
             meaning=self.tr("Positional head: at least 90 % of its largest weights at one offset"),
-            sort_key=lambda head: 0 if shares is None else shares[head],
+            sort_key=lambda head: 0 if fractions is None else fractions[head],
             descending_first=True,
         )
 
@@ -451,7 +451,7 @@ class HeadsTable(QWidget):
             text = f"{text} {mean}"
         missing = state.pairs()[1]
         if missing:
-            named = ", ".join(f"“{token_text(one)}”" for one in missing)
+            named = ", ".join(f"“{token_text(word)}”" for word in missing)
             text = f"{self.tr('Not in the text: {0}.').format(named)} {text}"
         self.note.setText(text)
 
@@ -491,16 +491,16 @@ class HeadCells(QStyledItemDelegate):
 
     def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
         """Text laid out in at most so many px, with its width and height."""
-        found = self._laid_out.get(text)
-        if found is None:
+        laid_out = self._laid_out.get(text)
+        if laid_out is None:
             if len(self._laid_out) >= CACHED_TEXTS:
                 self._laid_out.clear()
-            made = QStaticText(text)
-            made.setTextFormat(Qt.TextFormat.PlainText)
-            made.prepare(font=self._font)
-            found = self._laid_out[text] = made, made.size().width(), made.size().height()
-        if found[1] <= most or len(text) <= 1:
-            return found
+            static = QStaticText(text)
+            static.setTextFormat(Qt.TextFormat.PlainText)
+            static.prepare(font=self._font)
+            laid_out = self._laid_out[text] = static, static.size().width(), static.size().height()
+        if laid_out[1] <= most or len(text) <= 1:
+            return laid_out
         end = Qt.TextElideMode.ElideRight
         return self._text(QFontMetrics(self._font).elidedText(text, end, int(most)), most)
 

@@ -185,12 +185,12 @@ class Lines(QWidget):
             self.update()
             return
         drawn, height, inks = self._state.drawn, self.row_height(), self._inks()
-        place, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.maps.largest
+        origin, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.maps.largest
 
         def work(progress: background.Progress) -> tuple[QImage, QPoint]:
             cancelled = progress.cancelled
-            size, top = around.size(), place.y()
-            return draw(drawn, size, top, height, ratio, inks, most, cancelled=cancelled), place
+            size, top = around.size(), origin.y()
+            return draw(drawn, size, top, height, ratio, inks, most, cancelled=cancelled), origin
 
         self._drawing = background.run(
             self, work, self._on_drawn, progress=lambda _done, _total: None
@@ -224,16 +224,16 @@ class Lines(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         row, column = self._state.pointed
-        last, here = len(self._state.tokens) - 1, max(row, column)
+        last, token = len(self._state.tokens) - 1, max(row, column)
         at_right = row < 0 <= column
         down, right = vertical_step(event), horizontal_step(event)
         if is_press(event):
             self._state.pick(row, column)
         elif down and last >= 0:
-            here = clamp(here + down, last)
-            self._state.point(*((-1, here) if at_right else (here, -1)))
-        elif right and here >= 0:
-            self._state.point(*((-1, here) if right > 0 else (here, -1)))
+            token = clamp(token + down, last)
+            self._state.point(*((-1, token) if at_right else (token, -1)))
+        elif right and token >= 0:
+            self._state.point(*((-1, token) if right > 0 else (token, -1)))
         else:
             super().keyPressEvent(event)
 
@@ -318,10 +318,10 @@ class Lines(QWidget):
     def _draw_names(self, first: int, last: int) -> QPixmap:
         """Draw the names of both columns, which are the same for every head."""
         ratio, height = self.devicePixelRatioF(), self.row_height()
-        made = QPixmap(QSizeF(self.width() * ratio, (last - first) * height * ratio).toSize())
-        made.setDevicePixelRatio(ratio)
-        made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
+        pixmap = QPixmap(QSizeF(self.width() * ratio, (last - first) * height * ratio).toSize())
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
         painter.translate(0, -first * height)
         painter.setFont(name_font(self.row_height()))
         masked, tokens, metrics = set(self._state.masked), self._state.tokens, painter.fontMetrics()
@@ -335,7 +335,7 @@ class Lines(QWidget):
             painter.drawText(left.adjusted(SPACE, 0, -1.5 * SPACE, 0), RIGHT, name)
             painter.drawText(right.adjusted(1.5 * SPACE, 0, 0, 0), LEFT, name)
         painter.end()
-        return made
+        return pixmap
 
 
 def _inside(box: QRectF) -> QRectF:
@@ -404,8 +404,8 @@ def _crossing(links: Links, first: float, last: float) -> Links:
     """Links of which a part is between two rows."""
     low = np.minimum(links.rows, links.columns) + 0.5 <= last
     crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
-    rows, columns, weights, wanted = links
-    return Links(rows[crosses], columns[crosses], weights[crosses], wanted)
+    rows, columns, weights, count = links
+    return Links(rows[crosses], columns[crosses], weights[crosses], count)
 
 
 def paint_links(

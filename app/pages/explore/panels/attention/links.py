@@ -39,8 +39,8 @@ NO_LINKS = Links(np.zeros(0, int), np.zeros(0, int), np.zeros(0, np.float32), 0)
 def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
     """True if both draw the same lines."""
     return len(some) == len(others) and all(
-        all(map(np.array_equal, one[:3], other[:3]))
-        for one, other in zip(some, others, strict=True)
+        all(map(np.array_equal, links[:3], other[:3]))
+        for links, other in zip(some, others, strict=True)
     )
 
 
@@ -68,11 +68,11 @@ class Ranking(NamedTuple):
 
     def holding(self, share: float) -> Links:
         """The fewest links that hold `share` of the mass, limited to those that are drawn."""
-        wanted = len(self.masses)
-        if share < 1 and wanted:
+        count = len(self.masses)
+        if share < 1 and count:
             mass = share * float(self.masses[-1]) * (1 - 1e-6)
-            wanted = min(wanted, int(np.searchsorted(self.masses, mass)) + 1)
-        return self.strongest.first(wanted)._replace(wanted=wanted)
+            count = min(count, int(np.searchsorted(self.masses, mass)) + 1)
+        return self.strongest.first(count)._replace(wanted=count)
 
 
 def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
@@ -87,9 +87,9 @@ def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
     keys.sort()
     order = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
     masses = np.cumsum(flat[order[: np.count_nonzero(flat)]], dtype=np.float64)
-    kept = order[: min(len(masses), most)]
-    rows, columns = np.divmod(kept, weights.shape[1]) if len(kept) else (kept, kept)
-    return Ranking(Links(rows, columns, flat[kept], len(masses)), masses)
+    top = order[: min(len(masses), most)]
+    rows, columns = np.divmod(top, weights.shape[1]) if len(top) else (top, top)
+    return Ranking(Links(rows, columns, flat[top], len(masses)), masses)
 
 
 # Initial threshold by number of tokens: the largest fraction for which the median head has about 70
@@ -163,4 +163,4 @@ class StrongestLinks(QObject):
 
 def default_threshold(tokens: int) -> float:
     """Initial fraction of the attention; smaller for longer texts."""
-    return next((share for most, share in THRESHOLDS if tokens <= most), LEAST_THRESHOLD)
+    return next((threshold for most, threshold in THRESHOLDS if tokens <= most), LEAST_THRESHOLD)

@@ -43,11 +43,11 @@ def opened(answer: Attended) -> np.ndarray:
 
 def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
     """Apply `work` to a mapped file or part of it, then release its memory pages."""
-    made = work(weights)
+    result = work(weights)
     mapped = getattr(weights, "_mmap", None)
     if mapped is not None and hasattr(mapped, "madvise"):  # not on Windows
         mapped.madvise(mmap.MADV_DONTNEED)
-    return made
+    return result
 
 
 class AttentionMaps(QObject):
@@ -251,13 +251,13 @@ def _strongest(image: np.ndarray, side: int) -> np.ndarray:
         return image
     starts = np.arange(side) * size // side
     last = np.append(starts[1:], size) - 1
-    found = image
+    maxima = image
     for axis in (-2, -1):
-        best = found.take(starts, axis)
+        best = maxima.take(starts, axis)
         for step in range(1, -(-size // side)):  # many times as fast as np.maximum.reduceat
-            np.maximum(best, found.take(np.minimum(starts + step, last), axis), out=best)
-        found = best
-    return np.ascontiguousarray(found)
+            np.maximum(best, maxima.take(np.minimum(starts + step, last), axis), out=best)
+        maxima = best
+    return np.ascontiguousarray(maxima)
 
 
 def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:

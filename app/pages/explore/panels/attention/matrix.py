@@ -153,15 +153,15 @@ class Matrix(QWidget):
     def set_zoom(self, zoom: float, around: QPointF | None = None) -> None:
         """Zoom up to LARGEST px per cell; the point `around` stays fixed."""
         field, before = QRectF(self.field()), self.cell_size()
-        place = around if around is not None else field.center()
+        fixed = around if around is not None else field.center()
         if not before:
             return
-        here = (place - field.topLeft()) / before + self._first
+        cell = (fixed - field.topLeft()) / before + self._first
         most = LARGEST / max(self._fitting(TITLE + self._names_width()), 1e-9)
         self.zoom = max(1.0, min(zoom, most))
         self._picture = None
         field, size = QRectF(self.field()), self.cell_size()
-        self.show_from(here - (place - field.topLeft()) / size)
+        self.show_from(cell - (fixed - field.topLeft()) / size)
 
     def show_from(self, first: QPointF) -> None:
         """Scroll to this column and row at the top left, as far as possible."""
@@ -222,10 +222,10 @@ class Matrix(QWidget):
         if self._pressed is None:
             self._state.point(*self.at(event.position().toPoint()))
             return
-        moved = event.position() - self._pressed
-        if self._is_dragged or moved.manhattanLength() >= QApplication.startDragDistance():
+        distance = event.position() - self._pressed
+        if self._is_dragged or distance.manhattanLength() >= QApplication.startDragDistance():
             self._is_dragged, self._pressed = True, event.position()
-            self.show_from(self._first - moved / max(self.cell_size(), 1e-9))
+            self.show_from(self._first - distance / max(self.cell_size(), 1e-9))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -297,9 +297,9 @@ class Matrix(QWidget):
             first, last = (rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)
             seen = levels(state.map[first[0] : last[0], first[1] : last[1]], most)
             shown = seen[(rows - first[0])[:, None], (columns - first[1])[None, :]]
-        made = QPixmap.fromImage(picture(np.ascontiguousarray(shown)))
-        made.setDevicePixelRatio(ratio)
-        return made
+        pixmap = QPixmap.fromImage(picture(np.ascontiguousarray(shown)))
+        pixmap.setDevicePixelRatio(ratio)
+        return pixmap
 
     def _paint_titles(self, painter: QPainter, field: QRect) -> None:
         painter.setFont(font("small"))

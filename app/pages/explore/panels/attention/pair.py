@@ -138,10 +138,10 @@ def paint_elements(
         text = tr("{0}: up to ±{1}").format(name, decimal(most, 2))
         box = QRectF(row.left(), top, PAPER_WIDTH, head)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             high = half * abs(value) / most
             y = middle if value < 0 else middle - high
-            bar = QRectF(row.left() + place * wide, y, 0.9 * wide, high)
+            bar = QRectF(row.left() + index * wide, y, 0.9 * wide, high)
             painter.fillRect(bar, palette(SIGNS[value < 0], 1.0))
         painter.setPen(palette(Role.BORDER, 1.0))
         painter.drawLine(QPointF(row.left(), middle), QPointF(row.right(), middle))

@@ -199,9 +199,9 @@ class AttentionView(Panel):
         self.lines.align(height)
         if height and not self._is_scrolling:
             self._is_scrolling = True
-            bar, place = self.lines_area.verticalScrollBar(), round(matrix.first.y() * height)
-            bar.setMaximum(max(bar.maximum(), place))  # the lines resize a moment later
-            bar.setValue(place)
+            bar, offset = self.lines_area.verticalScrollBar(), round(matrix.first.y() * height)
+            bar.setMaximum(max(bar.maximum(), offset))  # the lines resize a moment later
+            bar.setValue(offset)
             self._is_scrolling = False
 
     def _on_scrolled(self, value: int) -> None:
@@ -269,8 +269,8 @@ class AttentionView(Panel):
         count = sum(len(links.weights) for links in drawn)
         if any(links.is_cut for links in drawn):
             text = self.tr("{0} of {1} links")
-            wanted = sum(links.wanted for links in drawn)
-            return text.format(numbers.count(count), numbers.count(wanted))
+            total = sum(links.wanted for links in drawn)
+            return text.format(numbers.count(count), numbers.count(total))
         return self.tr("%Ln link(s)", "", count)
 
     # ── figures ──────────────────────────────────────────────────────────────────────────────
@@ -306,10 +306,10 @@ def _make(context: PanelContext) -> MakePanel:
     state = AttentionState(context.explore, context.explorer)
 
     def view() -> Panel:
-        made = AttentionView(state, context.notices)
-        context.settings.remember(made.halves, "explore.heads")
-        context.settings.remember(made.pictures, "explore.pictures")
-        return made
+        widget = AttentionView(state, context.notices)
+        context.settings.remember(widget.halves, "explore.heads")
+        context.settings.remember(widget.pictures, "explore.pictures")
+        return widget
 
     return view
 
@@ -356,8 +356,8 @@ class LinkFilters(QObject):
             self.special.setChecked(state.excludes_special)
         with QSignalBlocker(self.threshold):
             self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
-        share = numbers.percent(state.strongest.threshold, 0)
-        self.said.setText(self.tr("Threshold {0}").format(share))
+        percentage = numbers.percent(state.strongest.threshold, 0)
+        self.said.setText(self.tr("Threshold {0}").format(percentage))
         self.left_out.setText(self.sentence())
 
     def sentence(self) -> str:
@@ -368,10 +368,10 @@ class LinkFilters(QObject):
         if not state.excludes_special and state.block is None:
             return ""
         text = self.tr("{0} of this head’s attention is not shown; the rest is not rescaled.")
-        said = text.format(numbers.percent(state.hidden_mass, 0))
+        caption = text.format(numbers.percent(state.hidden_mass, 0))
         if state.block is None:
-            return said
-        return f"{said} {self.tr('Only links between the selected texts are shown.')}"
+            return caption
+        return f"{caption} {self.tr('Only links between the selected texts are shown.')}"
 
     def _on_threshold(self, value: int) -> None:
         self._state.strongest.set_threshold(value * STEP / 100)

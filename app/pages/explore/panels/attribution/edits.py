@@ -106,7 +106,7 @@ class EditsState(QObject):
         """Description of each edit with its score, None until it is known."""
         answer, edits = self.answer, self._current()
         scored = answer.edits if answer is not None else (None,) * len(edits)
-        return [(name, one) for (name, _), one in zip(edits, scored, strict=True)]
+        return [(name, score) for (name, _), score in zip(edits, scored, strict=True)]
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
@@ -183,7 +183,7 @@ class EditsState(QObject):
 
     def _add(self, new: list[tuple[str, Edit]]) -> None:
         known = self._current()
-        self._edits = [*known, *(one for one in new if one not in known)][:MAX_ROWS]
+        self._edits = [*known, *(edit for edit in new if edit not in known)][:MAX_ROWS]
         self.query.invalidate()
         self.changed.emit()
 

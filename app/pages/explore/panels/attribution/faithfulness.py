@@ -70,10 +70,10 @@ class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
         return self._wanted is not None and self._wanted == self._attribution.question
 
     def _make_question(self, side: ModelInput) -> CheckFaithfulness | None:
-        wanted = self._wanted
-        if wanted is None or not self._is_wanted():
+        question = self._wanted
+        if question is None or not self._is_wanted():
             return None
-        about = wanted.model_dump(
+        about = question.model_dump(
             exclude={"kind", "method", "baseline", "start", "points", "so_far"}
         )
         return CheckFaithfulness.model_validate({**about, "order": self._order})
@@ -114,14 +114,14 @@ class FaithfulnessView(QWidget):
             self.without.setText(
                 self.tr("Comprehensiveness {0}").format(
                     self._compare_with_random(
-                        own.comprehensiveness, [one.comprehensiveness for one in random], 1
+                        own.comprehensiveness, [order.comprehensiveness for order in random], 1
                     )
                 )
             )
             self.alone.setText(
                 self.tr("Sufficiency {0}").format(
                     self._compare_with_random(
-                        own.sufficiency, [one.sufficiency for one in random], -1
+                        own.sufficiency, [order.sufficiency for order in random], -1
                     )
                 )
             )
@@ -129,7 +129,7 @@ class FaithfulnessView(QWidget):
 
     def _compare_with_random(self, own: float, others: list[float], better: int) -> str:
         """A measure compared with random orders; `better` is 1 if higher is better, else -1."""
-        beaten = sum(better * (own - one) > 0 for one in others)
+        beaten = sum(better * (own - value) > 0 for value in others)
         return self.tr("{0} · random {1} ± {2} · better than {3} of {4}").format(
             decimal(own, 3),
             decimal(mean(others), 3),

@@ -81,15 +81,15 @@ class Choice(QObject):
         return {"label": label if label in labels else "", "against": against, "position": position}
 
     def _mask(self, side: ModelInput) -> dict[str, Any] | None:
-        places = side.all_masked
-        if not places:
+        positions = side.all_masked
+        if not positions:
             return None
         picked = self.explore.on_side(side.index, self.explore.picked)
         return {
             "head": "mlm",
             "label": self.token,
             "against": self.against,
-            "position": picked if picked in places else places[0],
+            "position": picked if picked in positions else positions[0],
         }
 
     def _on_model(self) -> None:

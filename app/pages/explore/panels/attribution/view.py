@@ -381,8 +381,8 @@ def note(answer: Attributed, question: Attribute) -> str:
 
 def _of_path(answer: Attributed) -> str:
     assert answer.baseline_score is not None and answer.difference is not None
-    moved = answer.explained.score - answer.baseline_score
-    share = percent(abs(answer.difference / moved), 2) if moved else "–"
+    change = answer.explained.score - answer.baseline_score
+    error = percent(abs(answer.difference / change), 2) if change else "–"
     return tr(
         "The effects sum to {0}. From the baseline ({1}) to the text ({2}) the logit changes by "
         "{3}: the sum differs by {4} with {5} points on the path."
@@ -390,8 +390,8 @@ def _of_path(answer: Attributed) -> str:
         decimal(sum(answer.effects), 3),
         decimal(answer.baseline_score, 3),
         decimal(answer.explained.score, 3),
-        decimal(moved, 3),
-        share,
+        decimal(change, 3),
+        error,
         answer.points,
     )
 

@@ -160,7 +160,7 @@ class DifferenceView(Panel):
             shown = state.rows[text][0] if text < len(state.rows) else str(text + 1)
             cells = [visible(" ".join(shown[:MAX_CELL].split()))]
             if has_predictions:
-                cells += [shorten(visible(one), MAX_LABEL) for one in predictions[text]]
+                cells += [shorten(visible(label), MAX_LABEL) for label in predictions[text]]
             rows.append([*cells, decimal(float(state.arrays["kl"][text]), DIGITS)])
         return (header, rows) if rows else ([], [])
 

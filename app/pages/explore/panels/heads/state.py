@@ -210,8 +210,8 @@ class HeadsState(TextSetState):
         """Name of a positional head's pattern, or “”."""
         if SHARE not in self._columns:
             return ""
-        share = float(self.ends(SHARE)[0, layer, head])
-        if not share >= POSITIONAL:
+        value = float(self.ends(SHARE)[0, layer, head])
+        if not value >= POSITIONAL:
             return ""
         offset = int(self.ends(OFFSET)[0, layer, head])
         names = {
@@ -219,7 +219,7 @@ class HeadsState(TextSetState):
             0: self.tr("itself ({0})"),
             1: self.tr("next token ({0})"),
         }
-        fraction = percent(share, 0)
+        fraction = percent(value, 0)
         if offset in names:
             return names[offset].format(fraction)
         return self.tr("offset {1} ({0})").format(fraction, f"{offset:+d}")
@@ -260,10 +260,10 @@ class HeadsState(TextSetState):
             )
         ]
         heads = 0
-        for number, one in enumerate(rounds, start=1):
-            heads += len(one.heads)
+        for number, step in enumerate(rounds, start=1):
+            heads += len(step.heads)
             text = self.tr("Round {0}, {1} heads fewer: {2}.")
-            line = text.format(number, heads, metric_value(metric, one.figure))
+            line = text.format(number, heads, metric_value(metric, step.figure))
             parts = [parts[0], *parts[1:][-LAST_ROUNDS + 1 :], line]
         if pruned.is_final:
             layers, all_heads = self.size
@@ -290,8 +290,8 @@ class HeadsState(TextSetState):
             return
         values = np.full((3, model.info.layers, model.info.heads), np.nan)
         can_go = set(answer.pruned)
-        for number, one in enumerate(answer.rounds):
-            for layer, head in can_go.intersection(one.heads):
+        for number, step in enumerate(answer.rounds):
+            for layer, head in can_go.intersection(step.heads):
                 values[0, layer, head] = number
         is_first = PRUNED not in self._columns
         self._columns[PRUNED], self.pruned = values, answer

@@ -123,9 +123,9 @@ class HeadsView(Panel):
         self._is_following = False
         if has_new_columns:
             header = self.table.horizontalHeader()
-            place, falls = self.rows.column_index(state.column), Qt.SortOrder.DescendingOrder
-            header.setSortIndicator(place, falls)
-            self.rows.sort(place, falls)  # also if another column was in this position
+            column, falls = self.rows.column_index(state.column), Qt.SortOrder.DescendingOrder
+            header.setSortIndicator(column, falls)
+            self.rows.sort(column, falls)  # also if another column was in this position
             header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
             self.table.scrollTo(self.rows.index(0, 0))
         self._show_column()

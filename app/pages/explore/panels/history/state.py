@@ -85,12 +85,12 @@ class History(QObject):
         """Remove an entry; the notice offers to undo it."""
         if entry not in self.entries:
             return
-        place = self.entries.index(entry)
+        index = self.entries.index(entry)
         self._put([e for e in self.entries if e != entry])
 
         def undo() -> None:
             others = [e for e in self.entries if e.input != entry.input]
-            self._put([*others[:place], entry, *others[place:]])
+            self._put([*others[:index], entry, *others[index:]])
 
         self._notices.say(self.tr("The input was removed from the history."), self.tr("Undo"), undo)
 

@@ -231,8 +231,8 @@ class Rows(QStyledItemDelegate):
         words = rect.adjusted(2 * SPACE, 2 * SPACE, -2 * SPACE, -2 * SPACE)
         if entry.pinned:
             side = 16
-            place = QRect(words.right() - side, words.top(), side, side)
-            resources.icon("pin", Role.ACCENT).paint(painter, place)
+            box = QRect(words.right() - side, words.top(), side, side)
+            resources.icon("pin", Role.ACCENT).paint(painter, box)
             words.setRight(words.right() - side - SPACE)
         for look, text, role, align in (
             (font(), self._entries.line(entry), Role.TEXT, Qt.AlignmentFlag.AlignTop),

@@ -141,8 +141,8 @@ class MapView(Panel):
         return header, [
             [
                 layer_title(layer),
-                *(f"{one:.3f}" for one in (silhouette, by_chance)),
-                *(percent(one) for one in (near, near_by_chance)),
+                *(f"{value:.3f}" for value in (silhouette, by_chance)),
+                *(percent(value) for value in (near, near_by_chance)),
             ]
             for layer, (silhouette, by_chance, near, near_by_chance) in enumerate(columns)
         ]
@@ -249,7 +249,7 @@ def axis_names(answer: TextsPlaced) -> tuple[str, str]:
     """Axis titles, with the explained variance of a PCA."""
     if answer.explained is None:
         return tr("t-SNE, axis 1"), tr("t-SNE, axis 2")
-    first, second = (percent(share) for share in answer.explained)
+    first, second = (percent(fraction) for fraction in answer.explained)
     return (
         tr("First component ({0} of the variance)").format(first),
         tr("Second component ({0})").format(second),

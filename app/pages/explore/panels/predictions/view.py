@@ -84,7 +84,7 @@ class PredictionsView(Panel):
         deciding: Sequence[WordEffectsState],
         notices: Notices,
     ) -> None:
-        super().__init__([*(one.query for one in states), *(one.query for one in deciding)])
+        super().__init__([*(state.query for state in states), *(state.query for state in deciding)])
         self._states = states
         self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
@@ -273,8 +273,8 @@ def make_figure(state: PredictionsState) -> Figure | None:
 def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
     """Every label, or span of the text, with its probability; or a single number."""
     if answer.predictions:
-        return [(one.label, one.probability) for one in answer.predictions[0].ranked]
-    rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
+        return [(item.label, item.probability) for item in answer.predictions[0].ranked]
+    rows = [(f"{span.text} {span.label}".strip(), span.probability) for span in answer.spans]
     if answer.value is not None:
         nothing = head_of(answer.task).finds_spans
         rows.append((tr("no answer") if nothing else tr("value"), answer.value))
@@ -304,7 +304,7 @@ def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
     return Table(
         ("text", "label", "start", "end", "probability", "precision"),
         [
-            (one.text, one.label, one.start, one.end, one.probability, precision)
-            for one in answer.spans
+            (span.text, span.label, span.start, span.end, span.probability, precision)
+            for span in answer.spans
         ],
     )

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar
+from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, paint_bar, value_ends
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.pages.explore.paper import paint_matrix
@@ -204,11 +204,12 @@ def make_figure(state: TemplatesState) -> Figure | None:
             rows,
         )
 
-    rows_shown, state_templates = state.rows, tuple(visible(one) for one in state.templates)
+    rows_shown = state.rows
+    state_templates = tuple(visible(template) for template in state.templates)
     if state.template >= 0:
         where = tr("In “{0}”.").format(state_templates[state.template])
     else:
-        listed = " ".join(f"“{one}”" for one in state_templates)
+        listed = " ".join(f"“{template}”" for template in state_templates)
         where = tr("Mean of %Ln template(s): {0}", len(state_templates)).format(listed)
     how = tr(
         "Association: ln p(target | filler) − ln p(target | masked filler), natural logarithms; "
@@ -230,7 +231,7 @@ def make_figure(state: TemplatesState) -> Figure | None:
 def _paint(
     painter: QPainter, fillers: list[str], targets: list[str], values: np.ndarray, is_signed: bool
 ) -> None:
-    low, high = ends_of(values, is_signed)
+    low, high = value_ends(values, is_signed)
     if not is_signed:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), 0.0) if len(known) else (-1.0, 0.0)

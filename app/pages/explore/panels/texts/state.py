@@ -97,7 +97,7 @@ class TextsState(QObject):
     @property
     def losses(self) -> np.ndarray:
         """float64 [scored texts], NaN if there is none."""
-        return np.array([np.nan if one.loss is None else one.loss for one in self.scores])
+        return np.array([np.nan if score.loss is None else score.loss for score in self.scores])
 
     def read_sources(self) -> None:
         """List the data sets of the home, off the GUI thread."""

@@ -112,8 +112,8 @@ class TextsView(Panel):
         line = self.bar.line
         label = Text(self.tr("L&ist"), "strong", wraps=False)
         label.setBuddy(self.source)
-        for place, widget in enumerate((label, self.source, self.part)):
-            line.insertWidget(place, widget)
+        for index, widget in enumerate((label, self.source, self.part)):
+            line.insertWidget(index, widget)
         line.addWidget(self.figure_button)
         below = layouts.row((self.typed, 2), (self.table, 5), spacing=4 * SPACE)
         layouts.column(
@@ -203,23 +203,23 @@ class TextsView(Panel):
         shown = sorted(self.rows.order[index.row()] for index in model.selectedRows())
         if tuple(shown) == self._state.selected:
             return
-        places = {text: row for row, text in enumerate(self.rows.order)}
-        wanted = QItemSelection()
+        rows = {text: row for row, text in enumerate(self.rows.order)}
+        selection = QItemSelection()
         for text in self._state.selected:
-            index = self.rows.index(places[text], 0)
-            wanted.select(index, index)
+            index = self.rows.index(rows[text], 0)
+            selection.select(index, index)
         flag = QItemSelectionModel.SelectionFlag
-        model.select(wanted, flag.ClearAndSelect | flag.Rows)
+        model.select(selection, flag.ClearAndSelect | flag.Rows)
 
     def _size_columns(self) -> None:
         state, table = self._state, self.table
         table.setColumnHidden(PAIR, not any(pair for _, pair in state.rows))
         scored = bool(state.scores)
-        has_labels = bool(state.labels) or any(one.label for one in state.scores)
+        has_labels = bool(state.labels) or any(score.label for score in state.scores)
         table.setColumnHidden(LABEL, not has_labels)
         has_predictions = scored and state.loss == "task"
         table.setColumnHidden(PREDICTION, not has_predictions)
-        has_shares = any(one.probability is not None for one in state.scores)
+        has_shares = any(score.probability is not None for score in state.scores)
         table.setColumnHidden(PROBABILITY, not has_shares)
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -227,9 +227,9 @@ class TextsView(Panel):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         header.setMaximumSectionSize(100 * SPACE)
         for column in (LABEL, PREDICTION):  # may hold a tag per word, and can be widened
-            wanted = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
+            width = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(column, min(max(wanted, LEAST_LABEL), table.width() // 4))
+            header.resizeSection(column, min(max(width, LEAST_LABEL), table.width() // 4))
 
     def _note(self) -> str:
         state = self._state
@@ -270,7 +270,7 @@ class TextsView(Panel):
                     len(losses),
                 ).format(mean)
             ]
-        right = [one.right for one in state.scores if one.right is not None]
+        right = [score.right for score in state.scores if score.right is not None]
         if right:
             parts.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
         return parts

@@ -108,10 +108,10 @@ class TokensState(QObject):
         """The words that both sides tokenise differently, with either spelling."""
         first, second = (_by_word(side) for side in self.explore.both)
         differences = []
-        for here in first:
-            there = second.get(here)
-            if there is not None and there != first[here]:
-                differences.append((" ".join(first[here]), " ".join(there)))
+        for word in first:
+            there = second.get(word)
+            if there is not None and there != first[word]:
+                differences.append((" ".join(first[word]), " ".join(there)))
         return differences
 
     # ── the steps ────────────────────────────────────────────────────────────────────────────

@@ -149,7 +149,7 @@ class VectorsView(Panel):
             return [], []
         header = [self.tr("Token"), self.tr("Cosine")]
         return header, [
-            [token_text(one.token), decimal(one.cosine, DIGITS)] for one in nearest.tokens
+            [token_text(near.token), decimal(near.cosine, DIGITS)] for near in nearest.tokens
         ]
 
     def _word_rows(self) -> tuple[list[str], list[list[str]]]:
@@ -159,11 +159,11 @@ class VectorsView(Panel):
         header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
         return header, [
             [
-                token_text(around(one.text, one.start, one.end)),
-                count(one.row + 1),
-                decimal(one.cosine, DIGITS),
+                token_text(around(near.text, near.start, near.end)),
+                count(near.row + 1),
+                decimal(near.cosine, DIGITS),
             ]
-            for one in nearest.words
+            for near in nearest.words
         ]
 
     def _why_not(self) -> str:
@@ -339,7 +339,7 @@ def _tokens_table(state: VectorsState) -> Table | None:
     nearest = state.near_tokens
     if nearest is None:
         return None
-    rows = [(n, one.token, one.cosine) for n, one in enumerate(nearest.tokens, 1)]
+    rows = [(n, near.token, near.cosine) for n, near in enumerate(nearest.tokens, 1)]
     return Table(("rank", "token", "cosine"), rows)
 
 
@@ -349,7 +349,7 @@ def _words_table(state: VectorsState) -> Table | None:
     if nearest is None or not state.is_current:
         return None
     rows = [
-        (n, around(one.text, one.start, one.end), one.row + 1, one.text, one.cosine)
-        for n, one in enumerate(nearest.words, 1)
+        (n, around(near.text, near.start, near.end), near.row + 1, near.text, near.cosine)
+        for n, near in enumerate(nearest.words, 1)
     ]
     return Table(("rank", "word", "number", "text", "cosine"), rows)

@@ -92,17 +92,17 @@ class Candidates(QWidget):
         if compared:
             header += [self.tr("Second model"), self.tr("Difference")]
         rows = []
-        for one, other in self._ranked():
-            row = [shown(one), probability_text(one), log_probability_text(one)]
+        for candidate, other in self._ranked():
+            row = [shown(candidate), probability_text(candidate), log_probability_text(candidate)]
             if compared:
-                row += [probability_text(other), difference(one, other)]
+                row += [probability_text(other), difference(candidate, other)]
             rows.append(row)
         return header, rows
 
     def _ranked(self) -> list[tuple[Candidate, Candidate | None]]:
         """The user's words with the second model's scores, most likely first, unscored last."""
-        others = {one.text: one for one in self.state.scored(1)}
-        both = [(one, others.get(one.text)) for one in self.state.scored()]
+        others = {candidate.text: candidate for candidate in self.state.scored(1)}
+        both = [(candidate, others.get(candidate.text)) for candidate in self.state.scored()]
         return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
     def _own_note(self) -> str:
@@ -133,8 +133,8 @@ class Candidates(QWidget):
             if len(answers) > 1:
                 rows.append([f"— {self.state.explore.both[number].model_name} —", "", ""])
             rows += [
-                [token_names(one), probability_text(one), log_probability_text(one)]
-                for one in answer.found
+                [token_names(word), probability_text(word), log_probability_text(word)]
+                for word in answer.found
             ]
             if answer.actual is not None:
                 typed = self.tr("typed: {0}").format(token_names(answer.actual))
@@ -164,26 +164,28 @@ class Candidates(QWidget):
         columns, rows = [], list[list[object]]()
         if own:
             bars = [
-                Bar(one.text, one.probability, second=scored_probability(other))
-                for one, other in own[:MOST_DRAWN]
+                Bar(candidate.text, candidate.probability, second=scored_probability(other))
+                for candidate, other in own[:MOST_DRAWN]
             ]
             columns.append((self.tr("Your words"), bars))
-            rows += [["own", *row(one, other)] for one, other in own]
+            rows += [["own", *row(candidate, other)] for candidate, other in own]
         if result is not None:
-            best = [Bar(token_names(one), one.probability) for one in result.found]
+            best = [
+                Bar(token_names(candidate), candidate.probability) for candidate in result.found
+            ]
             columns.append((self.tr("Found by beam search"), best))
-            rows += [["found", *row(one, None)] for one in result.found]
-        place = token_text(self.state.gap_text())
+            rows += [["found", *row(candidate, None)] for candidate in result.found]
+        word = token_text(self.state.gap_text())
         caption = self.tr(
             "Joint probability in place of “{0}”: the product over a word’s tokens, from "
             "left to right, each predicted with the tokens before it shown and those "
             "after it masked."
-        ).format(place)
+        ).format(word)
         header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
         return bars_figure(
             columns,
             "candidates",
-            self.tr("Candidates for “{0}”").format(place),
+            self.tr("Candidates for “{0}”").format(word),
             f"{caption} {source(explore)}",
             Table(header, rows),
             most=1.0,
@@ -191,44 +193,45 @@ class Candidates(QWidget):
         )
 
 
-def scored_probability(one: Candidate | None) -> float | None:
-    return None if one is None or one.problem else one.probability
+def scored_probability(candidate: Candidate | None) -> float | None:
+    return None if candidate is None or candidate.problem else candidate.probability
 
 
-def row(one: Candidate, other: Candidate | None) -> Sequence[object]:
+def row(candidate: Candidate, other: Candidate | None) -> Sequence[object]:
     second = "" if other is None or other.problem else other.log_probability
-    return one.text, " ".join(one.tokens), one.log_probability, second
+    return candidate.text, " ".join(candidate.tokens), candidate.log_probability, second
 
 
-def token_names(one: Candidate) -> str:
-    return " ".join(token_text(piece) for piece in one.tokens)
+def token_names(candidate: Candidate) -> str:
+    return " ".join(token_text(piece) for piece in candidate.tokens)
 
 
-def shown(one: Candidate) -> str:
+def shown(candidate: Candidate) -> str:
     """A word with its tokens if there are several, or with its problem."""
-    if one.problem:
-        return f"{token_text(one.text)}: {translated(one.problem)}"
+    if candidate.problem:
+        return f"{token_text(candidate.text)}: {translated(candidate.problem)}"
     return (
-        token_text(one.text)
-        if len(one.tokens) == 1
-        else f"{token_text(one.text)} = {token_names(one)}"
+        token_text(candidate.text)
+        if len(candidate.tokens) == 1
+        else f"{token_text(candidate.text)} = {token_names(candidate)}"
     )
 
 
-def probability_text(one: Candidate | None) -> str:
+def probability_text(candidate: Candidate | None) -> str:
     """Its probability; tiny ones in powers of ten."""
-    if one is None or one.problem:
+    if candidate is None or candidate.problem:
         return "–"
-    return percentage(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
+    probability = candidate.probability
+    return percentage(probability) if probability >= 1e-4 else decimal(probability)
 
 
-def log_probability_text(one: Candidate) -> str:
-    return "–" if one.problem else decimal(one.log_probability, 2)
+def log_probability_text(candidate: Candidate) -> str:
+    return "–" if candidate.problem else decimal(candidate.log_probability, 2)
 
 
-def difference(one: Candidate, other: Candidate | None) -> str:
+def difference(candidate: Candidate, other: Candidate | None) -> str:
     """Second log-probability minus the first."""
-    if one.problem or other is None or other.problem:
+    if candidate.problem or other is None or other.problem:
         return "–"
-    apart = other.log_probability - one.log_probability
+    apart = other.log_probability - candidate.log_probability
     return f"{sign(apart)}{decimal(abs(apart), 2)}"

@@ -140,8 +140,8 @@ class Lens(QWidget):
         self.readout = OneLine("", "body")
         both = layouts.row(spacing=8 * SPACE, margins=None)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
-            one = layouts.column(name, grid, layouts.STRETCH)
-            both.addLayout(one)
+            layout = layouts.column(name, grid, layouts.STRETCH)
+            both.addLayout(layout)
             grid.pointed.connect(
                 lambda row, column, side=side: self._show_readout(side, row, column)
             )
@@ -219,10 +219,10 @@ class Lens(QWidget):
             return None
         names = self._names(0)
         rows = [
-            [layer_name(layer), name, rank, one.label, one.probability]
+            [layer_name(layer), name, rank, word.label, word.probability]
             for layer, predicted in enumerate(applied.layers)
             for name, prediction in zip(names, predicted.predictions, strict=True)
-            for rank, one in enumerate(prediction.ranked, start=1)
+            for rank, word in enumerate(prediction.ranked, start=1)
         ]
         fonts = paper_font(12), paper_font(10)
         caption = self.tr(
@@ -252,8 +252,8 @@ def left_width(small: QFont) -> float:
 
 
 def cell_box(left: float, row: int, column: int) -> QRectF:
-    place = QPointF(left + column * CELL.width(), TOP + row * CELL.height())
-    return QRectF(place, QSizeF(CELL))
+    corner = QPointF(left + column * CELL.width(), TOP + row * CELL.height())
+    return QRectF(corner, QSizeF(CELL))
 
 
 def grid_size(applied: LensApplied, small: QFont) -> QSize:

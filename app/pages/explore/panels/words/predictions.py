@@ -80,7 +80,7 @@ class Predictions(QWidget):
         shown = [
             value
             for position in positions
-            for bar in bars_of(position, self._other(position))
+            for bar in prediction_bars(position, self._other(position))
             for value in (bar.probability, bar.second)
             if value is not None
         ]
@@ -155,7 +155,7 @@ class Predictions(QWidget):
         for position in positions:
             typed = position.actual.label if position.actual else ""
             title = f"{position.token + 1} {typed or explore.first.mask}"
-            bars = bars_of(position, self._other(position))
+            bars = prediction_bars(position, self._other(position))
             columns.append((token_text(title), bars))
             for bar in bars:
                 second = [bar.second] if explore.is_compared else []
@@ -210,36 +210,36 @@ class PositionCard(Card):
             self.verdict.setText(self._verdict(position))
         names = self.tr("Predictions"), self.tr("Predictions of two models")
         self.bars.setAccessibleName(names[other is not None])
-        self.bars.show_bars(bars_of(position, other), most, other is not None)
+        self.bars.show_bars(prediction_bars(position, other), most, other is not None)
 
     def _verdict(self, position: MaskedPosition) -> str:
         assert position.actual is not None
-        share = percentage(position.actual.probability)
+        probability = percentage(position.actual.probability)
         if position.rank == 1:
-            return self.tr("Token {0}: top prediction, {1}").format(position.token + 1, share)
+            return self.tr("Token {0}: top prediction, {1}").format(position.token + 1, probability)
         text = self.tr("Token {0}: rank {1}, {2}")
-        return text.format(position.token + 1, numbers.count(position.rank), share)
+        return text.format(position.token + 1, numbers.count(position.rank), probability)
 
 
 def pairs(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
     """The top predictions of both models by the larger probability, and the actual token."""
     chances = [
-        {one.label: one.probability for one in (*p.wanted, *p.likely)} for p in (position, other)
+        {item.label: item.probability for item in (*p.wanted, *p.likely)} for p in (position, other)
     ]
     for known, actual in zip(chances, (position.actual, other.actual), strict=True):
         if actual is not None:
             known[actual.label] = actual.probability
-    best = {one.label: 0.0 for p in (position, other) for one in p.likely[:TOP]}
+    best = {item.label: 0.0 for p in (position, other) for item in p.likely[:TOP]}
     own = position.actual.label if position.actual is not None else None
     if own is not None:
         best[own] = 0.0
     order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in chances))
-    kept = order[:TOP] + [label for label in order[TOP:] if label == own]
+    top = order[:TOP] + [label for label in order[TOP:] if label == own]
     first, second = chances
-    return [Bar(label, first.get(label), label == own, second=second.get(label)) for label in kept]
+    return [Bar(label, first.get(label), label == own, second=second.get(label)) for label in top]
 
 
-def bars_of(position: MaskedPosition, other: MaskedPosition | None) -> list[Bar]:
+def prediction_bars(position: MaskedPosition, other: MaskedPosition | None) -> list[Bar]:
     """The rows of a card; the actual token is emphasised, at its rank or below the others.
 
     `other` is the same position of a second model, None if not comparing.

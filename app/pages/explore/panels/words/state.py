@@ -83,9 +83,9 @@ class WordsState(QObject):
             return ()
         return tuple(
             MaskedPosition(
-                prediction.first, prediction.ranked, actual if actual.label else None, rank, wanted
+                prediction.first, prediction.ranked, actual if actual.label else None, rank, named
             )
-            for prediction, actual, rank, wanted in zip(
+            for prediction, actual, rank, named in zip(
                 filled.predictions, filled.actual, filled.ranks, filled.wanted, strict=True
             )
         )
@@ -96,7 +96,7 @@ class WordsState(QObject):
         if not explore.is_compared or position.token >= len(explore.first.tokens):
             return None
         number = same_token(explore.second, explore.first.tokens[position.token])
-        return next((one for one in self.positions(1) if one.token == number), None)
+        return next((masked for masked in self.positions(1) if masked.token == number), None)
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
@@ -183,7 +183,9 @@ class WordsState(QObject):
         answer = self.fills[other].answer
         if not isinstance(answer, MaskFilled) or answer.tokens != self.explore.both[other].tokens:
             return ()
-        labels = [one.label for p in self.positions(other) for one in (*p.likely, p.actual) if one]
+        labels = [
+            item.label for p in self.positions(other) for item in (*p.likely, p.actual) if item
+        ]
         return tuple(dict.fromkeys(labels))
 
     def _on_filled(self, number: int) -> None:
@@ -198,9 +200,9 @@ class WordsState(QObject):
         return side.question(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
 
     def _find_candidates(self, side: ModelInput) -> FindCandidates | None:
-        wanted = self.searches_automatically or self._wants_search
+        is_requested = self.searches_automatically or self._wants_search
         gap = self.gap(side.index)
-        if not wanted or not can_predict(side) or gap is None:
+        if not is_requested or not can_predict(side) or gap is None:
             return None
         return side.question(FindCandidates, first=gap[0], last=gap[1])
 
