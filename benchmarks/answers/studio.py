@@ -22,7 +22,7 @@ from engine.models.network import Network
 from engine.serving.network import pack_network
 from engine.serving.serving import Serving
 from engine.tasks import evaluating, learner_of
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 from engine.tokenizers.tokenizer import Tokenizer
 
 WORDS, CLASSES = "words", "classes"  # names of the two checkpoints
@@ -68,7 +68,7 @@ def make_answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
 @torch.inference_mode()
 def vectors(checkpoint: Checkpoint, text: str) -> Tensor:
     """Output vectors of a text, float [T, D]."""
-    inputs = typed(checkpoint, text, None)
+    inputs = encode_text(checkpoint, text, None)
     last: Tensor = checkpoint.network.encoder(inputs.tokens, inputs.segments).last
     return last[0]
 

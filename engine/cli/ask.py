@@ -100,13 +100,13 @@ def attention(
     """Write the attention weights of every head, and print the tokens."""
     from engine.explore.attention import weights
     from engine.models import checkpoint
-    from engine.tasks.inputs import typed
+    from engine.tasks.inputs import encode_text
     from engine.tasks.similarity import save_array
 
     loaded = checkpoint.load(model or starter_model())
     remark_loading(loaded.report)
     tokens, array = weights(loaded, text, pair)
-    _remark_truncated(typed(loaded, text, pair).truncated, len(tokens))
+    _remark_truncated(encode_text(loaded, text, pair).truncated, len(tokens))
     save_array(out, array)
     echo(" ".join(token.text for token in tokens))
     echo(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

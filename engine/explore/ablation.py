@@ -28,7 +28,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 
 Head = tuple[int, int]  # layer and head, from 0
 
@@ -81,8 +81,8 @@ def heads_off(
         gathered = gathered.clone()
         size = attention.head_size
         for head in off:
-            place = slice(head * size, (head + 1) * size)
-            gathered[..., place] = 0 if means is None else means[index, place].to(gathered)
+            columns = slice(head * size, (head + 1) * size)
+            gathered[..., columns] = 0 if means is None else means[index, columns].to(gathered)
         return gathered
 
     with change_head_outputs(network, switch):
@@ -125,26 +125,26 @@ class _Part:
         self.layers: list[int] = []
         self.calls = 0
 
-    def hook(self, _: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def hook(self, _: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         layer = self.layers[self.calls % len(self.layers)]
         self.calls += 1
-        return (self._change(layer, self.attention, given[0]), *given[1:])
+        return (self._change(layer, self.attention, args[0]), *args[1:])
 
 
 def _read(network: Network, question: AblationQuestion) -> Tensor:
     """Mean output of the heads, float32 [L, D]."""
     assert question.head_means is not None
-    wanted = (network.spec.layers, network.spec.hidden_size)
+    shape = (network.spec.layers, network.spec.hidden_size)
     try:
-        found = np.load(check_regular(question.head_means), allow_pickle=False)
+        means = np.load(check_regular(question.head_means), allow_pickle=False)
     except (OSError, ValueError):
-        found = np.zeros(0)
-    if found.shape != wanted:
+        means = np.zeros(0)
+    if means.shape != shape:
         raise StudioError(
             "The means of the heads are no longer available.",
             "Switch all heads on, and choose the mean again.",
         )
-    return torch.from_numpy(found)
+    return torch.from_numpy(means)
 
 
 def average_heads(
@@ -160,9 +160,9 @@ def average_heads(
         if done < total:
             emit(HeadsAveraged(to=question.number, done=done, total=total))
 
-    found = head_means(checkpoint, question, progress)
+    means = head_means(checkpoint, question, progress)
     content = io.BytesIO()
-    np.save(content, found)
+    np.save(content, means)
     file = (question.kept or scratch) / f"head-means-{question_key(question)}.npy"
     write_file(file, content.getvalue())
     return HeadsAveraged(to=question.number, done=total, total=total, file=file)
@@ -194,7 +194,7 @@ def head_means(
 @torch.inference_mode()
 def sum_outputs(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np.ndarray, int]:
     """Sums over the tokens of a text, special ones included, float64 [L, D], and their number."""
-    given, network = typed(checkpoint, text, pair), checkpoint.network
+    inputs, network = encode_text(checkpoint, text, pair), checkpoint.network
     sums = np.zeros((network.spec.layers, network.spec.hidden_size))
 
     def note(layer: int, _: Attention, gathered: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def sum_outputs(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np
         return gathered
 
     with change_head_outputs(network, note):
-        network.encoder(given.tokens, given.segments)
+        network.encoder(inputs.tokens, inputs.segments)
     if not np.isfinite(sums).all():
         raise not_finite()
-    return sums, given.tokens.size(1)
+    return sums, inputs.tokens.size(1)

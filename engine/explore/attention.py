@@ -17,7 +17,7 @@ from engine.messages.explore.text import Token
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import Inputs, inputs, typed
+from engine.tasks.inputs import Inputs, encode_question, encode_text
 
 KEPT_FILES = 2  # the newest, and the previous one, which the window may be about to map
 # one map per head; the other measures have one per layer
@@ -33,8 +33,8 @@ def weights(
 
     For other values of `measure` see `Attended`.
     """
-    given = typed(checkpoint, text, pair)
-    return given.described, np.stack(list(_layers(checkpoint, given, measure)))
+    inputs = encode_text(checkpoint, text, pair)
+    return inputs.described, np.stack(list(_layers(checkpoint, inputs, measure)))
 
 
 @torch.inference_mode()
@@ -48,12 +48,12 @@ def attend(
 
     `emit` gets the number of layers that are ready. On failure no file is left.
     """
-    given, spec = inputs(checkpoint, question), checkpoint.network.spec
-    count, heads = len(given.described), spec.heads if question.measure in BY_HEAD else 1
+    inputs, spec = encode_question(checkpoint, question), checkpoint.network.spec
+    count, heads = len(inputs.described), spec.heads if question.measure in BY_HEAD else 1
     path = scratch / f"attention-{question.number}.npy"
     answer = Attended(
         to=question.number,
-        tokens=given.described,
+        tokens=inputs.described,
         weights=ArrayFile(path=path, shape=(spec.layers, heads, count, count), dtype="float32"),
         measure=question.measure,
     )
@@ -65,7 +65,7 @@ def attend(
         return largest if question.measure == "norms" else 1.0
 
     try:
-        largest = _write(answer.weights, _layers(checkpoint, given, question.measure), on_part)
+        largest = _write(answer.weights, _layers(checkpoint, inputs, question.measure), on_part)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -81,23 +81,23 @@ def _write(
     Not flushed to disk: these are scratch files. `on_part` gets the number of layers that are
     ready.
     """
-    told, largest = time.perf_counter(), 0.0
+    reported, largest = time.perf_counter(), 0.0
     with disk_errors_for(into.path), open(into.path, "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": into.shape}
         np.lib.format.write_array_header_1_0(file, header)
         for number, layer in enumerate(layers, start=1):
             file.write(layer.astype("<f4").tobytes())
             largest = max(largest, float(layer.max()))
-            if time.perf_counter() - told >= REPORT_SECONDS and number < into.shape[0]:
-                told = time.perf_counter()
+            if time.perf_counter() - reported >= REPORT_SECONDS and number < into.shape[0]:
+                reported = time.perf_counter()
                 file.flush()
                 on_part(number, largest)
     return largest
 
 
-def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
+def _layers(checkpoint: Checkpoint, inputs: Inputs, measure: Measure) -> Iterator[np.ndarray]:
     """Yield L arrays, float32 [H, T, T]: rows are query tokens, columns key tokens."""
-    for layer in iter_measure(checkpoint.network, given, measure):
+    for layer in iter_measure(checkpoint.network, inputs, measure):
         # a non-finite value makes the sum non-finite; one pass instead of four
         if not torch.isfinite(layer.sum()):
             raise not_finite()

@@ -60,21 +60,21 @@ def scores_without(
     checkpoint: Checkpoint, target: Target, words: list[list[int]], at_once: int = FORWARD_SLICE
 ) -> Tensor:
     """The score with each list of tokens masked in turn: float [B] on the CPU."""
-    found = [torch.zeros(0)]
-    rows = max(1, at_once // target.given.tokens.size(1))
+    parts = [torch.zeros(0)]
+    rows = max(1, at_once // target.inputs.tokens.size(1))
     for first in range(0, len(words), rows):
         part = words[first : first + rows]
-        tokens = target.given.tokens.repeat(len(part), 1)  # [B, T]
+        tokens = target.inputs.tokens.repeat(len(part), 1)  # [B, T]
         for row, word in enumerate(part):
             tokens[row, word] = checkpoint.tokenizer.mask
-        segments = target.given.segments.expand_as(tokens)
-        found.append(scores(checkpoint, target, tokens, segments).float().cpu())
-    return torch.cat(found)
+        segments = target.inputs.segments.expand_as(tokens)
+        parts.append(scores(checkpoint, target, tokens, segments).float().cpu())
+    return torch.cat(parts)
 
 
 def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
-    words = word_token_indices(target.given)
-    now = words[question.start :][: max(1, FORWARD_SLICE // len(target.given.described))]
+    words = word_token_indices(target.inputs)
+    now = words[question.start :][: max(1, FORWARD_SLICE // len(target.inputs.described))]
     falls = target.explained.score - scores_without(checkpoint, target, now)  # [N]
     effects = (*question.so_far[: question.start], *falls.tolist())
     done, points = len(effects), len(words)
@@ -84,21 +84,21 @@ def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> A
 
 def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     """Attention from the token of the logit, in the last layer, to all tokens."""
-    given = target.given
-    *_, last = iter_measure(checkpoint.network, given, "rollout")
+    inputs = target.inputs
+    *_, last = iter_measure(checkpoint.network, inputs, "rollout")
     causal = checkpoint.network.spec.is_causal
     if target.position is not None:
         row = target.position - (causal and target.is_token)
     else:
-        row = len(given.described) - 1 if causal else 0
+        row = len(inputs.described) - 1 if causal else 0
     if not torch.isfinite(last).all():
         raise not_finite()
     return _summed(question, target, last[0, row].float().cpu())
 
 
 def _input_x_gradient(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
-    given = target.given
-    vectors = _embedded(checkpoint, given.tokens)  # [1, T, E]
+    inputs = target.inputs
+    vectors = _embedded(checkpoint, inputs.tokens)  # [1, T, E]
     gradient = _gradients(checkpoint, target, vectors)
     return _summed(question, target, (vectors * gradient).sum(-1)[0].cpu())
 
@@ -107,19 +107,19 @@ def _integrated_gradients(
     checkpoint: Checkpoint, question: Attribute, target: Target
 ) -> Attributed:
     """Gauss–Legendre quadrature; the points are doubled until the sum is close enough."""
-    given = target.given
-    vectors, base = _embedded(checkpoint, given.tokens), _baseline(checkpoint, question, target)
-    places, shares = _points(question.points)
-    count = max(1, BACKWARD_SLICE // len(given.described))
+    inputs = target.inputs
+    vectors, base = _embedded(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
+    points, weights = _points(question.points)
+    count = max(1, BACKWARD_SLICE // len(inputs.described))
     now = slice(question.start, question.start + count)
-    place, share = (torch.from_numpy(each[now]).to(vectors) for each in (places, shares))
-    along = base + place[:, None, None] * (vectors - base)  # [P, T, E]
+    point, weight = (torch.from_numpy(each[now]).to(vectors) for each in (points, weights))
+    along = base + point[:, None, None] * (vectors - base)  # [P, T, E]
     gradients = _gradients(checkpoint, target, along)
-    effects = (share[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
+    effects = (weight[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
     if question.start:
         effects = effects + torch.tensor(question.so_far)
     with torch.no_grad(), _reading(checkpoint, base):
-        base_score = float(scores(checkpoint, target, given.tokens, given.segments))
+        base_score = float(scores(checkpoint, target, inputs.tokens, inputs.segments))
     upto = min(question.points, question.start + count)
     answer = _summed(question, target, effects).model_copy(
         update={"baseline_score": base_score, "done": upto, "points": question.points}
@@ -135,15 +135,15 @@ def _integrated_gradients(
 
 def _points(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes in (0, 1) and weights, which sum to 1: float64 [P] each."""
-    places, shares = np.polynomial.legendre.leggauss(count)
-    return (places + 1) / 2, shares / 2
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return (points + 1) / 2, weights / 2
 
 
 def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Tensor:
     """The embeddings of the baseline, with every token of a word replaced, float [1, T, E]."""
-    given, tokenizer = target.given, checkpoint.tokenizer
-    words = [number for word in word_token_indices(given) for number in word]
-    tokens = given.tokens.clone()
+    inputs, tokenizer = target.inputs, checkpoint.tokenizer
+    words = [number for word in word_token_indices(inputs) for number in word]
+    tokens = inputs.tokens.clone()
     tokens[0, words] = tokenizer.pad if question.baseline == "pad" else tokenizer.mask
     base = _embedded(checkpoint, tokens)
     if question.baseline == "zero":
@@ -159,16 +159,16 @@ def _embedded(checkpoint: Checkpoint, tokens: Tensor) -> Tensor:
 
 def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tensor:
     """Gradient of the score with respect to the token embeddings, float [B, T, E]."""
-    given = target.given
+    inputs = target.inputs
     with torch.enable_grad():
         read = vectors.detach().requires_grad_()
         with _reading(checkpoint, read):
-            tokens = given.tokens.expand(len(read), -1)
-            score = scores(checkpoint, target, tokens, given.segments.expand_as(tokens))
-        (found,) = torch.autograd.grad(score.sum(), read)
-    if not torch.isfinite(found).all():
+            tokens = inputs.tokens.expand(len(read), -1)
+            score = scores(checkpoint, target, tokens, inputs.segments.expand_as(tokens))
+        (gradients,) = torch.autograd.grad(score.sum(), read)
+    if not torch.isfinite(gradients).all():
         raise not_finite()
-    return found
+    return gradients
 
 
 @contextmanager
@@ -184,7 +184,7 @@ def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
 
 def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
     """Sum the effects of the tokens, float [T], over each word."""
-    numbers, words = effects.tolist(), word_token_indices(target.given)
+    numbers, words = effects.tolist(), word_token_indices(target.inputs)
     sums = [sum(numbers[number] for number in word) for word in words]
     return _answer(question, target, words, sums, effects=tuple(numbers), done=1, points=1)
 
@@ -197,7 +197,7 @@ def _answer(
     **more: Any,
 ) -> Attributed:
     """Effects `of_words`, given as token indices; `more` are other fields of the answer."""
-    tokens, named = target.given.described, []
+    tokens, named = target.inputs.described, []
     for word, effect in zip(words, of_words, strict=True):
         start, end, segment = tokens[word[0]].start, tokens[word[-1]].end, tokens[word[0]].segment
         text = target.texts[segment][start:end]
@@ -218,29 +218,29 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
     Raises StudioError if `order` is not a permutation of the words, or there is no such logit.
     """
     target = find_target(checkpoint, question)
-    words = word_token_indices(target.given)
+    words = word_token_indices(target.inputs)
     if sorted(question.order) != list(range(len(words))) or len(words) < 2:
         raise StudioError(
             "This needs a text of at least two words that are not masked.", "Type a longer text."
         )
     orders = [question.order, *random_orders(len(words))]
-    inputs = list(dict.fromkeys(one for order in orders for one in masked_sets(order)))
-    count = max(1, FORWARD_SLICE // len(target.given.described))
+    inputs = list(dict.fromkeys(masked for order in orders for masked in masked_sets(order)))
+    count = max(1, FORWARD_SLICE // len(target.inputs.described))
     now = inputs[question.start : question.start + count]
-    hidden = [[number for word in sorted(one) for number in words[word]] for one in now]
-    found = (
+    hidden = [[number for word in sorted(masked) for number in words[word]] for masked in now]
+    results = (
         *question.so_far[: question.start],
         *scores_without(checkpoint, target, hidden).tolist(),
     )
     score = target.explained.score
-    if len(found) < len(inputs):
+    if len(results) < len(inputs):
         return FaithfulnessChecked(
-            to=question.number, scores=found, next=len(found), total=len(inputs)
+            to=question.number, scores=results, next=len(results), total=len(inputs)
         )
-    known = dict(zip(inputs, found, strict=True))
+    known = dict(zip(inputs, results, strict=True))
     own, *random = (_measures(order, known, score) for order in orders)
     return FaithfulnessChecked(
-        to=question.number, own=own, random=tuple(random), scores=found, total=len(inputs)
+        to=question.number, own=own, random=tuple(random), scores=results, total=len(inputs)
     )
 
 
@@ -252,20 +252,20 @@ def random_orders(count: int) -> list[tuple[int, ...]]:
 
 def masked_sets(order: Sequence[int]) -> list[frozenset[int]]:
     """The sets of masked words for each fraction: the first ones, at least one, then all others."""
-    found = []
-    for share in SHARES:
-        count = max(1, round(share * len(order)))
-        found += [frozenset(order[:count]), frozenset(order[count:])]
-    return found
+    sets = []
+    for fraction in SHARES:
+        count = max(1, round(fraction * len(order)))
+        sets += [frozenset(order[:count]), frozenset(order[count:])]
+    return sets
 
 
 def _measures(
     order: Sequence[int], known: dict[frozenset[int], float], score: float
 ) -> Faithfulness:
     """Means over the fractions, from the scores of all inputs."""
-    found = masked_sets(order)
-    gone, alone = found[::2], found[1::2]
+    sets = masked_sets(order)
+    gone, alone = sets[::2], sets[1::2]
     return Faithfulness(
-        comprehensiveness=score - float(np.mean([known[one] for one in gone])),
-        sufficiency=score - float(np.mean([known[one] for one in alone])),
+        comprehensiveness=score - float(np.mean([known[masked] for masked in gone])),
+        sufficiency=score - float(np.mean([known[masked] for masked in alone])),
     )

@@ -21,7 +21,7 @@ from engine.messages.explore.candidates import (
 )
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tasks.inputs import Inputs, inputs, max_tokens
+from engine.tasks.inputs import Inputs, encode_question, max_tokens
 
 BATCH_TOKENS = 2048  # per batch of rows
 MAX_CANDIDATES = 200
@@ -30,7 +30,7 @@ MAX_CANDIDATES = 200
 class Gap(NamedTuple):
     """A text whose tokens from `first` to `last` are replaced by candidates."""
 
-    given: Inputs  # the text as typed, with the other masked words
+    inputs: Inputs  # the text as typed, with the other masked words
     first: int
     last: int
 
@@ -54,25 +54,25 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
             most=MAX_CANDIDATES,
         )
     gap = _gap(checkpoint, question)
-    room = max_tokens(checkpoint) - len(gap.given.described) + gap.width
-    made: dict[int, Candidate] = {}
+    room = max_tokens(checkpoint) - len(gap.inputs.described) + gap.width
+    scored: dict[int, Candidate] = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
     for number, text in enumerate(question.candidates):
         ids[number] = tokenize_candidate(checkpoint, question, gap, text)
         problem = _problem(checkpoint, ids[number], room)
-        names = tuple(checkpoint.tokenizer.token(one) for one in ids[number])
-        made[number] = Candidate(text=text, tokens=names, problem=problem)
+        names = tuple(checkpoint.tokenizer.token(token) for token in ids[number])
+        scored[number] = Candidate(text=text, tokens=names, problem=problem)
         if not problem:
             by_length[len(ids[number])].append(number)
     for numbers in by_length.values():
         tokens = torch.tensor([ids[number] for number in numbers])  # [C, P]
         logs = joint(checkpoint, gap, tokens)
         for number, row in zip(numbers, logs.tolist(), strict=True):
-            made[number] = made[number].model_copy(update={"log_probabilities": tuple(row)})
+            scored[number] = scored[number].model_copy(update={"log_probabilities": tuple(row)})
     return CandidatesScored(
         to=question.number,
-        candidates=tuple(made[number] for number in range(len(question.candidates))),
+        candidates=tuple(scored[number] for number in range(len(question.candidates))),
     )
 
 
@@ -85,7 +85,7 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     """
     mlm_head(checkpoint)
     gap = _gap(checkpoint, question)
-    typed = [gap.given.described[place] for place in range(gap.first, gap.last + 1)]
+    typed = [gap.inputs.described[position] for position in range(gap.first, gap.last + 1)]
     tokenizer = checkpoint.tokenizer
     is_word = gap.width > 1 and all(token.id != tokenizer.mask for token in typed)
     rows = torch.empty((1, 0), dtype=torch.long)  # [C, P so far]
@@ -95,11 +95,11 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
         logs = logs[:, : tokenizer.size]
         if is_word:
             continues = torch.from_numpy(tokenizer.continues)
-            wanted = bool(tokenizer.continues[typed[number].id])
-            logs = logs.masked_fill(continues != wanted, float("-inf"))
+            continuation = bool(tokenizer.continues[typed[number].id])
+            logs = logs.masked_fill(continues != continuation, float("-inf"))
         total = sums.sum(1, keepdim=True) + logs  # [C, V]
-        kept = min(question.beams, int(torch.isfinite(total).sum()))
-        best = total.flatten().topk(kept).indices
+        beams = min(question.beams, int(torch.isfinite(total).sum()))
+        best = total.flatten().topk(beams).indices
         before, token = best // logs.size(1), best % logs.size(1)
         rows = torch.cat((rows[before], token[:, None]), 1)
         sums = torch.cat((sums[before], logs[before, token][:, None]), 1)
@@ -117,12 +117,12 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
 
 def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
     """Log-probability of each token of int64 [C, P] in the gap, given those before it: [C, P]."""
-    found = []
+    parts = []
     for number in range(tokens.size(1)):
         begun, which = _different(tokens[:, :number])
         logs = next_token(checkpoint, gap, begun, tokens.size(1)).cpu()  # [unique, V]
-        found.append(logs[which, tokens[:, number]])
-    return torch.stack(found, 1)
+        parts.append(logs[which, tokens[:, number]])
+    return torch.stack(parts, 1)
 
 
 def _different(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,25 +141,25 @@ def next_token(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
     Args:
         begun: int64 [C, P so far]; fewer tokens than `width`.
     """
-    rows = max(1, BATCH_TOKENS // (len(gap.given.described) - gap.width + width))
+    rows = max(1, BATCH_TOKENS // (len(gap.inputs.described) - gap.width + width))
     return torch.cat([_predicted(checkpoint, gap, part, width) for part in begun.split(rows)])
 
 
 def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
     network, mask = checkpoint.network, checkpoint.tokenizer.mask
     count, known = begun.shape
-    device = gap.given.tokens.device
+    device = gap.inputs.tokens.device
     middle = torch.full((count, width), mask, device=device)
     middle[:, :known] = begun.to(device)
-    tokens = _around(gap.given.tokens, gap, middle)  # [C, T]
-    segment = int(gap.given.segments[0, gap.first])
-    segments = _around(gap.given.segments, gap, torch.full_like(middle, segment))
-    place = gap.first + known
+    tokens = _around(gap.inputs.tokens, gap, middle)  # [C, T]
+    segment = int(gap.inputs.segments[0, gap.first])
+    segments = _around(gap.inputs.segments, gap, torch.full_like(middle, segment))
+    position = gap.first + known
     if network.spec.is_causal:  # it was not trained with masks, and does not see later tokens
-        last = network.encoder(tokens[:, :place], segments[:, :place]).last[:, -1]  # [C, D]
+        last = network.encoder(tokens[:, :position], segments[:, :position]).last[:, -1]  # [C, D]
     else:
-        places = torch.full((count, 1), place, device=device)
-        last = network.encode_at(tokens, segments, places)[:, 0]
+        positions = torch.full((count, 1), position, device=device)
+        last = network.encode_at(tokens, segments, positions)[:, 0]
     return log_probabilities(mlm_head(checkpoint)(last))
 
 
@@ -181,7 +181,7 @@ def tokenize_candidate(
     word = text.strip()
     if not word:
         return []
-    tokens = gap.given.described
+    tokens = gap.inputs.described
     segment = tokens[gap.first].segment
     start, end = tokens[gap.first].start, tokens[gap.last].end
     parts = [question.text, question.pair or ""]
@@ -191,11 +191,13 @@ def tokenize_candidate(
     parts[segment] = parts[segment][:start] + word + parts[segment][end:]
     tokenizer, stop = checkpoint.tokenizer, start + len(word)
     ids, offsets = tokenizer.placed(parts[segment])
-    places = [
-        (one, a, b) for one, (a, b) in zip(ids, offsets, strict=True) if holds(a, b, start, stop)
+    spans = [
+        (token, a, b)
+        for token, (a, b) in zip(ids, offsets, strict=True)
+        if holds(a, b, start, stop)
     ]
-    inside = [one for one, _, _ in places]
-    whole = all(a >= start and b <= stop for _, a, b in places)
+    inside = [token for token, _, _ in spans]
+    whole = all(a >= start and b <= stop for _, a, b in spans)
     return inside if whole and inside else list(tokenizer.placed(word)[0])
 
 
@@ -207,8 +209,8 @@ def holds(start: int, end: int, first: int, last: int) -> bool:
 
 def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:
     """Raises StudioError if these tokens cannot be replaced."""
-    given = inputs(checkpoint, question)
-    tokens, first, last = given.described, question.first, question.last
+    inputs = encode_question(checkpoint, question)
+    tokens, first, last = inputs.described, question.first, question.last
     is_place = 0 <= first <= last < len(tokens) and all(
         not token.special and token.segment == tokens[first].segment
         for token in tokens[first : last + 1]
@@ -220,7 +222,7 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
             first=first + 1,
             last=last + 1,
         )
-    return Gap(given._replace(tokens=shown_tokens(checkpoint, given)), first, last)
+    return Gap(inputs._replace(tokens=shown_tokens(checkpoint, inputs)), first, last)
 
 
 def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
@@ -238,5 +240,5 @@ def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
 
 
 def _candidate(checkpoint: Checkpoint, ids: Tensor, logs: Tensor) -> Candidate:
-    tokens = tuple(checkpoint.tokenizer.token(one) for one in ids.tolist())
+    tokens = tuple(checkpoint.tokenizer.token(token) for token in ids.tolist())
     return Candidate(text=" ".join(tokens), tokens=tokens, log_probabilities=tuple(logs.tolist()))

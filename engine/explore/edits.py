@@ -17,7 +17,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 
 MAX_EDITS = 100
 LEFT_OUT = 10  # extra predictions, since many are not words
@@ -38,11 +38,11 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
             most=MAX_EDITS,
         )
     target = find_target(checkpoint, question)
-    given = target.given
+    inputs = target.inputs
     return EditsScored(
         to=question.number,
         explained=target.explained,
-        predicted=predicted(checkpoint, target, given.tokens, given.segments),
+        predicted=predicted(checkpoint, target, inputs.tokens, inputs.segments),
         edits=tuple(_edited(checkpoint, question, target, edit) for edit in question.edits),
     )
 
@@ -58,9 +58,9 @@ def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
     mask = Edit(start=question.start, end=question.end, text=tokenizer.token(tokenizer.mask))
     texts[question.segment] = apply_edit(texts[question.segment] or "", mask)
     count = 4 * question.top + LEFT_OUT
-    asked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
-    filled = fill_mask(checkpoint, asked).predictions
-    words = [one.label.strip() for one in filled[0].ranked] if filled else []
+    masked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
+    filled = fill_mask(checkpoint, masked).predictions
+    words = [prediction.label.strip() for prediction in filled[0].ranked] if filled else []
     own = [word for word in words if word.isalpha() and word.casefold() != there]
     return WordsSuggested(to=question.number, words=tuple(own[: question.top]))
 
@@ -69,27 +69,28 @@ def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: 
     texts = [question.text, question.pair]
     texts[edit.segment] = apply_edit(texts[edit.segment] or "", edit)
     text, pair = texts[0] or "", texts[1]
-    made = EditScored(text=text, pair=pair)
+    answer = EditScored(text=text, pair=pair)
     read = list(target.texts)
     read[edit.segment] = apply_edit(read[edit.segment], edit)
-    plain = typed(checkpoint, read[0], read[1] or None)
-    kept = (
-        token_index_after(target.given.described[n], plain.described, edit) for n in question.masked
+    plain = encode_text(checkpoint, read[0], read[1] or None)
+    positions = (
+        token_index_after(target.inputs.described[n], plain.described, edit)
+        for n in question.masked
     )
-    masked = tuple(number for number in kept if number >= 0)
-    given = typed(checkpoint, read[0], read[1] or None, masked)
+    masked = tuple(number for number in positions if number >= 0)
+    inputs = encode_text(checkpoint, read[0], read[1] or None, masked)
     position = target.position
     if position is not None:
-        position = token_index_after(target.given.described[position], given.described, edit)
-        if position < 0 or (target.is_token and position not in given.masked):
+        position = token_index_after(target.inputs.described[position], inputs.described, edit)
+        if position < 0 or (target.is_token and position not in inputs.masked):
             problem = phrase("This edit changes the token that is explained.")
-            return made.model_copy(update={"problem": problem})
-    there = target._replace(given=given, position=position)
-    found = float(scores(checkpoint, there, given.tokens, given.segments))
-    return made.model_copy(
+            return answer.model_copy(update={"problem": problem})
+    there = target._replace(inputs=inputs, position=position)
+    score_after = float(scores(checkpoint, there, inputs.tokens, inputs.segments))
+    return answer.model_copy(
         update={
-            "score": found,
-            "predicted": predicted(checkpoint, there, given.tokens, given.segments),
+            "score": score_after,
+            "predicted": predicted(checkpoint, there, inputs.tokens, inputs.segments),
         }
     )
 
@@ -107,12 +108,12 @@ def token_index_after(token: Token, tokens: tuple[Token, ...], edit: Edit) -> in
         if start >= edit.end:
             shift = len(edit.text) - (edit.end - edit.start)
             start, end = start + shift, end + shift
-    wanted = token.segment, start, end
+    span = token.segment, start, end
     return next(
         (
             number
             for number, other in enumerate(tokens)
-            if not other.special and (other.segment, other.start, other.end) == wanted
+            if not other.special and (other.segment, other.start, other.end) == span
         ),
         -1,
     )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.messages.explore.embeddings import Addend, Embed, Embedded, TableName
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import inputs
+from engine.tasks.inputs import encode_question
 
 TABLES: tuple[TableName, ...] = ("token", "position", "segment")  # names of the modules, too
 Seen = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
@@ -22,17 +22,17 @@ Seen = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
 @torch.inference_mode()
 def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
     """The norms of the vectors of a text, with masked words as the model sees them."""
-    given = inputs(checkpoint, question)
+    inputs = encode_question(checkpoint, question)
     part = checkpoint.network.encoder.embeddings
     with _watching(part) as seen:
-        outcome = part(given.tokens, given.segments)[0]  # [T, D]
+        outcome = part(inputs.tokens, inputs.segments)[0]  # [T, D]
     summed, _ = seen["norm"]  # [1, T, E]
     if not torch.isfinite(outcome).all():
         raise not_finite()
-    count = len(given.described)
+    count = len(inputs.described)
     return Embedded(
         to=question.number,
-        tokens=given.described,
+        tokens=inputs.described,
         addends=tuple(
             Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
             for table, (rows, vectors) in ((name, seen[name]) for name in TABLES if name in seen)
@@ -48,8 +48,8 @@ def _watching(part: nn.Module) -> Iterator[Seen]:
     seen: Seen = {}
 
     def keep(name: str) -> Any:
-        def hook(_module: nn.Module, given: tuple[Tensor, ...], gave: Tensor) -> None:
-            seen[name] = given[0], gave
+        def hook(_module: nn.Module, args: tuple[Tensor, ...], gave: Tensor) -> None:
+            seen[name] = args[0], gave
 
         return hook
 

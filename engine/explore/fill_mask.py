@@ -14,7 +14,7 @@ from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MlmHead
 from engine.tasks.finite import not_finite, softmax
-from engine.tasks.inputs import Inputs, inputs
+from engine.tasks.inputs import Inputs, encode_question
 
 
 @torch.inference_mode()
@@ -28,19 +28,19 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     began = time.perf_counter()
     network = checkpoint.network
     mlm_head(checkpoint)
-    given = inputs(checkpoint, question)
+    inputs = encode_question(checkpoint, question)
     probabilities = torch.zeros(0, checkpoint.tokenizer.size)  # [N, V]
-    if given.masked:
-        probabilities = softmax(_logits(checkpoint, given))
+    if inputs.masked:
+        probabilities = softmax(_logits(checkpoint, inputs))
     typed = [
-        _typed(checkpoint, row, given.described[position].id)
-        for row, position in zip(probabilities, given.masked, strict=True)
+        _typed(checkpoint, row, inputs.described[position].id)
+        for row, position in zip(probabilities, inputs.masked, strict=True)
     ]
     return MaskFilled(
         to=question.number,
-        tokens=given.described,
-        truncated=given.truncated,
-        predictions=ranked(checkpoint, probabilities, given.masked, question.top),
+        tokens=inputs.described,
+        truncated=inputs.truncated,
+        predictions=ranked(checkpoint, probabilities, inputs.masked, question.top),
         actual=tuple(token for token, _ in typed),
         ranks=tuple(rank for _, rank in typed),
         wanted=tuple(_wanted(checkpoint, row, question.wanted) for row in probabilities),
@@ -49,36 +49,36 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     )
 
 
-def _logits(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+def _logits(checkpoint: Checkpoint, inputs: Inputs) -> Tensor:
     """Logits for the masked positions, [N, V]."""
     network = checkpoint.network
     if network.spec.is_causal:
-        return _predicted_in_turn(checkpoint, given)[1]
-    positions = torch.tensor([given.masked], device=given.tokens.device)
-    last = network.encode_at(given.tokens, given.segments, positions)[0]  # [N, D]
+        return _predicted_in_turn(checkpoint, inputs)[1]
+    positions = torch.tensor([inputs.masked], device=inputs.tokens.device)
+    last = network.encode_at(inputs.tokens, inputs.segments, positions)[0]  # [N, D]
     logits: Tensor = mlm_head(checkpoint)(last)
     return logits
 
 
-def shown_tokens(checkpoint: Checkpoint, given: Inputs) -> Tensor:
+def shown_tokens(checkpoint: Checkpoint, inputs: Inputs) -> Tensor:
     """The input tokens of the network, int64 [1, T].
 
     A left-to-right model was not trained with [MASK], so a masked position gets its top prediction.
     """
-    causal = checkpoint.network.spec.is_causal and given.masked
-    return _predicted_in_turn(checkpoint, given)[0] if causal else given.tokens
+    causal = checkpoint.network.spec.is_causal and inputs.masked
+    return _predicted_in_turn(checkpoint, inputs)[0] if causal else inputs.tokens
 
 
-def _predicted_in_turn(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, Tensor]:
+def _predicted_in_turn(checkpoint: Checkpoint, inputs: Inputs) -> tuple[Tensor, Tensor]:
     """Tokens int64 [1, T] with the masks replaced by predictions, and their logits, [N, V]."""
-    network, tokens, head = checkpoint.network, given.tokens.clone(), mlm_head(checkpoint)
-    found = []
-    for position in given.masked:
-        before = tokens[:, :position], given.segments[:, :position]
+    network, tokens, head = checkpoint.network, inputs.tokens.clone(), mlm_head(checkpoint)
+    logits = []
+    for position in inputs.masked:
+        before = tokens[:, :position], inputs.segments[:, :position]
         last = network.encoder(*before).last[0, -1]  # [D]
-        found.append(head(last))
-        tokens[0, position] = found[-1][: checkpoint.tokenizer.size].argmax()
-    return tokens, torch.stack(found)
+        logits.append(head(last))
+        tokens[0, position] = logits[-1][: checkpoint.tokenizer.size].argmax()
+    return tokens, torch.stack(logits)
 
 
 def mlm_head(checkpoint: Checkpoint) -> MlmHead:

@@ -37,7 +37,7 @@ from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.network import Network, Plan
 from engine.models.probe import select_layers
 from engine.phrases import phrase
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
@@ -98,17 +98,17 @@ def score_heads(
     check_loss(checkpoint, learner, rows)
     instead: Tensor | None = None
     if question.each_head and question.replacement == "mean":
-        asked = AverageHeads(
+        average = AverageHeads(
             checkpoint=question.checkpoint, texts=question.texts, kept=question.kept
         )
-        instead = torch.from_numpy(head_means(checkpoint, asked, hear_means))
+        instead = torch.from_numpy(head_means(checkpoint, average, hear_means))
 
     step = 1 if question.each_head else group_size(typed_pairs(rows))
 
     def compute(start: int, stop: int) -> Arrays:
         texts = [build_batch(checkpoint, learner, rows.take([n])) for n in range(start, stop)]
-        found = of_texts(checkpoint.network, texts, question.each_head, instead)
-        return {name: np.stack([one[name] for one in found]) for name in found[0]}
+        parts = of_texts(checkpoint.network, texts, question.each_head, instead)
+        return {name: np.stack([arrays[name] for arrays in parts]) for name in parts[0]}
 
     return over_texts(ArrayStore(question), len(rows), compute, emit, step)
 
@@ -146,16 +146,16 @@ def of_texts(
 
     Texts of similar length are batched, since reading the weights takes most of the time.
     """
-    found: list[Arrays] = [{} for _ in texts]
+    results: list[Arrays] = [{} for _ in texts]
     for numbers in batches([batch.tokens.numel() for batch, _ in texts]):
         some = [texts[number] for number in numbers]
         for number, arrays in zip(numbers, _importance(network, some), strict=True):
-            found[number] = arrays
+            results[number] = arrays
     if each_head:
         with torch.inference_mode():
-            for arrays, (batch, loss) in zip(found, texts, strict=True):
+            for arrays, (batch, loss) in zip(results, texts, strict=True):
                 arrays["off"] = _each_off(network, batch, loss, instead)
-    return found
+    return results
 
 
 def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[Arrays]:
@@ -195,13 +195,13 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
         losses = list[Tensor]()
         first = 0
         for (batch, loss), (rows, count) in zip(texts, inputs, strict=True):
-            own = [one[first : first + rows, :count] for one in hidden]
+            own = [states[first : first + rows, :count] for states in hidden]
             losses.append(_loss_of(network, own, batch, loss))
             first += rows
         (gradient,) = torch.autograd.grad(torch.stack(losses).sum(), gates)
     return [
-        {"importance": one.abs().double().numpy(), "loss": np.array(float(value.detach()))}
-        for one, value in zip(gradient, losses, strict=True)
+        {"importance": slopes.abs().double().numpy(), "loss": np.array(float(value.detach()))}
+        for slopes, value in zip(gradient, losses, strict=True)
     ]
 
 
@@ -218,9 +218,9 @@ def _each_off(
     is_shared = len(set(encoder.iter_layers())) < layers  # as in ALBERT: the calls are counted
     x = encoder.embeddings(batch.tokens, batch.segments)
     layout = encoder.padded(x, batch.attention_mask)
-    given = list[Tensor]()  # inputs of each layer
+    layer_inputs = list[Tensor]()  # inputs of each layer
     for layer in encoder.iter_layers():
-        given.append(x)
+        layer_inputs.append(x)
         x, _ = layer(x, layout)
     step = max(1, TOKENS // (rows * tokens))
     for number in range(layers):
@@ -229,7 +229,7 @@ def _each_off(
             with change_head_outputs(network, _without(number, some, instead)):
                 if is_shared:
                     encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
-                hidden = [one.repeat(len(some), 1, 1) for one in given[: first + 1]]
+                hidden = [states.repeat(len(some), 1, 1) for states in layer_inputs[: first + 1]]
                 mask = batch.attention_mask
                 repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
                 for layer in islice(encoder.iter_layers(), first, None):
@@ -239,8 +239,8 @@ def _each_off(
                 with _made(network, hidden[-1], batch):
                     off[number, list(some)] = loss.each(network, batch).tolist()
                 continue
-            for place, head in enumerate(some):
-                own = [one[place * rows : (place + 1) * rows] for one in hidden]
+            for index, head in enumerate(some):
+                own = [states[index * rows : (index + 1) * rows] for states in hidden]
                 off[number, head] = float(_loss_of(network, own, batch, loss))
     return off
 
@@ -266,8 +266,8 @@ def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change
             return gathered
         gathered = gathered.clone()
         for head, part in zip(heads, gathered.chunk(len(heads)), strict=True):
-            place = slice(head * attention.head_size, (head + 1) * attention.head_size)
-            part[..., place] = 0 if instead is None else instead[layer, place].to(part)
+            columns = slice(head * attention.head_size, (head + 1) * attention.head_size)
+            part[..., columns] = 0 if instead is None else instead[layer, columns].to(part)
         return gathered
 
     return switch
@@ -292,11 +292,11 @@ class _Made(nn.Module):
         self._outcome, self._plan = outcome, plan
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, None]:
-        made = self._outcome
+        outcome = self._outcome
         if x.dim() == 2:  # the loss runs without padding
             assert isinstance(self._plan, UnpaddedBatch)
-            made = made.flatten(0, 1)[self._plan.indices]
-        return layout.wanted(made), None
+            outcome = outcome.flatten(0, 1)[self._plan.indices]
+        return layout.wanted(outcome), None
 
 
 class MaskedLoss:
@@ -329,22 +329,22 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
         numbers = np.arange(len(examples))
         batch = learner.batch(examples, numbers, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))
     batch = batch.planned(checkpoint.network).to(next(checkpoint.network.parameters()).device)
-    return batch, lambda network, given: total(learner.losses(network, given))
+    return batch, lambda network, inputs: total(learner.losses(network, inputs))
 
 
 def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
     """Mask every seventh token, from the fourth on; the loss is their mean −log P."""
-    given = typed(checkpoint, *typed_pairs(row)[0])
-    ordinary = [n for n, token in enumerate(given.described) if not token.special]
-    places = torch.tensor(
+    inputs = encode_text(checkpoint, *typed_pairs(row)[0])
+    ordinary = [n for n, token in enumerate(inputs.described) if not token.special]
+    positions = torch.tensor(
         ordinary[MASKED // 2 :: MASKED] or ordinary[:1],
         dtype=torch.long,
-        device=given.tokens.device,
+        device=inputs.tokens.device,
     )
-    tokens = given.tokens.clone()
-    targets = tokens[0, places]
-    tokens[0, places] = checkpoint.tokenizer.mask
-    batch = Batch(tokens, given.segments, None, targets, places)
+    tokens = inputs.tokens.clone()
+    targets = tokens[0, positions]
+    tokens[0, positions] = checkpoint.tokenizer.mask
+    batch = Batch(tokens, inputs.segments, None, targets, positions)
     return batch, MaskedLoss()
 
 
@@ -363,10 +363,10 @@ def summary(arrays: Arrays) -> tuple[np.ndarray, tuple[str, ...]]:
     count = len(arrays["loss"])
     rng = np.random.default_rng(SEED)
     draws = rng.multinomial(count, np.full(count, 1 / count), RESAMPLES) / count  # [B, N]
-    found = []
+    estimates = []
     for values in parts.values():
         shape = values.shape[1:]
         every = (draws @ values.reshape(count, -1)).reshape(RESAMPLES, *shape)
         low, high = np.percentile(every, (2.5, 97.5), axis=0)
-        found.append(np.stack([values.mean(0), low, high]))
-    return np.stack(found, -1), tuple(parts)
+        estimates.append(np.stack([values.mean(0), low, high]))
+    return np.stack(estimates, -1), tuple(parts)

@@ -80,36 +80,36 @@ class _Pruning:
         self.rounds: list[PruningRound] = []
 
     def run(self) -> HeadsPruned:
-        kept = ArrayStore(self.question)
-        for chunk in kept.chunks:
+        store = ArrayStore(self.question)
+        for chunk in store.chunks:
             heads = tuple((int(layer), int(head)) for layer, head in chunk["heads"][0])
             self.done += len(self.rows) + (self.sampled if self.rounds else 0)
             self._add(heads, float(chunk["figure"][0]))
             if not self.is_within:
                 return self._answer(True)
         if not self.rounds:
-            self._measure(kept, self.question.heads_off)
+            self._measure(store, self.question.heads_off)
         while self.is_within and (next_ones := self._least_important()):
-            self._measure(kept, next_ones)
+            self._measure(store, next_ones)
         return self._answer(True)
 
     @property
     def off(self) -> tuple[Head, ...]:
         """All heads removed so far."""
-        return tuple(sorted({head for one in self.rounds for head in one.heads}))
+        return tuple(sorted({head for pruning in self.rounds for head in pruning.heads}))
 
     @property
     def is_within(self) -> bool:
         """True if the last round is within the allowed loss."""
         return self._is_allowed(self.rounds[-1])
 
-    def _is_allowed(self, one: PruningRound) -> bool:
+    def _is_allowed(self, pruning: PruningRound) -> bool:
         whole = self.rounds[0].figure
-        if one is self.rounds[0]:
+        if pruning is self.rounds[0]:
             return True
-        if one.figure is None or whole is None:
+        if pruning.figure is None or whole is None:
             return False
-        return one.figure >= whole - self.question.max_fall - 1e-9
+        return pruning.figure >= whole - self.question.max_fall - 1e-9
 
     def _least_important(self) -> tuple[Head, ...]:
         """The heads of the next round; empty if at most one would remain."""
@@ -118,7 +118,7 @@ class _Pruning:
         count = min(self.each, len(left) - 1)
         if count < 1:
             return ()
-        asked = WeighHeads(
+        question = WeighHeads(
             checkpoint=self.question.checkpoint,
             texts=self.sample,
             kept=self.question.kept,
@@ -127,7 +127,7 @@ class _Pruning:
         before = self.done
         with heads_off(self.checkpoint.network, self.off):
             arrays = score_heads(
-                self.checkpoint, asked, lambda _, first, done: self._say(before + done)
+                self.checkpoint, question, lambda _, first, done: self._say(before + done)
             )
         importance = arrays["importance"].mean(0)  # [L, H]
         # normalised per layer, as in §4.1
@@ -166,14 +166,14 @@ class _Pruning:
             self._emit(self._answer(False))
 
     def _answer(self, is_last: bool) -> HeadsPruned:
-        allowed = [one for one in self.rounds if self._is_allowed(one)]
+        allowed = [pruning for pruning in self.rounds if self._is_allowed(pruning)]
         return HeadsPruned(
             to=self.question.number,
             done=self.total if is_last else min(int(self.done), self.total - 1),
             total=self.total,
             rounds=tuple(self.rounds),
             metric=self.metric,
-            pruned=tuple(sorted({head for one in allowed for head in one.heads})),
+            pruned=tuple(sorted({head for pruning in allowed for head in pruning.heads})),
         )
 
 
@@ -202,8 +202,8 @@ def pruned_score(
     sentence = checkpoint.network.heads.sentence
     stated = None if sentence is None else sentence.max_length
     longest = min(MAX_LENGTH, checkpoint.spec.max_positions, stated or MAX_LENGTH)
-    found = collect_predictions(checkpoint, learner, rows, longest, BATCH, progress)
-    return found.report().metrics().get(learner.best_metric, math.nan)
+    collected = collect_predictions(checkpoint, learner, rows, longest, BATCH, progress)
+    return collected.report().metrics().get(learner.best_metric, math.nan)
 
 
 @torch.inference_mode()
@@ -216,8 +216,8 @@ def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallb
         assert batch.positions is not None
         last = network.encoder(batch.tokens, batch.segments).last[0, batch.positions]
         if len(batch.positions):
-            said = network.mlm(last)[:, : checkpoint.tokenizer.size].argmax(-1)
-            right += int((said == batch.targets).sum())
+            predictions = network.mlm(last)[:, : checkpoint.tokenizer.size].argmax(-1)
+            right += int((predictions == batch.targets).sum())
             count += len(batch.positions)
         progress(number + 1, len(rows))
     return right / count if count else math.nan
@@ -255,11 +255,11 @@ def cut(network: Network, heads: tuple[Head, ...]) -> None:
     """Zero the columns of these heads in the output matrices. Raises as `remove` does."""
     with heads_off(network, heads):  # validates the heads
         pass
-    wanted, layers = set(heads), list(network.encoder.iter_layers())
+    removed, layers = set(heads), list(network.encoder.iter_layers())
     for unit in units(network):
-        if not wanted.intersection(unit):
+        if not removed.intersection(unit):
             continue
-        if not wanted.issuperset(unit):
+        if not removed.issuperset(unit):
             raise StudioError(
                 "Layers of this model share their weights, so a head has the same in each.",
                 "Choose head {head} of all layers that share them.",

@@ -30,7 +30,7 @@ from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import Inputs, stacked, typed
+from engine.tasks.inputs import Inputs, encode_text, stacked
 
 REACH = 16  # offsets counted to each side
 FAR = 10  # words to each side that are searched for a syntactic head at a fixed offset
@@ -63,7 +63,7 @@ def head_statistics(
 
     def compute(start: int, stop: int) -> Arrays:
         each = of_texts(checkpoint, pairs[start:stop], words[start:stop], tags)
-        return {name: np.stack([one[name] for one in each]) for name in each[0]}
+        return {name: np.stack([arrays[name] for arrays in each]) for name in each[0]}
 
     def answer(found: "HeadStatistics", done: int) -> HeadsCounted:
         return HeadsCounted(
@@ -81,8 +81,8 @@ def head_statistics(
             added = values.sum(0, dtype=np.float64)
             sums[name] = added if not first or name not in sums else sums[name] + added
         if done < len(rows):
-            one = {name: values[None] for name, values in sums.items()}
-            emit(answer(summary(one, tags, resamples=0), done))
+            totals = {name: values[None] for name, values in sums.items()}
+            emit(answer(summary(totals, tags, resamples=0), done))
 
     arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(pairs))
     return answer(summary(arrays, tags), len(rows))
@@ -112,25 +112,25 @@ def of_texts(
     """
     rulers = list[_Ruler]()
     for number, (text, pair) in enumerate(pairs):
-        rulers.append(_Ruler(checkpoint, typed(checkpoint, text, pair)))
+        rulers.append(_Ruler(checkpoint, encode_text(checkpoint, text, pair)))
         if words:
             rulers[-1].by_words = _WordRuler(rulers[-1], words[number], tags)
-    for numbers in batches([one.count for one in rulers]):
+    for numbers in batches([ruler.count for ruler in rulers]):
         batch = [rulers[number] for number in numbers]
-        given = stacked(checkpoint, [one.given for one in batch])
-        for layer in iter_layers(checkpoint.network, *given):
+        stack = stacked(checkpoint, [ruler.inputs for ruler in batch])
+        for layer in iter_layers(checkpoint.network, *stack):
             weights = layer.weights.float().cpu().numpy()
-            for row, one in enumerate(batch):
-                one.measure(weights[row, :, : one.count, : one.count])
-    return [one.arrays() for one in rulers]
+            for row, ruler in enumerate(batch):
+                ruler.measure(weights[row, :, : ruler.count, : ruler.count])
+    return [ruler.arrays() for ruler in rulers]
 
 
 class _Ruler:
     """Statistics of the attention to the tokens of one text, layer by layer."""
 
-    def __init__(self, checkpoint: Checkpoint, given: Inputs) -> None:
-        self.given, self.count = given, len(given.described)  # T
-        self.kinds = TokenKinds.of(given.described, checkpoint.network.spec.is_causal)
+    def __init__(self, checkpoint: Checkpoint, inputs: Inputs) -> None:
+        self.inputs, self.count = inputs, len(inputs.described)  # T
+        self.kinds = TokenKinds.of(inputs.described, checkpoint.network.spec.is_causal)
         self.by_words: _WordRuler | None = None
         self._layers: dict[str, list[np.ndarray]] = {}
 
@@ -139,10 +139,10 @@ class _Ruler:
         if not np.isfinite(weights.sum()):
             raise not_finite()
         sums, offsets = head_sums(weights, self.kinds)
-        found = {"sums": sums.astype(np.float32), "offsets": histograms(offsets)}
+        statistics = {"sums": sums.astype(np.float32), "offsets": histograms(offsets)}
         if self.by_words is not None:
-            found |= self.by_words.measured(weights)
-        for name, values in found.items():
+            statistics |= self.by_words.measured(weights)
+        for name, values in statistics.items():
             self._layers.setdefault(name, []).append(values)
 
     def arrays(self) -> Arrays:
@@ -163,7 +163,7 @@ class _WordRuler:
     """The annotated words of a text, aligned with its tokens, and their statistics."""
 
     def __init__(self, text: _Ruler, words: Words, tags: Sequence[str]) -> None:
-        tokens, kinds = text.given.described, text.kinds
+        tokens, kinds = text.inputs.described, text.kinds
         self.kinds = kinds
         self.tokens = [tokens_between(tokens, start, end) for start, end in words.spans]
         # words within the truncated input
@@ -185,12 +185,12 @@ class _WordRuler:
 
     def measured(self, weights: np.ndarray) -> Arrays:
         """Statistics of one layer, float32 [H, T, T]."""
-        found: Arrays = {}
+        statistics: Arrays = {}
         if self.marks.shape[1]:
-            found["mass"] = (weights[:, self.kinds.queries] @ self.marks).sum(1)  # [H, G]
+            statistics["mass"] = (weights[:, self.kinds.queries] @ self.marks).sum(1)  # [H, G]
         if self.heads:
-            found["right"] = self._right(weights)
-        return found
+            statistics["right"] = self._right(weights)
+        return statistics
 
     def _right(self, weights: np.ndarray) -> np.ndarray:
         """Counts of the largest weight from a word, and to a word, being on its head: int32 [H, 2].
@@ -203,13 +203,13 @@ class _WordRuler:
         groups = [self.tokens[word] for word in self.seen]
         to = np.stack([weights[:, :, group].sum(-1) for group in groups], -1)  # [H, T, W]
         between = np.stack([to[:, group].mean(1) for group in groups], 1)  # [H, W, W]
-        places = np.arange(len(groups))
-        between[:, places, places] = -1
-        place = {word: n for n, word in enumerate(self.seen)}
-        rows = [place[word] for word in self.ends]
-        wanted = np.array([place[self.heads[word]] for word in self.ends])
+        diagonal = np.arange(len(groups))
+        between[:, diagonal, diagonal] = -1
+        indices = {word: n for n, word in enumerate(self.seen)}
+        rows = [indices[word] for word in self.ends]
+        expected = np.array([indices[self.heads[word]] for word in self.ends])
         chosen = between.argmax(2)[:, rows], between.argmax(1)[:, rows]
-        return np.stack([(one == wanted).sum(1) for one in chosen], 1).astype(np.int32)
+        return np.stack([(best == expected).sum(1) for best in chosen], 1).astype(np.int32)
 
 
 # ── all texts ────────────────────────────────────────────────────────────────────────────────
@@ -244,8 +244,8 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
         words = arrays["words"].astype(np.float64)
         parts.append((("head dependent", "head governor"), arrays["right"], words[:, None]))
         offset = int(arrays["fixed"].sum(0).argmax())
-        share = float(arrays["fixed"].sum(0)[offset] / max(1.0, words.sum()))
-        fixed = offset - FAR, share
+        accuracy = float(arrays["fixed"].sum(0)[offset] / max(1.0, words.sum()))
+        fixed = offset - FAR, accuracy
     draws = _draws(len(queries), resamples)  # [1 + B, N]
     columns, values = list[str](), list[np.ndarray]()
     for names, sums, divisors in parts:
@@ -292,27 +292,27 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
     """
     if rows.tags is None and heads is None:
         return []
-    found = []
+    result = []
     for number, cell in enumerate(rows.texts):
         words = split_words(cell)
         tags = split_words(rows.tags[number]) if rows.tags is not None else []
         ends = np.cumsum([len(word) + 1 for word in words]).tolist()
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
         governors = split_words(heads[number]) if heads is not None else []
-        numbers = [int(one) - 1 if one.isdecimal() else -1 for one in governors]
+        numbers = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
         is_apart = rows.tags is not None or cell == " ".join(words)
         fits = len(numbers) == len(words) and is_apart
-        found.append(
+        result.append(
             Words(
                 spans,
                 tags if len(tags) == len(words) else [],
                 numbers if fits else [-1] * len(words) if heads is not None else [],
             )
         )
-    return found
+    return result
 
 
 def frequent_tags(words: Sequence[Words]) -> list[str]:
     """The most frequent tags, except those that mean “none”."""
-    counts = Counter(tag for one in words for tag in one.tags if tag not in NO_TAGS)
+    counts = Counter(tag for row in words for tag in row.tags if tag not in NO_TAGS)
     return [tag for tag, _ in counts.most_common(MAX_TAGS)]

@@ -40,8 +40,8 @@ def iter_layers(
     *lower, top = encoder.iter_layers()
     for layer in lower:
         assert isinstance(layer, Layer)
-        made, weights = layer(x, layout)
+        output, weights = layer(x, layout)
         yield LayerPass(layer.attention, x, layout, weights)
-        x = made
+        x = output
     assert isinstance(top, Layer)
     yield LayerPass(top.attention, x, layout, top.attention.weights(x, layout))

@@ -26,9 +26,9 @@ def limited_memory(folder: Path) -> Iterator[None]:
 
     present = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = present + BESIDES + TIMES * _size(folder)
-    wanted = min([wanted, *(n for n in (soft, hard) if n != resource.RLIM_INFINITY)])
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    limit = present + BESIDES + TIMES * _size(folder)
+    limit = min([limit, *(n for n in (soft, hard) if n != resource.RLIM_INFINITY)])
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     try:
         yield
     finally:

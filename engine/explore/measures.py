@@ -15,13 +15,13 @@ from engine.messages.explore.attention import Measure, QueryKeyShown, ScorePart,
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import Inputs, inputs
+from engine.tasks.inputs import Inputs, encode_question
 
 
-def iter_measure(network: Network, given: Inputs, measure: Measure) -> Iterator[Tensor]:
+def iter_measure(network: Network, inputs: Inputs, measure: Measure) -> Iterator[Tensor]:
     """Yield float [H, T, T] for every layer; H is 1 for `head_average` and `rollout`."""
     rolled: Tensor | None = None
-    for layer in iter_layers(network, given.tokens, given.segments):
+    for layer in iter_layers(network, inputs.tokens, inputs.segments):
         weights = layer.weights[0]
         match measure:
             case "weights":
@@ -45,8 +45,8 @@ def value_norms(layer: LayerPass) -> Tensor:
     values = attention.value(attention.read(layer.x)[0]).unflatten(
         -1, (attention.heads, attention.head_size)
     )
-    shares = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
-    turned = torch.einsum("thk,dhk->htd", values, shares)  # [H, T, D]
+    slices = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
+    turned = torch.einsum("thk,dhk->htd", values, slices)  # [H, T, D]
     norms: Tensor = turned.norm(dim=-1)
     return norms
 
@@ -57,8 +57,8 @@ def rollout_step(mean: Tensor, before: Tensor | None) -> Tensor:
     Half of each vector comes by the residual connection: A = (W + I) / 2, with rows normalised to
     sum to 1, times the rollout of the layers below.
     """
-    one = torch.eye(mean.size(0), dtype=mean.dtype, device=mean.device)
-    mixed = (mean + one) / 2
+    identity = torch.eye(mean.size(0), dtype=mean.dtype, device=mean.device)
+    mixed = (mean + identity) / 2
     mixed = mixed / mixed.sum(-1, keepdim=True)
     return mixed if before is None else mixed @ before
 
@@ -69,8 +69,8 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
 
     Raises StudioError if there is no such layer, head or token.
     """
-    given = inputs(checkpoint, question)
-    spec, count = checkpoint.network.spec, len(given.described)
+    inputs = encode_question(checkpoint, question)
+    spec, count = checkpoint.network.spec, len(inputs.described)
     layer, head, row, column = (
         question.layer,
         question.head,
@@ -88,7 +88,7 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
             heads=spec.heads,
             count=count,
         )
-    passes = iter_layers(checkpoint.network, given.tokens, given.segments)
+    passes = iter_layers(checkpoint.network, inputs.tokens, inputs.segments)
     step = next(islice(passes, layer, None))
     attention = step.attention
     Q, K = attention.queries_and_keys(step.x, step.layout)  # [1, H, T, K]

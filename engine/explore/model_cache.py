@@ -150,9 +150,11 @@ class SnapshotCache:
         first. Snapshots of other runs are the farthest."""
         run = run_of(folder)
         order = snapshot_folders(run) if run is not None else []
-        here = order.index(folder) if folder in order else 0
-        found = {one: abs(n - here) + (0.5 if n < here else 0.0) for n, one in enumerate(order)}
-        return {one: float("inf") for one in self._held} | found
+        current = order.index(folder) if folder in order else 0
+        distances = {
+            path: abs(n - current) + (0.5 if n < current else 0.0) for n, path in enumerate(order)
+        }
+        return {path: float("inf") for path in self._held} | distances
 
 
 def _load(folder: Path, device: str, known: Tokenizer | None = None) -> Checkpoint:

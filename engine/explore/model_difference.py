@@ -28,7 +28,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.encoder import Encoded
 from engine.serving.serving import Serving
 from engine.tasks.finite import finite
-from engine.tasks.inputs import Inputs, max_tokens, typed
+from engine.tasks.inputs import Inputs, encode_text, max_tokens
 
 MAX_VECTORS = 4_000  # over all texts, for the CKA
 SAME = 0.5  # minimum mean cosine of the token embeddings of related models
@@ -51,28 +51,28 @@ def compare(
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
-        found = [
+        parts = [
             of_text(a.exact, b.exact, *pairs[n], each, is_comparable) for n in range(start, stop)
         ]
-        arrays = {name: np.stack([one[name] for one in found]) for name in found[0]}
+        arrays = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
         return arrays | _said(a, b, rows.take(range(start, stop)), arrays["kl"])
 
     def answer(arrays: Arrays, done: int, is_whole: bool) -> ModelsDiffered:
-        found = summary(arrays, is_whole)
+        difference = summary(arrays, is_whole)
         with tempfile.NamedTemporaryFile(
             dir=scratch, prefix="difference-", suffix=".npz", delete=False
         ) as file:
-            np.savez(file, layers=layers, **found.arrays)  # type: ignore[arg-type]
-        said = zip(arrays["said_a"].tolist(), arrays["said_b"].tolist(), strict=True)
+            np.savez(file, layers=layers, **difference.arrays)  # type: ignore[arg-type]
+        predictions = zip(arrays["said_a"].tolist(), arrays["said_b"].tolist(), strict=True)
         return ModelsDiffered(
             to=question.number,
             done=done,
             total=len(pairs),
             file=Path(file.name),
             comparable=is_comparable,
-            vectors=found.vectors,
-            of_words=found.of_words,
-            predictions=tuple(said) if is_whole else (),
+            vectors=difference.vectors,
+            of_words=difference.of_words,
+            predictions=tuple(predictions) if is_whole else (),
         )
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
@@ -93,8 +93,8 @@ def compare(
 def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
     """True if the heads correspond: both models are of one run, or most token embeddings agree.
     Embeddings of models that were trained independently are almost orthogonal."""
-    one, two = a.network.spec, b.network.spec
-    if (one.layers, one.heads, one.family) != (two.layers, two.heads, two.family):
+    spec, other = a.network.spec, b.network.spec
+    if (spec.layers, spec.heads, spec.family) != (other.layers, other.heads, other.family):
         return False
     folders = question.checkpoint, question.other
     of_runs = all(folder.parent.name == "checkpoints" for folder in folders)
@@ -108,8 +108,8 @@ def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
 
 def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bool:
     """True if both models tokenise a text identically."""
-    one, two = (c.tokenizer.encode(text, pair, max_tokens(c)).ids for c in (a, b))
-    return one == two
+    first, second = (c.tokenizer.encode(text, pair, max_tokens(c)).ids for c in (a, b))
+    return first == second
 
 
 # ── one text ─────────────────────────────────────────────────────────────────────────────────
@@ -126,47 +126,47 @@ def of_text(
     MLM heads. vectors_a, vectors_b: float16 [layers, each, D], of which `vectors` are used;
     by_word: bool.
     """
-    one, two = typed(a, text, pair), typed(b, text, pair)
-    same = [t.id for t in one.described] == [t.id for t in two.described]
-    found: dict[str, np.ndarray] = {"by_word": np.array(not same)}
+    first, second = encode_text(a, text, pair), encode_text(b, text, pair)
+    same = [t.id for t in first.described] == [t.id for t in second.described]
+    arrays: dict[str, np.ndarray] = {"by_word": np.array(not same)}
     hidden = [
-        a.network.encoder(one.tokens, one.segments, keep_hidden=True),
-        b.network.encoder(two.tokens, two.segments, keep_hidden=True),
+        a.network.encoder(first.tokens, first.segments, keep_hidden=True),
+        b.network.encoder(second.tokens, second.segments, keep_hidden=True),
     ]
-    groups = _groups(one, two, text, same)
+    groups = _groups(first, second, text, same)
     rng = np.random.default_rng(SEED + len(text))
     chosen = np.sort(rng.permutation(len(groups))[:each])
     pairs = _layer_pairs(len(hidden[0].hidden), len(hidden[1].hidden))
-    for name, encoded, place, indices in zip("ab", hidden, (0, 1), pairs.tolist(), strict=True):
+    for name, encoded, side, indices in zip("ab", hidden, (0, 1), pairs.tolist(), strict=True):
         layers = [finite(encoded.hidden[index][0]) for index in indices]
-        taken = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
+        vectors = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
         for row, group in enumerate(chosen):
-            inside = groups[group][place]
-            taken[:, row] = torch.stack([layer[inside].mean(0) for layer in layers]).cpu().numpy()
-        found[f"vectors_{name}"] = taken
-    found["vectors"] = np.array(len(chosen))
-    found["kl"] = np.array(_kl_of_tokens(a, b, one, same, hidden))
+            inside = groups[group][side]
+            vectors[:, row] = torch.stack([layer[inside].mean(0) for layer in layers]).cpu().numpy()
+        arrays[f"vectors_{name}"] = vectors
+    arrays["vectors"] = np.array(len(chosen))
+    arrays["kl"] = np.array(_kl_of_tokens(a, b, first, same, hidden))
     if heads and same:
-        found |= _of_heads(a, b, one, two)
-    return found
+        arrays |= _of_heads(a, b, first, second)
+    return arrays
 
 
-def _of_heads(a: Checkpoint, b: Checkpoint, one: Inputs, two: Inputs) -> Arrays:
-    kinds = TokenKinds.of(one.described, a.network.spec.is_causal)
-    found: dict[str, list[np.ndarray]] = {}
+def _of_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
+    kinds = TokenKinds.of(first.described, a.network.spec.is_causal)
+    collected: dict[str, list[np.ndarray]] = {}
     passes = [
-        iter_layers(checkpoint.network, given.tokens, given.segments)
-        for checkpoint, given in ((a, one), (b, two))
+        iter_layers(checkpoint.network, inputs.tokens, inputs.segments)
+        for checkpoint, inputs in ((a, first), (b, second))
     ]
     for layers in zip(*passes, strict=True):
         weights = [layer.weights[0].float().cpu().numpy() for layer in layers]
         rows = [layer[:, kinds.queries].astype(np.float64) for layer in weights]
-        found.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
+        collected.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
         for name, layer in zip("ab", weights, strict=True):
             sums, offsets = head_sums(layer, kinds)
-            found.setdefault(f"sums_{name}", []).append(sums)
-            found.setdefault(f"offsets_{name}", []).append(histograms(offsets))
-    arrays = {name: np.stack(layers) for name, layers in found.items()}
+            collected.setdefault(f"sums_{name}", []).append(sums)
+            collected.setdefault(f"offsets_{name}", []).append(histograms(offsets))
+    arrays = {name: np.stack(layers) for name, layers in collected.items()}
     return arrays | {"queries": np.array(len(kinds.queries))}
 
 
@@ -175,26 +175,26 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     [...] (Lin 1991)."""
     middle = (p + q) / 2  # exact for equal ones
 
-    def part(one: np.ndarray) -> np.ndarray:
+    def part(side: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(one > 0, one * np.log(one / middle), 0.0)
-        found: np.ndarray = terms.sum(-1)
-        return found
+            terms = np.where(side > 0, side * np.log(side / middle), 0.0)
+        total: np.ndarray = terms.sum(-1)
+        return total
 
-    found: np.ndarray = (part(p) + part(q)) / 2
-    return found
+    divergence: np.ndarray = (part(p) + part(q)) / 2
+    return divergence
 
 
-def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[int], list[int]]]:
+def _groups(a: Inputs, b: Inputs, text: str, same: bool) -> list[tuple[list[int], list[int]]]:
     """Corresponding token indices of A and B; by word if the tokens differ."""
     if same:
-        return [([n], [n]) for n, token in enumerate(one.described) if not token.special]
-    found = []
+        return [([n], [n]) for n, token in enumerate(a.described) if not token.special]
+    groups = []
     for start, end in word_spans(text):
-        first, second = (tokens_between(given.described, start, end) for given in (one, two))
+        first, second = (tokens_between(inputs.described, start, end) for inputs in (a, b))
         if first and second:
-            found.append((first, second))
-    return found
+            groups.append((first, second))
+    return groups
 
 
 def _layer_pairs(first: int, second: int) -> np.ndarray:
@@ -202,19 +202,19 @@ def _layer_pairs(first: int, second: int) -> np.ndarray:
     relative depth of the other."""
     fewest = min(first, second)
     return np.stack(
-        [np.round(np.linspace(0, one - 1, fewest)).astype(int) for one in (first, second)]
+        [np.round(np.linspace(0, count - 1, fewest)).astype(int) for count in (first, second)]
     )
 
 
 def _kl_of_tokens(
-    a: Checkpoint, b: Checkpoint, one: Inputs, same: bool, hidden: list[Encoded]
+    a: Checkpoint, b: Checkpoint, inputs: Inputs, same: bool, hidden: list[Encoded]
 ) -> float:
     """Mean KL(A ‖ B) of the MLM predictions at each unmasked token; NaN if a model has no MLM head,
     or the vocabularies differ."""
     first, second = a.network.mlm, b.network.mlm
     if not same or first is None or second is None or a.spec.vocab_size != b.spec.vocab_size:
         return float("nan")
-    inside = [n for n, token in enumerate(one.described) if not token.special]
+    inside = [n for n, token in enumerate(inputs.described) if not token.special]
     if not inside:
         return float("nan")
     logs = [
@@ -226,28 +226,28 @@ def _kl_of_tokens(
 
 def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     """The predictions of fine-tuned models, and KL(A ‖ B) of their classes, float64 [N]."""
-    first, second = (learner_of_rows(one.exact, rows) for one in (a, b))
+    first, second = (learner_of_rows(serving.exact, rows) for serving in (a, b))
     nothing = np.full(len(rows), "")
     if first is None or second is None:
         return {"kl": kl, "said_a": nothing, "said_b": nothing}
-    made = [predict_rows(serving, rows.unlabelled()) for serving in (a, b)]
-    said = [np.array([text[:200] for text in one.predicted]) for one in made]
-    p, q = (one.scores for one in made)
+    predicted = [predict_rows(serving, rows.unlabelled()) for serving in (a, b)]
+    texts = [np.array([text[:200] for text in result.predicted]) for result in predicted]
+    p, q = (result.scores for result in predicted)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
         several = head_of(first.task.kind).is_multi_label
         kl = kl_of_classes(p.astype(np.float64), q.astype(np.float64), several)
-    return {"kl": kl, "said_a": said[0], "said_b": said[1]}
+    return {"kl": kl, "said_a": texts[0], "said_b": texts[1]}
 
 
 def kl_of_classes(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray:
     """KL(p ‖ q) of each row, float64 [N]; for `independent` labels the sum over the labels."""
     tiny = np.finfo(np.float32).tiny
     p, q = np.maximum(p, tiny), np.maximum(q, tiny)
-    found = p * np.log(p / q)
+    terms = p * np.log(p / q)
     if independent:
         r, s = np.maximum(1 - p, tiny), np.maximum(1 - q, tiny)
-        found = found + r * np.log(r / s)
-    total: np.ndarray = found.sum(-1)
+        terms = terms + r * np.log(r / s)
+    total: np.ndarray = terms.sum(-1)
     return total
 
 
@@ -262,10 +262,10 @@ class Difference(NamedTuple):
 
 def summary(arrays: Arrays, is_whole: bool = True) -> Difference:
     """Means over all query tokens; the CKA only after all texts."""
-    found: Arrays = {"kl": arrays["kl"]}
+    result: Arrays = {"kl": arrays["kl"]}
     if "js" in arrays:
         queries = arrays["queries"].sum()
-        found["divergence"] = arrays["js"].sum(0) / queries
+        result["divergence"] = arrays["js"].sum(0) / queries
         means = [
             np.concatenate([sums.sum(0), offsets.sum(0).max(-1)[..., None]], -1) / queries
             for sums, offsets in (
@@ -273,14 +273,14 @@ def summary(arrays: Arrays, is_whole: bool = True) -> Difference:
                 (arrays["sums_b"], arrays["offsets_b"]),
             )
         ]
-        found["columns"] = means[1] - means[0]
+        result["columns"] = means[1] - means[0]
     if not is_whole:
-        return Difference(found | {"cka": np.zeros(0)}, 0, False)
+        return Difference(result | {"cka": np.zeros(0)}, 0, False)
     used = [(n, row) for n, count in enumerate(arrays["vectors"].tolist()) for row in range(count)]
-    texts, places = (np.array([one[i] for one in used], int) for i in (0, 1))
-    one, two = (arrays[f"vectors_{name}"][texts, :, places] for name in "ab")  # [N, layers, D]
-    found["cka"] = np.array([linear_cka(one[:, n], two[:, n]) for n in range(one.shape[1])])
-    return Difference(found, len(used), bool(arrays["by_word"].any()))
+    texts, rows = (np.array([pair[i] for pair in used], int) for i in (0, 1))
+    first, second = (arrays[f"vectors_{name}"][texts, :, rows] for name in "ab")  # [N, layers, D]
+    result["cka"] = np.array([linear_cka(first[:, n], second[:, n]) for n in range(first.shape[1])])
+    return Difference(result, len(used), bool(arrays["by_word"].any()))
 
 
 def hsic(x: np.ndarray, y: np.ndarray) -> float:

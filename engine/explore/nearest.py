@@ -49,13 +49,13 @@ def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
     query = sentence_vectors(model, [question.text])[0]  # [D]
     if vectors.shape != (len(rows), len(query)) or vectors.dtype != np.float32:
         raise _no_vectors()
-    found = nearest(query, vectors, question.top)
+    neighbours = nearest(query, vectors, question.top)
     return NearestRows(
         to=question.number,
         rows=len(rows),
         nearest=tuple(
             NearRow(number=n + 1, text=rows.texts[n][:SHOWN_CHARACTERS], cosine=float(cosine))
-            for n, cosine in zip(found.numbers.tolist(), found.cosines, strict=True)
+            for n, cosine in zip(neighbours.numbers.tolist(), neighbours.cosines, strict=True)
         ),
     )
 

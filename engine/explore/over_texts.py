@@ -93,21 +93,21 @@ def over_texts(
         emit(kept.arrays(), 0, done)
     pending: list[Arrays] = []
     least = max(1, step)
-    told, groups = time.perf_counter(), 1  # texts per slice
+    reported, groups = time.perf_counter(), 1  # texts per slice
     while done < count:
         began = time.perf_counter()
         stop = min(done + groups * least, count)
-        asked = range(done, stop, step or stop - done)
-        pending += [compute(first, min(first + asked.step, stop)) for first in asked]
+        starts = range(done, stop, step or stop - done)
+        pending += [compute(first, min(first + starts.step, stop)) for first in starts]
         done, now = stop, time.perf_counter()
         if now - began > LONG:
             groups = max(1, groups // 2)
         elif now - began < SHORT:
             groups = max(1, min(2 * groups, MAX_SLICE // least))
-        if now - told >= TELL_SECONDS or done == count:
+        if now - reported >= TELL_SECONDS or done == count:
             chunk = concatenate(pending)
             kept.add(chunk)
-            pending, told = [], now
+            pending, reported = [], now
             emit(chunk, done - len(next(iter(chunk.values()))), done)
     return kept.arrays()
 
@@ -128,12 +128,12 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
     Args:
         tokens: number of tokens of each text.
     """
-    found = list[list[int]]()
+    groups = list[list[int]]()
     for number in sorted(range(len(tokens)), key=lambda number: tokens[number]):
-        if not found or (len(found[-1]) + 1) * tokens[number] > TOKENS:
-            found.append([])
-        found[-1].append(number)
-    return found
+        if not groups or (len(groups[-1]) + 1) * tokens[number] > TOKENS:
+            groups.append([])
+        groups[-1].append(number)
+    return groups
 
 
 def concatenate(chunks: list[Arrays]) -> Arrays:
@@ -150,15 +150,15 @@ def write_array(scratch: Path, array: np.ndarray) -> Path:
 
 def question_key(question: SetQuestion) -> str:
     """Hash of the inputs of the result: the question and the files of the checkpoint."""
-    asked = question.model_dump(mode="json", exclude={"number", "side", "kept", *question.free})
-    asked["files"] = sorted(
+    content = question.model_dump(mode="json", exclude={"number", "side", "kept", *question.free})
+    content["files"] = sorted(
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for folder in _folders(question)
         if folder.is_dir()
         for file in folder.iterdir()
         if file.is_file()
     )
-    return hashlib.sha256(json.dumps(asked).encode("utf-8")).hexdigest()[:24]
+    return hashlib.sha256(json.dumps(content).encode("utf-8")).hexdigest()[:24]
 
 
 def _folders(question: SetQuestion) -> tuple[Path, ...]:

@@ -19,7 +19,7 @@ def curve_svg(
     height: int = 400,
 ) -> str:
     """Plot up to two curves of (step, value) on a common axis."""
-    points = [point for one in series.values() for point in one]
+    points = [point for curve in series.values() for point in curve]
     steps, values = [p[0] for p in points], [p[1] for p in points]
     low, high = min(values), max(values)
     high = high if high > low else low + 1
@@ -44,9 +44,9 @@ def curve_svg(
         for step in np.linspace(first, last, 6).round().astype(int)
     ]
     parts.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">step</text>')
-    for number, (name, one) in enumerate(series.items()):
+    for number, (name, points_of_series) in enumerate(series.items()):
         colour, dash = ((ACCENT, ""), (SECOND, ' stroke-dasharray="6 4"'))[number % 2]
-        line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in one)
+        line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in points_of_series)
         parts.append(
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
         )

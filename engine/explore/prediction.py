@@ -12,7 +12,7 @@ from engine.messages.explore.prediction import (
 from engine.models.checkpoint import Checkpoint
 from engine.tasks import learner_of
 from engine.tasks.finite import softmax
-from engine.tasks.inputs import inputs
+from engine.tasks.inputs import encode_question
 
 
 @torch.inference_mode()
@@ -27,9 +27,9 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
             "This model has not been fine-tuned: it has no task head.",
             "Choose a fine-tuned model, or mask a word and see its predictions.",
         )
-    given = inputs(checkpoint, question)
-    found = learner.explain(checkpoint, given, question)
-    return found.model_copy(update={"to": question.number})
+    inputs = encode_question(checkpoint, question)
+    prediction = learner.explain(checkpoint, inputs, question)
+    return prediction.model_copy(update={"to": question.number})
 
 
 @torch.inference_mode()
@@ -50,8 +50,8 @@ def predict_next_sentence(
         raise StudioError(
             "There is no second text.", "Add one to see whether it follows the first."
         )
-    given = inputs(checkpoint, question)
-    pooled = network.encode_pooled(given.tokens, given.segments)
+    inputs = encode_question(checkpoint, question)
+    pooled = network.encode_pooled(inputs.tokens, inputs.segments)
     return NextSentencePredicted(
         to=question.number,
         probability=float(softmax(network.nsp(pooled))[0, 0]),

@@ -18,7 +18,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.probe import select_layers
 from engine.tasks import learner_of
 from engine.tasks.finite import finite
-from engine.tasks.inputs import Inputs, typed
+from engine.tasks.inputs import Inputs, encode_text
 
 ENDS = ("start", "end")  # of an answer
 
@@ -26,7 +26,7 @@ ENDS = ("start", "end")  # of an answer
 class Target(NamedTuple):
     """An input of the network, and the selected logit."""
 
-    given: Inputs
+    inputs: Inputs
     texts: tuple[str, str]
     names: tuple[str, ...]  # of the outputs of a task; empty for a number and for tokens
     output: int
@@ -57,18 +57,18 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     if head.scores_choices:
         return _choice(checkpoint, question)
     names = ENDS if head.finds_spans else learner.labels
-    given = typed(checkpoint, question.text, question.pair, question.masked)
-    logits = outputs(checkpoint, given.tokens, given.segments)[0]  # [C], or [T, C]
+    inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
+    logits = outputs(checkpoint, inputs.tokens, inputs.segments)[0]  # [C], or [T, C]
     position = None
     if head.reads_tokens:
-        position = _position(given, question, logits, names if head.finds_spans else ())
+        position = _position(inputs, question, logits, names if head.finds_spans else ())
         logits = logits[position]
     output = _named(question.label, names) if question.label else int(logits.argmax())
     against = _named(question.against, names) if question.against else None
     label = names[output] if names else ""
     texts = question.text, question.pair or ""
     explained = _explained(label, question.against, position, logits, output, against)
-    return Target(given, texts, names, output, against, position, False, explained)
+    return Target(inputs, texts, names, output, against, position, False, explained)
 
 
 def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> Tensor:
@@ -85,8 +85,8 @@ def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Ten
         logits = outputs(checkpoint, tokens, segments)  # [B, C] or [B, T, C]
         if target.position is not None:
             logits = logits[:, target.position]
-    found = logits[:, target.output]
-    return found if target.against is None else found - logits[:, target.against]
+    logit = logits[:, target.output]
+    return logit if target.against is None else logit - logits[:, target.against]
 
 
 def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
@@ -101,14 +101,14 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     return finite(network.logits(select_layers(encoded.hidden, network.probe.layers), segments))
 
 
-def word_token_indices(given: Inputs) -> list[list[int]]:
+def word_token_indices(inputs: Inputs) -> list[list[int]]:
     """Token indices of each word, in input order.
 
     Special tokens and masked words are left out.
     """
     words: dict[tuple[int, int], list[int]] = {}
-    for number, token in enumerate(given.described):
-        if not token.special and token.word is not None and number not in given.masked:
+    for number, token in enumerate(inputs.described):
+        if not token.special and token.word is not None and number not in inputs.masked:
             words.setdefault((token.segment, token.word), []).append(number)
     return list(words.values())
 
@@ -145,13 +145,13 @@ def _named(label: str, names: tuple[str, ...]) -> int:
     return names.index(label)
 
 
-def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[str, ...]) -> int:
+def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[str, ...]) -> int:
     """The token of the target: the most likely start or end of an answer, or the first of a word.
 
     Args:
         logits: [T, C].
     """
-    tokens = given.described
+    tokens = inputs.described
     if ends and question.position is None:
         passage = [n for n, token in enumerate(tokens) if token.segment and not token.special]
         if not passage:
@@ -167,8 +167,8 @@ def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[
         raise StudioError("There is no word at this position.", "Select a word of the text.")
     if ends:
         return position
-    here = tokens[position]
-    return next(n for n, t in enumerate(tokens) if (t.segment, t.word) == (here.segment, here.word))
+    word = tokens[position]
+    return next(n for n, t in enumerate(tokens) if (t.segment, t.word) == (word.segment, word.word))
 
 
 def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
@@ -176,15 +176,15 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
         raise StudioError("This model picks one of several choices.", "Type at least two choices.")
-    wanted = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
+    options = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
     best: Target | None = None
-    for choice in wanted:
+    for choice in options:
         pair = f"{question.pair or ''} {choice}".strip()
-        given = typed(checkpoint, question.text, pair)
-        logits = outputs(checkpoint, given.tokens, given.segments)[0]
+        inputs = encode_text(checkpoint, question.text, pair)
+        logits = outputs(checkpoint, inputs.tokens, inputs.segments)[0]
         explained = _explained(choice, question.against, None, logits, 0, None)
         if best is None or explained.score > best.explained.score:
-            best = Target(given, (question.text, pair), (), 0, None, None, False, explained)
+            best = Target(inputs, (question.text, pair), (), 0, None, None, False, explained)
     assert best is not None
     return best
 
@@ -192,12 +192,14 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
 def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     """A token of the vocabulary at a mask."""
     mlm_head(checkpoint)
-    given = typed(checkpoint, question.text, question.pair, question.masked)
-    given = given._replace(tokens=shown_tokens(checkpoint, given))
-    position = given.masked[0] if question.position is None and given.masked else question.position
-    if position is None or position not in given.masked:
+    inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
+    inputs = inputs._replace(tokens=shown_tokens(checkpoint, inputs))
+    position = (
+        inputs.masked[0] if question.position is None and inputs.masked else question.position
+    )
+    if position is None or position not in inputs.masked:
         raise StudioError("Nothing is masked, so no token is predicted.", "Mask a word first.")
-    logits = _vocabulary(checkpoint, given.tokens, given.segments, position)[0]  # [V]
+    logits = _vocabulary(checkpoint, inputs.tokens, inputs.segments, position)[0]  # [V]
     known = logits[: checkpoint.tokenizer.size]
     output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
     against = _vocabulary_id(checkpoint, question.against) if question.against else None
@@ -205,7 +207,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     other = "" if against is None else name(against)
     explained = _explained(name(output), other, position, logits, output, against)
     texts = question.text, question.pair or ""
-    return Target(given, texts, (), output, against, position, True, explained)
+    return Target(inputs, texts, (), output, against, position, True, explained)
 
 
 def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:

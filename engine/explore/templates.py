@@ -20,7 +20,7 @@ from engine.messages.explore.templates import (
 )
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 
 ROWS = 4  # per answer, so that the next question does not wait long
 
@@ -78,7 +78,7 @@ def check(template: str, number: int) -> None:
 
 
 def _places(template: str, slot: str) -> list[int]:
-    return [found.start() for found in re.finditer(re.escape(slot), template, re.IGNORECASE)]
+    return [match.start() for match in re.finditer(re.escape(slot), template, re.IGNORECASE)]
 
 
 def fill_template(template: str, filler: str, mask: str) -> FilledTemplate:
@@ -86,12 +86,12 @@ def fill_template(template: str, filler: str, mask: str) -> FilledTemplate:
     at_filler, at_target = _places(template, FILLER)[0], _places(template, TARGET)[0]
     put = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
     text, end, begins = "", 0, dict[int, int]()
-    for place in sorted(put):
-        slot, word = put[place]
-        text += template[end:place]
-        begins[place] = len(text)
+    for start in sorted(put):
+        slot, word = put[start]
+        text += template[end:start]
+        begins[start] = len(text)
         text += word
-        end = place + len(slot)
+        end = start + len(slot)
     begin = begins[at_filler]
     return FilledTemplate(text + template[end:], (begin, begin + len(filler)), begins[at_target])
 
@@ -101,32 +101,34 @@ def _row(
 ) -> TemplateRow:
     tokenizer = checkpoint.tokenizer
     word = question.fillers[filler].strip()
-    made = fill_template(question.templates[template], word, tokenizer.token(tokenizer.mask))
-    given = typed(checkpoint, made.text, None)
-    own = [(n, token) for n, token in enumerate(given.described) if not token.special]
-    begin, end = made.filler
+    filled = fill_template(question.templates[template], word, tokenizer.token(tokenizer.mask))
+    inputs = encode_text(checkpoint, filled.text, None)
+    own = [(n, token) for n, token in enumerate(inputs.described) if not token.special]
+    begin, end = filled.filler
     inside = [n for n, token in own if holds(token.start, token.end, begin, end)]
-    gap = next((n for n, token in own if token.start <= made.target < token.end), None)
-    names = tuple(given.described[n].text for n in inside)
+    gap = next((n for n, token in own if token.start <= filled.target < token.end), None)
+    names = tuple(inputs.described[n].text for n in inside)
     problem = ""
     if not inside:
         problem = phrase("The filler is empty.")
-    elif any(given.described[n].id == tokenizer.unknown for n in inside):
+    elif any(inputs.described[n].id == tokenizer.unknown for n in inside):
         problem = phrase("The filler is not in the vocabulary.")
-    if gap is None or given.truncated:
+    if gap is None or inputs.truncated:
         problem = phrase("The template exceeds the maximum length.")
     if problem or gap is None:
         targets = tuple(TargetScore(problem=problem) for _ in question.targets)
         return TemplateRow(template=template, filler=filler, tokens=names, targets=targets)
-    asked = ScoreCandidates(
+    plain = ScoreCandidates(
         checkpoint=question.checkpoint,
-        text=made.text,
+        text=filled.text,
         first=gap,
         last=gap,
         candidates=question.targets,
     )
-    masked = asked.model_copy(update={"masked": tuple(inside)})
-    shown, prior = (score_candidates(checkpoint, one).candidates for one in (asked, masked))
+    masked = plain.model_copy(update={"masked": tuple(inside)})
+    shown, prior = (
+        score_candidates(checkpoint, candidates).candidates for candidates in (plain, masked)
+    )
     return TemplateRow(
         template=template,
         filler=filler,

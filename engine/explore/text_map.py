@@ -29,7 +29,7 @@ from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
 from engine.tasks.finite import finite
-from engine.tasks.inputs import Inputs, stacked, typed
+from engine.tasks.inputs import Inputs, encode_text, stacked
 
 MAX_TSNE = 1_000  # texts placed by t-SNE itself
 MAX_EXACT = 300  # texts up to which all pairs are computed; beyond, the Barnes-Hut approximation
@@ -72,7 +72,7 @@ def map_texts(
             explained = None
         else:
             points, explained = pca(vectors)
-        found = TextsPlaced(
+        placement = TextsPlaced(
             to=question.number,
             done=done,
             total=len(rows),
@@ -83,7 +83,11 @@ def map_texts(
             predictions=tuple(arrays["prediction"].tolist()),
             layers=checkpoint.spec.layers + 1,
         )
-        return found if not is_whole else found.model_copy(update=_apart(arrays, names, question))
+        return (
+            placement
+            if not is_whole
+            else placement.model_copy(update=_apart(arrays, names, question))
+        )
 
     def asked(arrays: Arrays) -> Arrays:
         vectors = at_layer(arrays, question.pooling, question.layer)
@@ -120,46 +124,48 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     Texts of similar length are batched, since reading the weights takes most of the time.
     """
     checkpoint, learner = serving.exact, learner_of_rows(serving.exact, rows)
-    given = [typed(checkpoint, *pair) for pair in typed_pairs(rows)]
-    every: list[Arrays] = [{} for _ in given]
-    for numbers in batches([len(one.described) for one in given]):
-        batch = _of_batch(checkpoint, [given[number] for number in numbers])
+    inputs = [encode_text(checkpoint, *pair) for pair in typed_pairs(rows)]
+    every: list[Arrays] = [{} for _ in inputs]
+    for numbers in batches([len(text.described) for text in inputs]):
+        batch = _of_batch(checkpoint, [inputs[number] for number in numbers])
         for number, arrays in zip(numbers, batch, strict=True):
             every[number] = arrays
-    found = {name: np.stack([one[name] for one in every]) for name in every[0]}
+    vectors = {name: np.stack([arrays[name] for arrays in every]) for name in every[0]}
     if learner is None:
-        return found | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
+        return vectors | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
     try:
-        said = by_task(serving, learner, rows)
+        predictions = by_task(serving, learner, rows)
     except StudioError:  # the labels are not those of the model
-        said = by_task(serving, learner, rows.unlabelled())
-    return found | {"prediction": said["prediction"], "label": said["label"]}
+        predictions = by_task(serving, learner, rows.unlabelled())
+    return vectors | {"prediction": predictions["prediction"], "label": predictions["label"]}
 
 
-def _of_batch(checkpoint: Checkpoint, given: Sequence[Inputs]) -> list[Arrays]:
-    encoded = checkpoint.network.encoder(*stacked(checkpoint, given), keep_hidden=True)
+def _of_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arrays]:
+    encoded = checkpoint.network.encoder(*stacked(checkpoint, inputs), keep_hidden=True)
     hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
-    found = []
-    for row, one in enumerate(given):
-        own = finite(hidden[row, :, : len(one.described)])
-        inside = [n for n, token in enumerate(one.described) if not token.special]
+    results = []
+    for row, text in enumerate(inputs):
+        own = finite(hidden[row, :, : len(text.described)])
+        inside = [n for n, token in enumerate(text.described) if not token.special]
         mean = own[:, inside or [0]].mean(1)
         pooled = encoded.pooled
         pooled = torch.zeros_like(mean[0]) if pooled is None else pooled[row].float()
         arrays = {"cls": own[:, 0], "mean": mean, "pooled": pooled}
-        found.append({name: one.cpu().numpy().astype(np.float16) for name, one in arrays.items()})
-    return found
+        results.append(
+            {name: values.cpu().numpy().astype(np.float16) for name, values in arrays.items()}
+        )
+    return results
 
 
 def at_layer(arrays: Arrays, pooling: Pooling, layer: int) -> np.ndarray:
     """float64 [N, D]; −1 is the last layer. The pooler has only one."""
-    found: np.ndarray
+    vectors: np.ndarray
     if pooling == "pooled":
-        found = arrays["pooled"]
+        vectors = arrays["pooled"]
     else:
         every = arrays[pooling]
-        found = every[:, min(layer, every.shape[1] - 1)]
-    return found.astype(np.float64)
+        vectors = every[:, min(layer, every.shape[1] - 1)]
+    return vectors.astype(np.float64)
 
 
 def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
@@ -180,8 +186,8 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(1)])
     axes = axes * np.where(signs == 0, 1, signs)[:, None]
     squares = np.maximum(squares[::-1], 0)  # the largest first; rounding can make it negative
-    shares = squares[:2] / (float(squares.sum()) or 1.0)
-    return centred @ axes.T, (float(shares[0]), float(shares[1]))
+    fractions = squares[:2] / (float(squares.sum()) or 1.0)
+    return centred @ axes.T, (float(fractions[0]), float(fractions[1]))
 
 
 def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,22 +203,22 @@ def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     perplexity = min(perplexity, len(some) - 1.0)
     method = "exact" if len(some) <= MAX_EXACT else "barnes_hut"
     maker = TSNE(perplexity=perplexity, init="pca", random_state=SEED, method=method)
-    made = maker.fit_transform(some)
+    embedded = maker.fit_transform(some)
     points = np.zeros((count, 2))
-    points[placed] = made
+    points[placed] = embedded
     others = np.setdiff1d(np.arange(count), placed)
     if len(others):
         apart = distances(vectors[others], some)
         nearest = np.argsort(apart, axis=1, kind="stable")[:, :BESIDE]
-        points[others] = made[nearest].mean(1)
+        points[others] = embedded[nearest].mean(1)
     return points, placed
 
 
-def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def distances(first: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Euclidean distances, float64 [N, M]."""
-    squares = (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
-    found: np.ndarray = np.sqrt(np.maximum(squares, 0))
-    return found
+    squares = (first**2).sum(1)[:, None] + (other**2).sum(1) - 2 * first @ other.T
+    result: np.ndarray = np.sqrt(np.maximum(squares, 0))
+    return result
 
 
 # ── are labels apart? ────────────────────────────────────────────────────────────────────────
@@ -237,21 +243,21 @@ def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[
     ids = np.array([numbers[labels[row]] for row in rows])
     if len(set(ids.tolist())) < 2:
         return {}
-    found, shuffled = list[LabelSeparation](), list[LabelSeparation]()
+    measured, shuffled = list[LabelSeparation](), list[LabelSeparation]()
     orders = [rng.permutation(ids) for _ in range(SHUFFLES)]
     pooling = "mean" if question.pooling == "pooled" else question.pooling
     for layer in range(arrays["mean"].shape[1]):
         vectors = at_layer(arrays, pooling, layer)[rows]
         between = distances(vectors, vectors)
         np.fill_diagonal(between, 0)
-        found.append(label_separation(between, ids))
+        measured.append(label_separation(between, ids))
         others = np.mean([label_separation(between, order) for order in orders], axis=0)
         shuffled.append(LabelSeparation(float(others[0]), float(others[1])))
     return {
-        "silhouettes": tuple(one.silhouette for one in found),
-        "neighbours": tuple(one.neighbours for one in found),
-        "silhouettes_shuffled": tuple(one.silhouette for one in shuffled),
-        "neighbours_shuffled": tuple(one.neighbours for one in shuffled),
+        "silhouettes": tuple(separation.silhouette for separation in measured),
+        "neighbours": tuple(separation.neighbours for separation in measured),
+        "silhouettes_shuffled": tuple(separation.silhouette for separation in shuffled),
+        "neighbours_shuffled": tuple(separation.neighbours for separation in shuffled),
     }
 
 

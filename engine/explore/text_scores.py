@@ -102,12 +102,12 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
             return _row_predictions(serving, rows)
         except MissingColumn:  # labels of another kind of task
             return _row_predictions(serving, rows.unlabelled())
-    found = _row_predictions(serving, rows.unlabelled())
+    scores = _row_predictions(serving, rows.unlabelled())
     some = [number for number, is_known in enumerate(known) if is_known]
     for name, values in _row_predictions(serving, rows.take(some)).items():
-        found[name] = found[name].astype(np.result_type(found[name], values))
-        found[name][some] = values
-    return found
+        scores[name] = scores[name].astype(np.result_type(scores[name], values))
+        scores[name][some] = values
+    return scores
 
 
 def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
@@ -116,18 +116,18 @@ def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
 
 
 def _row_predictions(serving: Serving, rows: Rows) -> Arrays:
-    made = predict_rows(serving, rows)
-    count = len(made.predicted)
-    found = _nothing(count)
-    found["prediction"] = np.array([text[:MAX_SHOWN] for text in made.predicted])
-    if made.gold is not None:
-        found["label"] = np.array([text[:MAX_SHOWN] for text in made.gold])
-    for name, values in (("probability", made.probability), ("loss", made.loss)):
+    predictions = predict_rows(serving, rows)
+    count = len(predictions.predicted)
+    arrays = _nothing(count)
+    arrays["prediction"] = np.array([text[:MAX_SHOWN] for text in predictions.predicted])
+    if predictions.gold is not None:
+        arrays["label"] = np.array([text[:MAX_SHOWN] for text in predictions.gold])
+    for name, values in (("probability", predictions.probability), ("loss", predictions.loss)):
         if values is not None:
-            found[name] = np.asarray(values, dtype=np.float64)
-    if made.score is not None:
-        found["right"] = np.asarray(made.score, dtype=np.float64)
-    return found
+            arrays[name] = np.asarray(values, dtype=np.float64)
+    if predictions.score is not None:
+        arrays["right"] = np.asarray(predictions.score, dtype=np.float64)
+    return arrays
 
 
 def _nothing(count: int) -> Arrays:
@@ -144,19 +144,19 @@ def _nothing(count: int) -> Arrays:
 @torch.inference_mode()
 def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
     """The mean −log P of the tokens of a text, each masked in turn (Salazar et al. 2020, §2.3)."""
-    found = _nothing(len(rows))
+    scores = _nothing(len(rows))
     for number, (text, pair) in enumerate(typed_pairs(rows)):
         question = ScoreTokens(checkpoint=Path(), text=text, pair=pair)
         sums, count = 0.0, 0
         while True:
             answer = score_tokens(checkpoint, question)
-            sums -= sum(one.log_probability for one in answer.scores)
+            sums -= sum(token.log_probability for token in answer.scores)
             count += len(answer.scores)
             if answer.next is None:
                 break
             question = question.model_copy(update={"start": answer.next})
-        found["loss"][number] = sums / count if count else np.nan
-    return found
+        scores["loss"][number] = sums / count if count else np.nan
+    return scores
 
 
 def _lengths(checkpoint: Checkpoint, rows: Rows) -> np.ndarray:

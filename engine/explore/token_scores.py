@@ -18,7 +18,7 @@ from engine.messages.explore.token_scores import (
     TokensScored,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.inputs import Inputs, inputs, typed
+from engine.tasks.inputs import Inputs, encode_question, encode_text
 
 SLICE = 512  # tokens per answer, so that the next question does not wait long
 MAX_POSITIONS = 24
@@ -34,20 +34,20 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     Raises StudioError if the model has no MLM head.
     """
     mlm_head(checkpoint)
-    given = typed(checkpoint, question.text, question.pair)
+    inputs = encode_text(checkpoint, question.text, question.pair)
     positions = [
         number
-        for number, token in enumerate(given.described)
-        if not token.special and number not in given.masked
+        for number, token in enumerate(inputs.described)
+        if not token.special and number not in inputs.masked
     ]
     left = [position for position in positions if position >= question.start]
     causal = checkpoint.network.spec.is_causal
-    now = left if causal else left[: max(1, SLICE // len(given.described))]
-    logs = (_from_before if causal else _in_turn)(checkpoint, given, now)  # [N, V]
+    now = left if causal else left[: max(1, SLICE // len(inputs.described))]
+    logs = (_from_before if causal else _in_turn)(checkpoint, inputs, now)  # [N, V]
     return TokensScored(
         to=question.number,
         scores=tuple(
-            token_score(checkpoint, row, position, given.described[position].id)
+            token_score(checkpoint, row, position, inputs.described[position].id)
             for row, position in zip(logs, now, strict=True)
         ),
         next=left[len(now)] if len(left) > len(now) else None,
@@ -71,20 +71,20 @@ def token_score(checkpoint: Checkpoint, row: Tensor, position: int, token_id: in
     )
 
 
-def _in_turn(checkpoint: Checkpoint, given: Inputs, positions: list[int]) -> Tensor:
+def _in_turn(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
     """Log-probabilities at positions that are masked one at a time, float [N, V]."""
-    rows = torch.arange(len(positions), device=given.tokens.device)
-    tokens = given.tokens.repeat(len(positions), 1)  # [N, T]
+    rows = torch.arange(len(positions), device=inputs.tokens.device)
+    tokens = inputs.tokens.repeat(len(positions), 1)  # [N, T]
     tokens[rows, positions] = checkpoint.tokenizer.mask
-    segments = given.segments.expand_as(tokens)
+    segments = inputs.segments.expand_as(tokens)
     masked = torch.tensor(positions, dtype=torch.long, device=tokens.device)[:, None]
     last = checkpoint.network.encode_at(tokens, segments, masked)[:, 0]  # [N, D]
     return log_probabilities(mlm_head(checkpoint)(last))
 
 
-def _from_before(checkpoint: Checkpoint, given: Inputs, positions: list[int]) -> Tensor:
+def _from_before(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
     """Log-probabilities at the position before each, float [N, V]."""
-    last = checkpoint.network.encoder(given.tokens, given.segments).last[0]  # [T, D]
+    last = checkpoint.network.encoder(inputs.tokens, inputs.segments).last[0]  # [T, D]
     return log_probabilities(mlm_head(checkpoint)(last[[position - 1 for position in positions]]))
 
 
@@ -97,30 +97,30 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
     Raises StudioError if the model has no MLM head, or the position does not exist.
     """
     head = mlm_head(checkpoint)
-    given = inputs(checkpoint, question)
-    count, causal = len(given.described), checkpoint.network.spec.is_causal
+    inputs = encode_question(checkpoint, question)
+    count, causal = len(inputs.described), checkpoint.network.spec.is_causal
     positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
     if not positions or positions[0] < int(causal) or positions[-1] >= count:
         raise StudioError(
             "There is no such position in the text.", "Mask or select one of its tokens."
         )
     read = [position - causal for position in positions]
-    tokens = shown_tokens(checkpoint, given)
-    encoded = checkpoint.network.encoder(tokens, given.segments, keep_hidden=True)
+    tokens = shown_tokens(checkpoint, inputs)
+    encoded = checkpoint.network.encoder(tokens, inputs.segments, keep_hidden=True)
     layers = []
     for vectors in encoded.hidden:  # L + 1 of [1, T, D]
         logs = log_probabilities(head(vectors[0, read]))  # [N, V]
         actual = tuple(
             None
-            if given.described[position].id == checkpoint.tokenizer.mask
-            else token_score(checkpoint, row, position, given.described[position].id)
+            if inputs.described[position].id == checkpoint.tokenizer.mask
+            else token_score(checkpoint, row, position, inputs.described[position].id)
             for row, position in zip(logs, positions, strict=True)
         )
         predictions = ranked(checkpoint, logs.exp(), positions, question.top)
         layers.append(LensLayer(predictions=predictions, actual=actual))
     return LensApplied(
         to=question.number,
-        tokens=given.described,
+        tokens=inputs.described,
         positions=positions,
         layers=tuple(layers),
     )

@@ -31,7 +31,7 @@ from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.quantization_check import TEXTS
 from engine.tasks.finite import finite
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 
 MAX_TEXTS, MAX_PLACES = 100, 50
 RANDOM_PAIRS = 1_000
@@ -48,19 +48,19 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     """
     word = question.word.strip()
     texts = question.texts[:MAX_TEXTS]
-    places, vectors, static, every = list[WordPlace](), list[Tensor](), list[Tensor](), []
+    occurrences, vectors, static, every = list[WordPlace](), list[Tensor](), list[Tensor](), []
     embedding = checkpoint.network.encoder.embeddings.token.weight
     for number, text in enumerate(texts):
         tokens, hidden = _hidden(checkpoint, text)
         every.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
             inside = tokens_between(tokens, start, end)
-            if inside and len(places) < MAX_PLACES:
-                places.append(WordPlace(text=number, start=start, end=end))
+            if inside and len(occurrences) < MAX_PLACES:
+                occurrences.append(WordPlace(text=number, start=start, end=end))
                 vectors.append(hidden[:, inside].mean(1))  # [L + 1, D]
                 ids = torch.tensor([tokens[n].id for n in inside], device=embedding.device)
                 static.append(embedding[ids].mean(0))  # [E]
-    if not places:
+    if not occurrences:
         raise StudioError(
             "No text contains the word “{word}”.",
             "Select a word of the text, or type another one.",
@@ -71,16 +71,16 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     shown = torch.stack(vectors, 1)  # [L + 1, N, D]
     rows = torch.stack(static) if static[0].size(-1) == shown.size(-1) else None
     random = random_cosines(every)
-    found = {place.text for place in places}
+    with_word = {occurrence.text for occurrence in occurrences}
     return WordCompared(
         to=question.number,
         word=word,
         texts=texts,
-        places=tuple(places),
+        places=tuple(occurrences),
         layers=tuple(
             _word_layer(layer, rows, mean) for layer, mean in zip(shown, random, strict=True)
         ),
-        missing=tuple(number for number in range(len(texts)) if number not in found),
+        missing=tuple(number for number in range(len(texts)) if number not in with_word),
     )
 
 
@@ -126,11 +126,11 @@ def _hidden(
     checkpoint: Checkpoint, text: str, pair: str | None = None, layer: int | None = None
 ) -> tuple[tuple[Token, ...], Tensor]:
     """The tokens, and float [L + 1, T, D], or of one layer, at most the last, [1, T, D]."""
-    given = typed(checkpoint, text, pair)
-    hidden = checkpoint.network.encoder(given.tokens, given.segments, keep_hidden=True).hidden
+    inputs = encode_text(checkpoint, text, pair)
+    hidden = checkpoint.network.encoder(inputs.tokens, inputs.segments, keep_hidden=True).hidden
     if layer is not None:
         hidden = hidden[min(layer, len(hidden) - 1) :][:1]
-    return given.described, finite(torch.cat(hidden)).cpu()
+    return inputs.described, finite(torch.cat(hidden)).cpu()
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ def find_words(
     Raises StudioError if the word is missing.
     """
     texts = typed_pairs(rows_of(question.texts))
-    wanted = F.normalize(word_vector(checkpoint, question), dim=0).numpy()  # [D]
+    query = F.normalize(word_vector(checkpoint, question), dim=0).numpy()  # [D]
     best, count = list[NearWord](), 0
 
     def compute(start: int, stop: int) -> Arrays:
@@ -196,8 +196,8 @@ def find_words(
         if not first:
             best, count = [], 0
         count += len(arrays["vectors"])
-        found = [*best, *_nearest(arrays, first, texts, wanted, question)]
-        best = sorted(found, key=lambda one: (-one.cosine, one.row, one.start))[: question.top]
+        words = [*best, *_nearest(arrays, first, texts, query, question)]
+        best = sorted(words, key=lambda word: (-word.cosine, word.row, word.start))[: question.top]
         if done < len(texts):
             emit(answer(done))
 
@@ -230,7 +230,7 @@ def vectors_of_words(
     """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
     int [N, 3], index in the pair, first and last character.
     """
-    counts, vectors, places = list[int](), list[Tensor](), list[tuple[int, int, int]]()
+    counts, vectors, positions = list[int](), list[Tensor](), list[tuple[int, int, int]]()
     for text, pair in texts:
         tokens, hidden = _hidden(checkpoint, text, pair, layer)
         words: dict[tuple[int, int], list[int]] = {}
@@ -240,13 +240,13 @@ def vectors_of_words(
         counts.append(len(words))
         for (segment, _), inside in words.items():
             vectors.append(hidden[0, inside].mean(0))
-            places.append((segment, tokens[inside[0]].start, tokens[inside[-1]].end))
+            positions.append((segment, tokens[inside[0]].start, tokens[inside[-1]].end))
     size = checkpoint.spec.hidden_size
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, size)
     return {
         "counts": np.array(counts, np.int64),
         "vectors": stacked.numpy().astype(np.float16),
-        "places": np.array(places, np.int64).reshape(-1, 3),
+        "places": np.array(positions, np.int64).reshape(-1, 3),
     }
 
 
@@ -261,13 +261,13 @@ def _nearest(
     vectors = arrays["vectors"].astype(np.float32)
     cosines = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
     owners = first + np.repeat(np.arange(len(arrays["counts"])), arrays["counts"])
-    found = list[NearWord]()
+    words = list[NearWord]()
     for number in np.argsort(-cosines, kind="stable"):
-        if len(found) == question.top:
+        if len(words) == question.top:
             break
         row, (segment, start, end) = int(owners[number]), arrays["places"][number].tolist()
         text = texts[row][segment] or ""
         if text != question.text or start >= question.end or end <= question.start:
             cosine = float(cosines[number])
-            found.append(NearWord(row=row, text=text, start=start, end=end, cosine=cosine))
-    return found
+            words.append(NearWord(row=row, text=text, start=start, end=end, cosine=cosine))
+    return words

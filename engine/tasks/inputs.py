@@ -59,11 +59,11 @@ def max_tokens(checkpoint: Checkpoint) -> int:
     return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
 
 
-def inputs(checkpoint: Checkpoint, question: TextQuestion) -> Inputs:
-    return typed(checkpoint, question.text, question.pair, question.masked)
+def encode_question(checkpoint: Checkpoint, question: TextQuestion) -> Inputs:
+    return encode_text(checkpoint, question.text, question.pair, question.masked)
 
 
-def typed(
+def encode_text(
     checkpoint: Checkpoint, text: str, pair: str | None, masked: tuple[int, ...] = ()
 ) -> Inputs:
     """Tokenize a text or pair and mask the tokens in `masked`, except special ones."""

@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM
 
 from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.heads import Heads
-from engine.tasks.inputs import Inputs, typed
+from engine.tasks.inputs import Inputs, encode_text
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.small import folder
 
@@ -42,8 +42,8 @@ class Known(NamedTuple):
             more["token_type_ids"] = given.segments.expand_as(ids)
         return self.model(input_ids=ids, **more)
 
-    def typed(self, text: str, pair: str | None = None, *masked: int) -> Inputs:
-        return typed(self.checkpoint, text, pair, masked)
+    def encode_text(self, text: str, pair: str | None = None, *masked: int) -> Inputs:
+        return encode_text(self.checkpoint, text, pair, masked)
 
 
 @pytest.fixture(scope="session", params=("bert", *OWN_NETWORKS))

@@ -50,7 +50,7 @@ def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
 
 
 def test_a_head_that_is_off_is_that_of_transformers_with_a_hook(known):
-    given = known.typed(TEXT, PAIR, 2)
+    given = known.encode_text(TEXT, PAIR, 2)
     whole = logits(known, given)
     for off in (OFF, ((1, 2),), tuple((0, head) for head in range(HEADS))):
         with heads_off(known.checkpoint.network, off):
@@ -70,7 +70,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     sums, count = torch.zeros(LAYERS, HEADS * SIZE), 0
     for text, pair in texts:
         seen: list[torch.Tensor] = []
-        theirs_without(known, known.typed(text, pair), (), seen=seen)
+        theirs_without(known, known.encode_text(text, pair), (), seen=seen)
         sums += torch.stack([one.sum(0) for one in seen])
         count += len(seen[0])
     means = sums / count
@@ -79,7 +79,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     answer = average_heads(known.checkpoint, question, tmp_path, lambda _: None)
     assert answer.is_final and answer.file is not None
     assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)
-    given = known.typed(TEXT, PAIR, 2)
+    given = known.encode_text(TEXT, PAIR, 2)
     network = known.checkpoint.network
     asked = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
     with ablated(network, asked):

@@ -17,7 +17,7 @@ from engine.models.checkpoint import Checkpoint, load
 from engine.models.heads import Heads
 from engine.serving.network import pack_network
 from engine.serving.quantized_matmul import is_available
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 from tests.engine.models.small import folder
 
 CLOSE = 1e-4
@@ -200,7 +200,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
              "baseline": baseline}  # fmt: skip
     found = whole(known.checkpoint, asked("A quiet film.", **about))
-    given = known.typed("A quiet film.", None, *masked)
+    given = known.encode_text("A quiet film.", None, *masked)
     theirs = known.run(given).logits[0, 2, : known.checkpoint.tokenizer.size]
     assert found.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
     assert found.explained.score == pytest.approx(float(theirs.max()), abs=CLOSE)
@@ -305,7 +305,7 @@ def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny) -> None:
         attribute(tiny, asked(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):
         attribute(tiny, asked(head="mlm", masked=(1,), label="xyz"))
-    given = typed(tiny, TEXT, None, (1,))
+    given = encode_text(tiny, TEXT, None, (1,))
     found = attribute(tiny, asked(head="mlm", masked=(1,), label="a"))
     with torch.no_grad():
         last = tiny.network.encoder(given.tokens, given.segments).last[0, 1]

@@ -23,7 +23,7 @@ ANY = Path("any")
 
 def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(known):
     text = "A quiet film, isn't it?"
-    given = known.typed(text)
+    given = known.encode_text(text)
     at = text.index("film")
     place = next(n for n, t in enumerate(given.described) if t.start <= at < t.end)
     word = given.described[place].word
@@ -39,7 +39,7 @@ def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(kno
     for one, name in zip(weighed.candidates, words, strict=True):
         assert (one.text, one.problem) == (name, "")
         start = given.described[first].start
-        typed = known.typed(text[:start] + name + text[given.described[last].end :])
+        typed = known.encode_text(text[:start] + name + text[given.described[last].end :])
         count = len(typed.described) - len(given.described) + len(numbers)
         ids = [t.id for t in typed.described[first : first + count]]
         assert one.tokens == tuple(tokenizer.token(number) for number in ids)

@@ -26,7 +26,7 @@ def tables(known):
 @torch.no_grad()
 @pytest.mark.parametrize("pair", [None, PAIR])
 def test_every_norm_is_that_of_transformers(known, pair):
-    given = known.typed(TEXT, pair, 2)
+    given = known.encode_text(TEXT, pair, 2)
     question = Embed(checkpoint=known.folder, text=TEXT, pair=pair, masked=(2,))
     answer = embed(known.checkpoint, question)
     found, part = tables(known)

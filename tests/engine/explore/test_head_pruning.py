@@ -122,7 +122,7 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
     every = units(network)
     heads = tuple(head for unit in (every[1], every[-1]) for head in unit)
     answer = remove(RemoveHeads(checkpoint=known.folder, heads=heads, into=tmp_path / "cut"))
-    given = known.typed("A quiet film.", "Nobody laughs.", 2)
+    given = known.encode_text("A quiet film.", "Nobody laughs.", 2)
     with torch.inference_mode(), heads_off(network, heads):
         off = network.mlm(network.encode(given.tokens, given.segments).last)[0]
     theirs = AutoModelForMaskedLM.from_pretrained(

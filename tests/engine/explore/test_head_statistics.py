@@ -38,7 +38,7 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
     answer, found = counted(known.checkpoint, asked(TEXTS), tmp_path)
     sums, queries, offsets = 0.0, 0, []
     for text in TEXTS:
-        given = known.typed(text)
+        given = known.encode_text(text)
         out = known.run(given, output_attentions=True)
         weights = np.stack([layer[0].double().numpy() for layer in out.attentions])
         one = head_figures(weights, given.described)

@@ -42,7 +42,7 @@ def head_of(known):
 
 @torch.no_grad()
 def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
-    given = known.typed(TEXT, None, 2)
+    given = known.encode_text(TEXT, None, 2)
     ask = ApplyLens(
         number=9, checkpoint=known.folder, text=TEXT, masked=(2,), positions=(4, 2), top=3
     )

@@ -56,7 +56,9 @@ def by_head(x):
 
 def looked(known):
     """transformers' hidden vectors [L + 1, T, D] and attention [L, H, T, T] as float64."""
-    out = known.run(known.typed(TEXT, PAIR), output_hidden_states=True, output_attentions=True)
+    out = known.run(
+        known.encode_text(TEXT, PAIR), output_hidden_states=True, output_attentions=True
+    )
     hidden = torch.cat(out.hidden_states).double().numpy()
     return hidden, torch.cat(out.attentions).double().numpy()
 

@@ -9,7 +9,7 @@ from engine.explore.prediction import predict_next_sentence
 from engine.messages.explore.prediction import PredictNextSentence
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import encode_text
 from tests.engine.models.small import folder
 
 CLOSE = 1e-5
@@ -23,7 +23,7 @@ def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
         path, local_files_only=True
     ).eval()
     ours = load(path)
-    given = typed(ours, "a b c", "d e", masked)
+    given = encode_text(ours, "a b c", "d e", masked)
     logits = theirs(given.tokens, token_type_ids=given.segments).logits
     ask = PredictNextSentence(number=5, checkpoint=path, text="a b c", pair="d e", masked=masked)
     answer = predict_next_sentence(ours, ask)

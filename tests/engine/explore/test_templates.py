@@ -19,7 +19,7 @@ TEMPLATES = ("[TARGET] is a [FILLER].", "The [filler] said that [Target] laughs.
 def chain(known, text: str, target: str, masked: str = "") -> float:
     """Joint log-probability of a target from left to right, with the filler in `masked` masked."""
     tokenizer = known.checkpoint.tokenizer
-    given = known.typed(text.replace("@", target))
+    given = known.encode_text(text.replace("@", target))
     start, tokens = text.index("@"), given.tokens.clone()
     own = [(n, t) for n, t in enumerate(given.described) if not t.special]
     inside = within(own, start, start + len(target))

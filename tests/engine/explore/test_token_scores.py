@@ -30,7 +30,7 @@ def scored(checkpoint, text, pair=None):
 
 
 def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
-    given = known.typed(TEXT, PAIR)
+    given = known.encode_text(TEXT, PAIR)
     places, answers = scored(known.checkpoint, TEXT, PAIR)
     ordinary = [n for n, token in enumerate(given.described) if not token.special]
     assert [place.position for place in places] == ordinary

@@ -25,7 +25,7 @@ def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def film_of(known) -> np.ndarray:
     """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
-    given = known.typed(FILM["text"])
+    given = known.encode_text(FILM["text"])
     hidden = known.run(given, output_hidden_states=True).hidden_states[1][0].double().numpy()
     inside = [n for n, token in enumerate(given.described) if token.end > 8 and token.start < 12]
     found: np.ndarray = hidden[inside].mean(0)
@@ -34,7 +34,7 @@ def film_of(known) -> np.ndarray:
 
 def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
     """The mean vector of each word by its characters, from transformers."""
-    given = known.typed(text)
+    given = known.encode_text(text)
     out = known.run(given, output_hidden_states=True)
     hidden = out.hidden_states[layer][0].double().numpy()
     numbers: dict[int, list[int]] = {}

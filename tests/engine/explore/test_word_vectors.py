@@ -26,7 +26,7 @@ def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
     vectors, static = [], []
     table = known.model.get_input_embeddings().weight.detach().double().numpy()
     for place in answer.places:
-        given = known.typed(TEXTS[place.text])
+        given = known.encode_text(TEXTS[place.text])
         out = known.run(given, output_hidden_states=True)
         hidden = torch.cat(out.hidden_states).double().numpy()
         inside = [

@@ -55,7 +55,7 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
 
 def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     """Attention of transformers, in float64."""
-    given = known.typed("A quiet film, a film.", "Nobody laughs?")
+    given = known.encode_text("A quiet film, a film.", "Nobody laughs?")
     out = known.run(given, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
     found = head_figures(weights, given.described)
@@ -73,7 +73,7 @@ def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
 
 
 def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
-    given = known.typed("A quiet film.")
+    given = known.encode_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
         np.ones(len(given.described)), (3, 4, len(given.described))
     )
