@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from app.machine import Machine
-from app.pages.home import state as home_state
+from app.pages.home import view as home_view
 from app.pages.home.view import HomePage, RunRow
 from app.studio import Studio
 from engine.config.dataset import FileData
@@ -76,8 +76,8 @@ def test_the_cards_lead_to_the_pages(qtbot, page, went) -> None:
 
 
 def test_the_first_step_opens_the_wizard_filled_in(qtbot, page, went, monkeypatch) -> None:
-    monkeypatch.setattr(home_state, "minilm", lambda: Path(__file__).parent)
-    monkeypatch.setattr(home_state, "sample_data", lambda: Path(__file__))
+    monkeypatch.setattr(home_view, "minilm", lambda: Path(__file__).parent)
+    monkeypatch.setattr(home_view, "sample_data", lambda: Path(__file__))
     page.show()
     qtbot.waitUntil(page.first.isVisible)
     page.begin.click()
@@ -85,7 +85,7 @@ def test_the_first_step_opens_the_wizard_filled_in(qtbot, page, went, monkeypatc
 
 
 def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(home_state, "minilm", lambda: tmp_path / "none")
+    monkeypatch.setattr(home_view, "minilm", lambda: tmp_path / "none")
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     assert not page.first.isVisible() and not page.runs.isVisible()
@@ -111,7 +111,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
     with studio.record.session() as session:
-        found = home_state.all_runs(session)[0]
+        found = home_view.all_runs(session)[0]
         found.name = "Renamed"
     with qtbot.waitSignal(page.state.runs_changed):
         studio.dispatcher.run_changed.emit("run-1")
@@ -142,5 +142,5 @@ def test_nothing_is_read_while_nobody_looks(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     page.hide()
-    with qtbot.assertNotEmitted(page.state.runs_changed, wait=home_state.REFRESH_DELAY_MS + 200):
+    with qtbot.assertNotEmitted(page.state.runs_changed, wait=home_view.REFRESH_DELAY_MS + 200):
         studio.dispatcher.run_changed.emit("x")
