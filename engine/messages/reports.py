@@ -53,7 +53,7 @@ class LoadReport(Message):
 
     def besides(self) -> dict[str, list[str]]:
         names = ("missing", "unexpected", "notes")
-        return {name: [str(one) for one in getattr(self, name)] for name in names}
+        return {name: [str(value) for value in getattr(self, name)] for name in names}
 
 
 def _first_few(names: tuple[str, ...]) -> str:

@@ -64,8 +64,8 @@ class ThresholdCurve:
         return float(self.thresholds[int(np.argmax(self.f1))])
 
     def at(self, threshold: float) -> tuple[float, float]:
-        place = max(0, int((self.thresholds <= threshold).sum()) - 1)
-        return float(self.f1[place]), float(self.exact_match[place])
+        index = max(0, int((self.thresholds <= threshold).sum()) - 1)
+        return float(self.f1[index]), float(self.exact_match[index])
 
     def withheld(self, threshold: float) -> Conditions:
         """The questions whose no-answer score is above the threshold."""
@@ -88,13 +88,13 @@ def answer_group(predictions: Predictions, conditions: Conditions) -> AnswerGrou
 def by_kind(predictions: Predictions) -> tuple[AnswerGroup, ...]:
     """By the first word of the question, the most frequent first."""
     groups = by_first_word(predictions, predictions.info.mapping.text)
-    return tuple(answer_group(predictions, one) for one in groups)
+    return tuple(answer_group(predictions, conditions) for conditions in groups)
 
 
 def by_length(predictions: Predictions) -> tuple[AnswerGroup, ...]:
     """By quarters of the length of question and passage together."""
     groups = by_figure(predictions, "words", LENGTHS)
-    return tuple(answer_group(predictions, one) for one in groups)
+    return tuple(answer_group(predictions, conditions) for conditions in groups)
 
 
 def best_answers(predictions: Predictions, place: int) -> tuple[Answer, ...]:
@@ -115,15 +115,15 @@ def threshold_curve(predictions: Predictions) -> ThresholdCurve | None:
     them.
     """
     doubt = figure(predictions, "no_answer").astype(np.float64)
-    places = np.flatnonzero(labelled(predictions) & np.isfinite(doubt))
-    if not len(places):
+    rows_with_doubt = np.flatnonzero(labelled(predictions) & np.isfinite(doubt))
+    if not len(rows_with_doubt):
         return None
-    rows = [details(predictions)[place] for place in places]
+    rows = [details(predictions)[row] for row in rows_with_doubt]
     texts = [row["best"][0][0] if row.get("best") else "" for row in rows]
     gold = [tuple(row.get("gold") or ()) for row in rows]
     exact, f1 = row_scores(texts, gold)
     answerable = np.array([bool(answers) for answers in gold], dtype=bool)
     answered = np.array([bool(text) for text in texts], dtype=bool)
-    thresholds, f1_means = no_answer_curve(f1, answerable, answered, doubt[places])
-    _, exact_means = no_answer_curve(exact, answerable, answered, doubt[places])
+    thresholds, f1_means = no_answer_curve(f1, answerable, answered, doubt[rows_with_doubt])
+    _, exact_means = no_answer_curve(exact, answerable, answered, doubt[rows_with_doubt])
     return ThresholdCurve(thresholds, f1_means, exact_means)

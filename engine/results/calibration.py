@@ -82,10 +82,10 @@ def ece(bins: tuple[Bin, ...]) -> float:
 
     Naeini et al. (2015), Guo et al. (2017, eq. 3); NaN without rows.
     """
-    rows = sum(one.count for one in bins)
+    rows = sum(item.count for item in bins)
     if not rows:
         return float("nan")
-    return sum(one.count * abs(one.accuracy.value - one.confidence) for one in bins) / rows
+    return sum(item.count * abs(item.accuracy.value - item.confidence) for item in bins) / rows
 
 
 def temperature(predictions: Predictions) -> Temperature | None:
@@ -156,8 +156,8 @@ def probabilities_at(
     if several:
         return np.exp(-np.logaddexp(0, -scaled))
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    probabilities: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
@@ -177,8 +177,8 @@ def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]
     if not is_multi_label(predictions):
         gold = codes(predictions, "gold")
         rows &= (gold >= 0) & (gold < len(names))
-    places = [labels(predictions).index(name) for name in names]
-    return predictions.scores[rows], members(predictions, "gold")[rows][:, places]
+    columns = [labels(predictions).index(name) for name in names]
+    return predictions.scores[rows], members(predictions, "gold")[rows][:, columns]
 
 
 def _nll(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
@@ -199,6 +199,6 @@ def _ece(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> flo
         chosen = probabilities.argmax(axis=1)
         every = np.arange(len(truth))
         confidence, right = probabilities[every, chosen], truth[every, chosen]
-    place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    away = np.bincount(place, weights=right - confidence.astype(np.float64), minlength=BINS)
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    away = np.bincount(bins, weights=right - confidence.astype(np.float64), minlength=BINS)
     return float(np.abs(away).sum() / len(confidence))

@@ -38,12 +38,12 @@ class Confusion:
 
     def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
         """The rows of a cell; None selects a whole row or column."""
-        found: Conditions = ()
+        conditions: Conditions = ()
         if gold is not None:
-            found += (LabelIs(side="gold", label=self.labels[gold]),)
+            conditions += (LabelIs(side="gold", label=self.labels[gold]),)
         if predicted is not None:
-            found += (LabelIs(side="predicted", label=self.labels[predicted]),)
-        return found
+            conditions += (LabelIs(side="predicted", label=self.labels[predicted]),)
+        return conditions
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,12 @@ def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:
     rows = labelled(predictions)
     gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
     right = (gold & predicted).sum(axis=0)
-    support, given = gold.sum(axis=0), predicted.sum(axis=0)
-    columns = (one.tolist() for one in (right, given, support))
+    support, claimed = gold.sum(axis=0), predicted.sum(axis=0)
+    columns = (counts.tolist() for counts in (right, claimed, support))
     count = int(rows.sum())
     return tuple(
-        LabelFigures.of(name, found, given, all_, f1_interval(found, given, all_, count))
-        for name, found, given, all_ in zip(labels(predictions), *columns, strict=True)
+        LabelFigures.of(name, hits, claims, all_, f1_interval(hits, claims, all_, count))
+        for name, hits, claims, all_ in zip(labels(predictions), *columns, strict=True)
     )
 
 

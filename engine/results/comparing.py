@@ -85,11 +85,11 @@ class Comparison:
     @cached_property
     def _scores(self) -> tuple[Numbers, Numbers]:
         """Scores of the compared rows on each side; higher is better."""
-        found = []
-        for side, places in zip((self.first, self.second), self.places, strict=True):
+        signed = []
+        for side, rows in zip((self.first, self.second), self.places, strict=True):
             scores = row_scores(side)
-            found.append(scores.values[places] * (1 if scores.higher_is_better else -1))
-        return found[0], found[1]
+            signed.append(scores.values[rows] * (1 if scores.higher_is_better else -1))
+        return signed[0], signed[1]
 
     @property
     def is_binary(self) -> bool:
@@ -109,8 +109,8 @@ class Comparison:
     def conditions(self, chosen: NDArray[np.bool_], of_second: bool = True) -> Conditions:
         """Conditions that select the rows `chosen`, bool [rows], in one of the two results."""
         side = self.second if of_second else self.first
-        places = self.places[int(of_second)][chosen]
-        return (Rows(rows=tuple(side.table["row"].to_numpy()[places].tolist())),)
+        rows = self.places[int(of_second)][chosen]
+        return (Rows(rows=tuple(side.table["row"].to_numpy()[rows].tolist())),)
 
     @cached_property
     def mcnemar(self) -> float | None:
@@ -128,17 +128,17 @@ class Comparison:
         sides = (self.first, self.second)
         chosen = {side.info.best_metric for side in sides} - {""}  # baselines name none
         pairs = zip(*map(measures, sides), strict=True)
-        found = [self._metric(one, other) for one, other in pairs]
-        return tuple(sorted(found, key=lambda one: len(chosen) != 1 or one.name not in chosen))
+        metrics = [self._metric(measure, other) for measure, other in pairs]
+        return tuple(sorted(metrics, key=lambda m: len(chosen) != 1 or m.name not in chosen))
 
-    def _metric(self, one: Measure, other: Measure) -> MetricDifference:
-        first, second = one.over(self.places[0]), other.over(self.places[1])
+    def _metric(self, measure: Measure, other: Measure) -> MetricDifference:
+        first, second = measure.over(self.places[0]), other.over(self.places[1])
         return MetricDifference(
-            one.name,
+            measure.name,
             interval(first),
             interval(second),
             difference(first, second),
-            one.higher_is_better,
+            measure.higher_is_better,
         )
 
     @property
@@ -162,17 +162,17 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
             first=Phrase(TASKS[first.info.task].info.title, {}),
             second=Phrase(TASKS[second.info.task].info.title, {}),
         )
-    one, other = _matched(first, second)
-    gold, other_gold = first.table["gold"].take(one), second.table["gold"].take(other)
+    left, right = _matched(first, second)
+    gold, other_gold = first.table["gold"].take(left), second.table["gold"].take(right)
     both = pc.and_(pc.is_valid(gold), pc.is_valid(other_gold)).to_numpy()
     equal: Any = pc.coalesce(pc.equal(gold, other_gold), pa.scalar(False))
     same = both & equal.to_numpy()
     matching = Matching(
-        one, other, len(first) - len(one), len(second) - len(other), int((both & ~same).sum())
+        left, right, len(first) - len(left), len(second) - len(right), int((both & ~same).sum())
     )
-    known = same & ~np.isnan(row_scores(first).values[one])
-    known &= ~np.isnan(row_scores(second).values[other])
-    return Comparison(matching, first, second, (one[known], other[known]))
+    known = same & ~np.isnan(row_scores(first).values[left])
+    known &= ~np.isnan(row_scores(second).values[right])
+    return Comparison(matching, first, second, (left[known], right[known]))
 
 
 def compare_seeds(
@@ -184,13 +184,13 @@ def compare_seeds(
     """
     paired = first.keys() == second.keys()
     seeds = sorted(first) if paired else []
-    one, other = (
+    a, b = (
         [side[seed] for seed in seeds] if paired else list(side.values())
         for side in (first, second)
     )
-    found = over_seeds(one, other, paired)
-    if np.isnan(found.p):
-        return found, phrase(
+    gap = over_seeds(a, b, paired)
+    if np.isnan(gap.p):
+        return gap, phrase(
             "No claim over seeds: {first} and {second} run(s) are too few, at least 2 each are "
             "needed.",
             first=len(first),
@@ -200,15 +200,13 @@ def compare_seeds(
     metric = metric_of(name)
     main = MetricDifference(
         name,
-        Interval(float(np.mean(one)), np.nan, np.nan),
-        Interval(float(np.mean(other)), np.nan, np.nan),
-        Interval(found.value, found.low, found.high),
+        Interval(float(np.mean(a)), np.nan, np.nan),
+        Interval(float(np.mean(b)), np.nan, np.nan),
+        Interval(gap.value, gap.low, gap.high),
         metric is None or metric.higher_is_better,
     )
-    runs = phrase(
-        "{test} over {n} runs, p = {p:.2g}", test=test, n=len(one) + len(other), p=found.p
-    )
-    return found, _claim(main, found.p < LEVEL, runs)
+    runs = phrase("{test} over {n} runs, p = {p:.2g}", test=test, n=len(a) + len(b), p=gap.p)
+    return gap, _claim(main, gap.p < LEVEL, runs)
 
 
 def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
@@ -251,18 +249,18 @@ def _matched(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64]
     numbers = [side.table["row"].to_numpy() for side in (first, second)]
     wide = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
     keys = [row * wide + codes for row, codes in zip(numbers, texts, strict=True)]
-    _, one, other = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
-    rest = [np.setdiff1d(np.arange(len(side)), found, assume_unique=True)
-            for side, found in ((first, one), (second, other))]  # fmt: skip
+    _, a, b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    rest = [np.setdiff1d(np.arange(len(side)), matched, assume_unique=True)
+            for side, matched in ((first, a), (second, b))]  # fmt: skip
     singles = []
-    for codes, places in zip(texts, rest, strict=True):
-        counts = np.bincount(codes[places], minlength=wide)
-        singles.append(places[counts[codes[places]] == 1])
+    for codes, rows in zip(texts, rest, strict=True):
+        counts = np.bincount(codes[rows], minlength=wide)
+        singles.append(rows[counts[codes[rows]] == 1])
     _, more, others = np.intersect1d(
         texts[0][singles[0]], texts[1][singles[1]], assume_unique=True, return_indices=True
     )
-    left = np.concatenate([one, singles[0][more]]).astype(np.int64)
-    right = np.concatenate([other, singles[1][others]]).astype(np.int64)
+    left = np.concatenate([a, singles[0][more]]).astype(np.int64)
+    right = np.concatenate([b, singles[1][others]]).astype(np.int64)
     order = np.argsort(left)
     return left[order], right[order]
 
@@ -311,7 +309,7 @@ def baseline_advice(found: Sequence[BaselineComparison]) -> str:
     """Say if the model beats its baselines, and what usually helps; empty for no baselines."""
     if not found:
         return ""
-    unbeaten = [one.name for one in found if one.verdict != BETTER]
+    unbeaten = [baseline.name for baseline in found if baseline.verdict != BETTER]
     if not unbeaten:
         return phrase("The model beats them.")
     return phrase(

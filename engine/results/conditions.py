@@ -173,14 +173,14 @@ class CellMatches(Spec):
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
         """Raises StudioError for an invalid regular expression."""
         try:
-            found = pc.match_substring_regex(_cells(predictions, self.column), self.pattern)
+            matches = pc.match_substring_regex(_cells(predictions, self.column), self.pattern)
         except pa.ArrowInvalid as error:
             raise StudioError(
                 "“{pattern}” is not a valid regular expression.",
                 "Check its brackets; look-ahead and back-references are not supported.",
                 pattern=self.pattern,
             ) from error
-        return _bools(found)
+        return _bools(matches)
 
     @property
     def sentence(self) -> Phrase:
@@ -211,8 +211,8 @@ class Rows(Spec):
     rows: tuple[int, ...]
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        wanted = pa.array(self.rows, pa.int64())
-        return _bools(pc.is_in(predictions.table["row"], value_set=wanted))
+        numbers = pa.array(self.rows, pa.int64())
+        return _bools(pc.is_in(predictions.table["row"], value_set=numbers))
 
     @property
     def sentence(self) -> Phrase:
@@ -289,29 +289,29 @@ def mask(predictions: Predictions, conditions: Sequence[Condition]) -> NDArray[n
 
     Raises StudioError for a missing column or an invalid regular expression.
     """
-    found = np.ones(len(predictions), dtype=bool)
+    rows = np.ones(len(predictions), dtype=bool)
     for condition in conditions:
-        found &= condition.mask(predictions)
-    return found
+        rows &= condition.mask(predictions)
+    return rows
 
 
 def sentence(conditions: Sequence[Condition]) -> Phrase:
     """The conditions in words, joined with “and”; “all rows” for none."""
     if not conditions:
         return phrase("all rows")
-    *others, said = (condition.sentence for condition in conditions)
+    *others, text = (condition.sentence for condition in conditions)
     for other in reversed(others):
-        said = phrase("{first} and {rest}", first=other, rest=said)
-    return said
+        text = phrase("{first} and {rest}", first=other, rest=text)
+    return text
 
 
 def _within(numbers: Numbers, least: float | None, most: float | None) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = ~np.isnan(numbers)
+    within: NDArray[np.bool_] = ~np.isnan(numbers)
     if least is not None:
-        found &= numbers >= least
+        within &= numbers >= least
     if most is not None:
-        found &= numbers < most
-    return found
+        within &= numbers < most
+    return within
 
 
 def _range(name: Phrase, least: float | None, most: float | None) -> Phrase:

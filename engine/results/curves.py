@@ -57,8 +57,8 @@ class Curve:
     @property
     def f1(self) -> NDArray[np.float64]:
         """F1 at each threshold, float64 [P]."""
-        given = self.true_positives + self.false_positives
-        return 2 * self.true_positives / (given + self.positives)
+        predicted = self.true_positives + self.false_positives
+        return 2 * self.true_positives / (predicted + self.positives)
 
     @property
     def average_precision(self) -> float:
@@ -105,12 +105,12 @@ class Curve:
         """The curve at no more than `points` thresholds, including the first and last."""
         if len(self.thresholds) <= points:
             return self
-        kept = np.unique(np.linspace(0, len(self.thresholds) - 1, points).astype(np.int64))
+        indices = np.unique(np.linspace(0, len(self.thresholds) - 1, points).astype(np.int64))
         return Curve(
             self.label,
-            self.thresholds[kept],
-            self.true_positives[kept],
-            self.false_positives[kept],
+            self.thresholds[indices],
+            self.true_positives[indices],
+            self.false_positives[indices],
             self.positives,
             self.negatives,
         )

@@ -25,10 +25,10 @@ def has_temperature(task: str) -> bool:
 def applied_thresholds(predictions: Predictions) -> dict[str, float]:
     """The thresholds with which these predictions were made, by label."""
     facts = predictions.info
-    found = thresholded_labels(predictions)
+    labels = thresholded_labels(predictions)
     if is_multi_label(predictions):
-        return {name: facts.settings.get(f"threshold({name})", 0.5) for name in found}
-    if not found:
+        return {name: facts.settings.get(f"threshold({name})", 0.5) for name in labels}
+    if not labels:
         return {}
     second = facts.settings.get("threshold", 0.5)
     return {facts.labels[0]: 1 - second, facts.labels[1]: second}
@@ -48,11 +48,11 @@ def with_temperature(
     settings: PredictionSettings, predictions: Predictions
 ) -> PredictionSettings | None:
     """Settings with the temperature that fits the rows best; None without rows to fit it on."""
-    found = temperature(predictions)
-    if found is None:
+    fitted = temperature(predictions)
+    if fitted is None:
         return None
     return settings.at_temperature(
-        min(max(found.value * applied_temperature(predictions.info), 0.05), 20.0)
+        min(max(fitted.value * applied_temperature(predictions.info), 0.05), 20.0)
     )
 
 
@@ -83,17 +83,17 @@ def with_thresholds(
     settings: PredictionSettings, facts: PredictionInfo, thresholds: Mapping[str, float]
 ) -> PredictionSettings:
     """Settings with thresholds for probabilities of predictions with this info."""
-    found = settings.at_temperature(applied_temperature(facts))
+    changed = settings.at_temperature(applied_temperature(facts))
     for label, threshold in thresholds.items():
         several = head_of(facts.task).is_multi_label
-        found = found.with_threshold(label, threshold, facts.labels, several)
-    return found.at_temperature(settings.temperature)
+        changed = changed.with_threshold(label, threshold, facts.labels, several)
+    return changed.at_temperature(settings.temperature)
 
 
 def best_thresholds(predictions: Predictions) -> dict[str, float]:
     curves = (label_curve(predictions, label) for label in thresholded_labels(predictions))
-    found = {curve.label: best_threshold(curve) for curve in curves}
-    return {label: best for label, best in found.items() if best is not None}
+    thresholds = {curve.label: best_threshold(curve) for curve in curves}
+    return {label: best for label, best in thresholds.items() if best is not None}
 
 
 def best_threshold(curve: Curve) -> float | None:
@@ -106,5 +106,5 @@ def best_threshold(curve: Curve) -> float | None:
     if best is None:
         return None
     lower = curve.thresholds[curve.thresholds < best.threshold]
-    found = (best.threshold + (float(lower[0]) if len(lower) else 0.0)) / 2
-    return min(max(found, 1e-9), 1 - 1e-9)
+    middle = (best.threshold + (float(lower[0]) if len(lower) else 0.0)) / 2
+    return min(max(middle, 1e-9), 1 - 1e-9)

@@ -86,8 +86,8 @@ def group_of(predictions: Predictions, conditions: Conditions, rows: NDArray[np.
 
 
 def groups(predictions: Predictions, by: Iterable[Conditions]) -> tuple[Group, ...]:
-    found = (group(predictions, conditions) for conditions in by)
-    return tuple(one for one in found if one.count)
+    scored = (group(predictions, conditions) for conditions in by)
+    return tuple(item for item in scored if item.count)
 
 
 def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
@@ -148,7 +148,7 @@ def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Co
     often = np.flatnonzero(counts >= min_rows)
     ranked = often[np.argsort(-(sums[often] / counts[often]), kind="stable")][:most]
     names = labels(predictions)
-    return tuple((LabelIs(side="gold", label=names[one]),) for one in ranked)
+    return tuple((LabelIs(side="gold", label=names[label]),) for label in ranked)
 
 
 def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
@@ -159,8 +159,8 @@ def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ..
 
 def first_words(predictions: Predictions, column: str) -> Counter[str]:
     """Counts of the first words of a column's cells, in lower case."""
-    found = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
-    return _counted(pc.struct_field(found, "word"))
+    matches = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
+    return _counted(pc.struct_field(matches, "word"))
 
 
 def _counted(column: Any) -> Counter[str]:
@@ -175,9 +175,9 @@ def _ranges(name: RowFigure, starts: Sequence[float]) -> tuple[Conditions, ...]:
         (
             Between(
                 figure=name,
-                least=starts[place] if place else None,
-                most=starts[place + 1] if place + 1 < len(starts) else None,
+                least=starts[index] if index else None,
+                most=starts[index + 1] if index + 1 < len(starts) else None,
             ),
         )
-        for place in range(len(starts))
+        for index in range(len(starts))
     )

@@ -22,7 +22,7 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
     known = predictions.info.labels
     if is_multi_label(predictions):
         sets = _sets(predictions)[0]
-        seen = {label for one in sets for side in one.values() for label in side}
+        seen = {label for pair in sets for side in pair.values() for label in side}
     else:
         gold, predicted = predictions.table["gold"], predictions.table["predicted"]
         every = (*pc.unique(gold).to_pylist(), *pc.unique(predicted).to_pylist())
@@ -54,8 +54,10 @@ def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bo
 @cached_per_table
 def _codes(predictions: Predictions) -> dict[Side, NDArray[np.int64]]:
     known = pa.array(labels(predictions), pa.string())
-    found = {side: pc.index_in(predictions.table[side], value_set=known) for side in SIDES}
-    return {side: one.fill_null(-1).to_numpy().astype(np.int64) for side, one in found.items()}
+    indices = {side: pc.index_in(predictions.table[side], value_set=known) for side in SIDES}
+    return {
+        side: column.fill_null(-1).to_numpy().astype(np.int64) for side, column in indices.items()
+    }
 
 
 def members(predictions: Predictions, side: Side) -> NDArray[np.bool_]:
@@ -69,22 +71,22 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
     if not is_multi_label(predictions):
         return {side: codes(predictions, side)[:, None] == np.arange(len(names)) for side in SIDES}
     sets, kinds = _sets(predictions)
-    place = {name: number for number, name in enumerate(names)}
-    found: dict[Side, NDArray[np.bool_]] = {}
+    columns = {name: number for number, name in enumerate(names)}
+    tables: dict[Side, NDArray[np.bool_]] = {}
     for side in SIDES:
         table = np.zeros((len(sets), len(names)), dtype=bool)
-        for number, one in enumerate(sets):
-            table[number, [place[label] for label in one[side]]] = True
-        found[side] = table[kinds]
-    return found
+        for number, pair in enumerate(sets):
+            table[number, [columns[label] for label in pair[side]]] = True
+        tables[side] = table[kinds]
+    return tables
 
 
 @cached_per_table
 def _sets(predictions: Predictions) -> tuple[list[dict[Side, list[str]]], NDArray[np.int64]]:
     """The different pairs of label sets, and the index of each row's pair, int64 [rows]."""
     encoded = predictions.table["details"].combine_chunks().dictionary_encode()
-    different = [json.loads(one) if one else {} for one in encoded.dictionary.to_pylist()]
-    sets = [{side: list(one.get(side) or ()) for side in SIDES} for one in different]
+    different = [json.loads(text) if text else {} for text in encoded.dictionary.to_pylist()]
+    sets = [{side: list(record.get(side) or ()) for side in SIDES} for record in different]
     return sets, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
@@ -105,10 +107,10 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
     known = set(predictions.info.labels)
     if head.is_multi_label:
         sets, kinds = _sets(predictions)
-        one = sets[kinds[place]]
+        pair = sets[kinds[place]]
     else:
-        one = {side: [predictions.table[side][place].as_py()] for side in SIDES}
-    gold, predicted = one["gold"], one["predicted"]
+        pair = {side: [predictions.table[side][place].as_py()] for side in SIDES}
+    gold, predicted = pair["gold"], pair["predicted"]
     wrong = [label for label in predicted if label not in gold]
     missed = [label for label in gold if label not in predicted]
     return next((label for label in (*wrong, *missed, *predicted) if label in known), None)

@@ -30,14 +30,14 @@ def unigram(predictions: Predictions) -> Predictions:
     """
     settings, counts = predictions.info.settings, occurrences(predictions)
     total = settings["training_tokens"] + SMOOTHING * settings["vocabulary"]
-    shares = (counts + SMOOTHING) / total
+    probabilities = (counts + SMOOTHING) / total
     gold = np.array(predictions.table["gold"].to_pylist(), dtype=object)
     most = int(np.argmax(counts))
-    right, loss = (gold == gold[most]).astype(np.float64), -np.log(shares)
+    right, loss = (gold == gold[most]).astype(np.float64), -np.log(probabilities)
     table = predictions.table
     for name, values in {
         "predicted": [gold[most]] * len(gold),
-        "probability": np.full(len(gold), shares[most]),
+        "probability": np.full(len(gold), probabilities[most]),
         "loss": loss,
         "score": right,
         "details": [""] * len(gold),

@@ -64,10 +64,10 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
     unknown task.
     """
     task = TASKS[predictions.info.task].task_name()
-    found: tuple[Measure, ...] = import_module(f"engine.evaluation.{task}").measures(
+    result: tuple[Measure, ...] = import_module(f"engine.evaluation.{task}").measures(
         _Rows(predictions)
     )
-    return found
+    return result
 
 
 def interval(measure: Measure, seed: int = 0) -> Interval:
@@ -91,8 +91,8 @@ def difference(first: Measure, second: Measure) -> Interval:
         return UNKNOWN
     pairs = first.kinds[usable] * len(second.parts) + second.kinds[usable]
     used, times = np.unique(pairs, return_counts=True)
-    one, other = np.divmod(used, len(second.parts))
-    parts = np.hstack([first.parts[one], second.parts[other]])
+    a, b = np.divmod(used, len(second.parts))
+    parts = np.hstack([first.parts[a], second.parts[b]])
     size = first.parts.shape[1]
     return bootstrap_counts(
         parts, times, lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size])
@@ -115,6 +115,6 @@ def main_score(predictions: Predictions) -> Interval:
 
 def _measure_of(predictions: Predictions) -> Measure:
     """The chosen metric; the default if rows do not decide it, as with a loss."""
-    found = measures(predictions)
+    available = measures(predictions)
     chosen = predictions.info.best_metric
-    return next((one for one in found if one.name == chosen), found[0])
+    return next((measure for measure in available if measure.name == chosen), available[0])

@@ -38,9 +38,9 @@ def stratified_folds(given: NDArray[np.int64], folds: int = FOLDS) -> NDArray[np
     """The fold of each row, int64 [N], at random, stratified by label."""
     order = np.random.default_rng(0).permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]
-    found = np.empty(len(given), dtype=np.int64)
-    found[order] = np.arange(len(given)) % folds
-    return found
+    fold_of_row = np.empty(len(given), dtype=np.int64)
+    fold_of_row[order] = np.arange(len(given)) % folds
+    return fold_of_row
 
 
 def out_of_sample(
@@ -69,15 +69,15 @@ def cross_validate(
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float64]:
     fits = _fits(texts, given, classes, vectors)
-    folds, found = stratified_folds(given), np.zeros((len(given), classes))
+    folds, probabilities = stratified_folds(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS
     for fold in range(FOLDS):
         learned = folds != fold
         for fit in fits:
-            found[~learned] += fit(learned) / len(fits)
+            probabilities[~learned] += fit(learned) / len(fits)
             done += 1
             progress(done, total)
-    return found
+    return probabilities
 
 
 def predict_other_rows(
@@ -139,13 +139,13 @@ def _probabilities(
 ) -> NDArray[np.float64]:
     """float64 [rows of `others`, C]; 0 for classes without fitted rows."""
     known = np.unique(given)
-    found = np.zeros((others.shape[0], classes))  # type: ignore[attr-defined]
+    probabilities = np.zeros((others.shape[0], classes))  # type: ignore[attr-defined]
     if len(known) < 2:
-        found[:, known] = 1.0
-        return found
+        probabilities[:, known] = 1.0
+        return probabilities
     model = LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(fitted, given)
-    found[:, model.classes_] = model.predict_proba(others)
-    return found
+    probabilities[:, model.classes_] = model.predict_proba(others)
+    return probabilities
 
 
 def leave_one_out(
@@ -175,12 +175,12 @@ def leave_one_out(
     if vectors is not None:
         _add_vectors(kernel, vectors)
     progress(1, STEPS)
-    found = _scaled_softmax(_left_out(kernel.copy(), targets), given)
+    probabilities = _scaled_softmax(_left_out(kernel.copy(), targets), given)
     progress(2, STEPS)
     _add_cosines(kernel, texts, PARTS)
-    found += _scaled_softmax(_left_out(kernel, targets), given)
+    probabilities += _scaled_softmax(_left_out(kernel, targets), given)
     progress(STEPS, STEPS)
-    return found / 2
+    return probabilities / 2
 
 
 def _add_cosines(kernel: Kernel, texts: Sequence[str], kind: dict[str, object]) -> None:

@@ -60,13 +60,13 @@ def quantile_starts(values: Numbers, parts: int) -> list[float]:
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return []
-    return [float(one) for one in np.unique(known[(np.arange(parts) * len(known)) // parts])]
+    return [float(start) for start in np.unique(known[(np.arange(parts) * len(known)) // parts])]
 
 
 @cached_per_table
 def details(predictions: Predictions) -> list[dict[str, Any]]:
     """The task-specific data of each row; {} for none."""
-    return [json.loads(one) if one else {} for one in predictions.table["details"].to_pylist()]
+    return [json.loads(cell) if cell else {} for cell in predictions.table["details"].to_pylist()]
 
 
 def text_columns(predictions: Predictions) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _residual(predictions: Predictions) -> Numbers:
 
 def _margin(predictions: Predictions) -> NDArray[np.float64]:
     """The highest score of a row minus the second; NaN with fewer than two scores."""
-    found = np.full(len(predictions), np.nan)
+    margins = np.full(len(predictions), np.nan)
     lengths = pc.fill_null(pc.list_value_length(predictions.table["scores"]), 0).to_numpy()
     flat = pc.list_flatten(predictions.table["scores"]).to_numpy().astype(np.float64)
     starts = np.cumsum(lengths) - lengths
@@ -112,8 +112,8 @@ def _margin(predictions: Predictions) -> NDArray[np.float64]:
         rows = np.flatnonzero(lengths == length)
         scores = flat[starts[rows, None] + np.arange(length)]  # [rows, length]
         best = np.partition(scores, length - 2, axis=1)
-        found[rows] = best[:, -1] - best[:, -2]
-    return found
+        margins[rows] = best[:, -1] - best[:, -2]
+    return margins
 
 
 def _no_answer(predictions: Predictions) -> NDArray[np.float64]:

@@ -39,8 +39,8 @@ def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Pla
     """
     values: Any = predictions.table[column]
     may_be_numbers = column.startswith(CELL) or column in ("gold", "predicted")
-    if may_be_numbers and (found := _numbers(values)) is not None:
-        values = found
+    if may_be_numbers and (numbers := _numbers(values)) is not None:
+        values = numbers
     order: Literal["ascending", "descending"] = "descending" if falls else "ascending"
     rows: Places = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()
     return rows.astype(np.int64)
@@ -79,13 +79,13 @@ LABELS = ("gold", "predicted")
 
 def rows_with(predictions: Predictions, text: str) -> NDArray[np.bool_]:
     """The rows with `text` in a cell, in gold or in the prediction, ignoring case, bool [rows]."""
-    found = np.zeros(len(predictions), dtype=bool)
+    rows = np.zeros(len(predictions), dtype=bool)
     for name in predictions.table.column_names:
         if name in LABELS or name.startswith(CELL):
             column: Any = predictions.table[name]
             has: Any = pc.match_substring(column, text, ignore_case=True)
-            found |= pc.fill_null(has, False).to_numpy(zero_copy_only=False)
-    return found
+            rows |= pc.fill_null(has, False).to_numpy(zero_copy_only=False)
+    return rows
 
 
 SAID = ("gold", "predicted", "probability", "loss", "score")

@@ -34,9 +34,9 @@ class SeedsComparison:
 def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> SeedsComparison:
     """Compare the finished runs of two jobs. Raises StudioError if their tasks differ."""
     metric = _metric(first[0].job(), second[0].job())
-    one, other = (_scores(runs, f"validation_{metric}") for runs in (first, second))
-    difference, claim = compare_seeds(metric, one, other)
-    return SeedsComparison(metric, (one, other), difference, claim)
+    a, b = (_scores(runs, f"validation_{metric}") for runs in (first, second))
+    difference, claim = compare_seeds(metric, a, b)
+    return SeedsComparison(metric, (a, b), difference, claim)
 
 
 def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -> dict[int, float]:
@@ -44,25 +44,27 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -
 
     Runs without scores for these rows are left out; empty if `shown` is from none of the runs.
     """
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     is_there = False
     for run in runs:
-        for kept in stored_predictions(run.results):
-            facts = kept.info
-            if kept.file.parent == run.results and _rows(facts) == _rows(shown):
+        for stored in stored_predictions(run.results):
+            facts = stored.info
+            if stored.file.parent == run.results and _rows(facts) == _rows(shown):
                 is_there = is_there or facts == shown
                 if metric in facts.metrics:
-                    found[run.job().training.seed] = facts.metrics[metric]
-    return found if is_there else {}
+                    scores[run.job().training.seed] = facts.metrics[metric]
+    return scores if is_there else {}
 
 
 def scores_by_seed(run: RunFolder, shown: Predictions) -> dict[int, float]:
     """`scores_like` of a run and of the runs in the same folder that differ only in the seed."""
     if not shown.is_labelled:
         return {}
-    wanted = without_seed(run.job())
+    target = without_seed(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
-    same = (one for one in folders if _has_results(one) and without_seed(one.job()) == wanted)
+    same = (
+        other for other in folders if _has_results(other) and without_seed(other.job()) == target
+    )
     return scores_like(same, shown.info, main_metric(shown).name)
 
 
@@ -91,21 +93,21 @@ def _rows(facts: PredictionInfo) -> tuple[str, str]:
     return facts.part, facts.source
 
 
-def _metric(one: JobSpec, other: JobSpec) -> str:
+def _metric(job: JobSpec, other: JobSpec) -> str:
     """The metric that chose both best checkpoints, else the default of the task."""
-    if one.task.kind != other.task.kind:
+    if job.task.kind != other.task.kind:
         raise StudioError(
             "The two jobs are of different tasks.", "Compare two jobs of the same task."
         )
-    chosen = one.training.best_metric
+    chosen = job.training.best_metric
     same = chosen if chosen == other.training.best_metric else ""
-    return same or one.task.info.best_metric
+    return same or job.task.info.best_metric
 
 
 def _scores(runs: Iterable[RunFolder], name: str) -> dict[int, float]:
-    found = {
+    scores = {
         run.job().training.seed: best_metrics(run)[1].get(name)
         for run in runs
         if last_outcome(run) == "finished"
     }
-    return {seed: score for seed, score in found.items() if score is not None}
+    return {seed: score for seed, score in scores.items() if score is not None}

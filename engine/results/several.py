@@ -51,7 +51,7 @@ class RunScore:
 def stored_parts(runs: Sequence[Candidate]) -> list[SplitName]:
     """The parts of data for which some run has predictions."""
     there = {
-        one.info.part for run in runs for one in stored_predictions(RunFolder(run.folder).results)
+        item.info.part for run in runs for item in stored_predictions(RunFolder(run.folder).results)
     }
     return [part for part in PARTS if part in there]
 
@@ -66,7 +66,7 @@ def score_runs(
 
     Only two results are in memory at a time. Empty if `cancelled`.
     """
-    found: list[RunScore] = []
+    scored: list[RunScore] = []
     first: Predictions | None = None
     for number, run in enumerate(runs):
         progress(number, len(runs))
@@ -78,34 +78,34 @@ def score_runs(
         predictions = read_predictions(file)
         if not predictions.is_labelled:
             continue
-        one = RunScore(run, file, main_metric(predictions).name, main_score(predictions))
+        score = RunScore(run, file, main_metric(predictions).name, main_score(predictions))
         if first is None:
             first = predictions
         else:
-            one = _against(first, predictions, one)
-        found.append(one)
+            score = _against(first, predictions, score)
+        scored.append(score)
     progress(len(runs), len(runs))
-    return _corrected(found)
+    return _corrected(scored)
 
 
 def _file(run: Candidate, part: SplitName) -> Path | None:
-    kept = stored_predictions(RunFolder(run.folder).results)
-    return next((one.file for one in kept if one.info.part == part), None)
+    stored = stored_predictions(RunFolder(run.folder).results)
+    return next((item.file for item in stored if item.info.part == part), None)
 
 
-def _against(first: Predictions, second: Predictions, one: RunScore) -> RunScore:
+def _against(first: Predictions, second: Predictions, score: RunScore) -> RunScore:
     try:
         comparison = compare(first, second)
     except StudioError as error:
-        return replace(one, problem=error.problem)
+        return replace(score, problem=error.problem)
     if not comparison.rows:
-        return replace(one, problem=str(comparison.sentence))
-    main = _main(comparison, one.metric)
+        return replace(score, problem=str(comparison.sentence))
+    main = _main(comparison, score.metric)
     return RunScore(
-        one.run,
-        one.file,
-        one.metric,
-        one.score,
+        score.run,
+        score.file,
+        score.metric,
+        score.score,
         main,
         comparison.mcnemar,
         int(comparison.better.sum()),
@@ -116,12 +116,12 @@ def _against(first: Predictions, second: Predictions, one: RunScore) -> RunScore
 
 def _main(comparison: Comparison, metric: str) -> Interval:
     """The difference in the metric of the score, else in the first metric."""
-    found = comparison.metrics
-    return next((one for one in found if one.name == metric), found[0]).difference
+    metrics = comparison.metrics
+    return next((item for item in metrics if item.name == metric), metrics[0]).difference
 
 
 def _corrected(found: Sequence[RunScore]) -> list[RunScore]:
-    tested = {one.run.key: one.p for one in found if one.p is not None}
+    tested = {score.run.key: score.p for score in found if score.p is not None}
     corrected = benjamini_hochberg(list(tested.values())).tolist() if tested else []
     by_run = dict(zip(tested, corrected, strict=True))
-    return [replace(one, p=by_run.get(one.run.key)) for one in found]
+    return [replace(score, p=by_run.get(score.run.key)) for score in found]

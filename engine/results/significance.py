@@ -46,8 +46,8 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
     scale = whole(nu) - 0.5 * np.log(np.pi)
     with np.errstate(under="ignore", invalid="ignore"):
         tail = np.exp(scale[..., None] + inside).sum(axis=-1) * (end - start) / 2
-    found: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
-    return found
+    upper: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
+    return upper
 
 
 @lru_cache(1_000)
@@ -100,10 +100,10 @@ def hypergeometric_tail(
     """
     k, n = np.asarray(hits, dtype=np.int64), np.asarray(rows, dtype=np.int64)
     logs = _log_factorials(all_rows)
-    share = all_hits / max(all_rows, 1)
-    deep = np.maximum(0, k - n * share) + DEEPEST_TAIL * np.sqrt(n * share * (1 - share))
+    fraction = all_hits / max(all_rows, 1)
+    deep = np.maximum(0, k - n * fraction) + DEEPEST_TAIL * np.sqrt(n * fraction * (1 - fraction))
     terms = int(deep.max(initial=0)) + TERMS
-    found = np.zeros(len(k))
+    p = np.zeros(len(k))
     for step in range(0, terms, TERMS):
         down = k[:, None] - np.arange(step, step + TERMS)  # [S, TERMS]
         possible = (down >= np.maximum(0, n + all_hits - all_rows)[:, None]) & (down <= all_hits)
@@ -114,8 +114,8 @@ def hypergeometric_tail(
             + logs[missed] - logs[rest] - logs[missed - rest]
             - (logs[all_rows] - logs[n] - logs[all_rows - n])[:, None]
         )  # fmt: skip
-        found += np.where(possible, np.exp(log_p), 0).sum(axis=1)
-    return np.minimum(found, 1)
+        p += np.where(possible, np.exp(log_p), 0).sum(axis=1)
+    return np.minimum(p, 1)
 
 
 def mcnemar(fixed: int, broken: int) -> float:
@@ -137,9 +137,9 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(-values)
     ranks = np.arange(len(values), 0, -1)
-    found = np.empty(len(values))
-    found[order] = np.minimum.accumulate(np.minimum(1, values[order] * len(values) / ranks))
-    return found
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum.accumulate(np.minimum(1, values[order] * len(values) / ranks))
+    return adjusted
 
 
 def seeds_interval(values: Sequence[float]) -> Interval:
@@ -165,10 +165,10 @@ def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) ->
     if paired:
         error, freedom = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
     else:
-        one, other = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
-        error = math.sqrt(one + other)
-        parts = one**2 / (len(a) - 1) + other**2 / (len(b) - 1)
-        freedom = (one + other) ** 2 / parts if parts else 1.0
+        a_error, b_error = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+        error = math.sqrt(a_error + b_error)
+        parts = a_error**2 / (len(a) - 1) + b_error**2 / (len(b) - 1)
+        freedom = (a_error + b_error) ** 2 / parts if parts else 1.0
     if error == 0:
         return Difference(value, value, value, 1.0 if value == 0 else 0.0)
     half = t_limit(freedom) * error

@@ -121,7 +121,7 @@ class Candidate(NamedTuple):
 
 def score_slices(predictions: Predictions, slices: Sequence[Slice]) -> tuple[Group, ...]:
     """The scores of named slices. Raises StudioError for a missing column."""
-    return tuple(group(predictions, one.conditions) for one in slices)
+    return tuple(group(predictions, item.conditions) for item in slices)
 
 
 def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSlices:
@@ -136,29 +136,29 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
     usable = np.flatnonzero(~np.isnan(scores.values))
     if len(usable) > SEARCH_ROWS:
         usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
-    found = candidates(predictions, usable, min_rows)
+    tried = candidates(predictions, usable, min_rows)
     values = scores.values[usable].astype(np.float64)
-    trial = _Trial.of(found, values if scores.higher_is_better else -values, min_rows)
+    trial = _Trial.of(tried, values if scores.higher_is_better else -values, min_rows)
     p = trial.tail(scores.is_binary)
     adjusted, cost = benjamini_hochberg(p), trial.cost
-    told: list[WorstSlice] = []
+    reported: list[WorstSlice] = []
     covered = np.zeros(len(usable), dtype=bool)
-    for place in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda one: (p[one], -cost[one])):
-        if len(told) == MOST_SLICES:
+    for index in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda i: (p[i], -cost[i])):
+        if len(reported) == MOST_SLICES:
             break
-        first, second = trial.pairs[place]
-        rows = found[first].rows & found[second].rows
+        first, second = trial.pairs[index]
+        rows = tried[first].rows & tried[second].rows
         if not trial.is_worse(rows & ~covered, ~rows & ~covered, scores.is_binary, min_rows):
             continue
         if first != second and not all(
-            trial.is_worse(rows, one.rows & ~rows, scores.is_binary)
-            for one in (found[first], found[second])
+            trial.is_worse(rows, candidate.rows & ~rows, scores.is_binary)
+            for candidate in (tried[first], tried[second])
         ):
             continue
         covered |= rows
-        conditions = (found[first].condition, found[second].condition)[: 1 + (first != second)]
-        told.append(_told(predictions, conditions, scores, float(adjusted[place])))
-    return WorstSlices(tuple(told), len(p), len(usable))
+        conditions = (tried[first].condition, tried[second].condition)[: 1 + (first != second)]
+        reported.append(_told(predictions, conditions, scores, float(adjusted[index])))
+    return WorstSlices(tuple(reported), len(p), len(usable))
 
 
 def _told(
@@ -195,7 +195,7 @@ class _Trial:
         counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
         for begin in range(0, len(values) if size else 0, AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
-            rows = np.array([one.rows[part] for one in found], dtype=np.float32)  # [S, rows]
+            rows = np.array([item.rows[part] for item in found], dtype=np.float32)  # [S, rows]
             score = values[part].astype(np.float32)
             counts += rows @ rows.T
             sums += (rows * score) @ rows.T
@@ -214,8 +214,8 @@ class _Trial:
         """Total score that the rows of a slice lose relative to the other rows, [tried]."""
         count, total, _ = self._of_pairs()
         elsewhere = (self.values.sum() - total) / (len(self.values) - count)
-        found: NDArray[np.float64] = count * elsewhere - total
-        return found
+        costs: NDArray[np.float64] = count * elsewhere - total
+        return costs
 
     def tail(self, is_binary: bool) -> NDArray[np.float64]:
         """One-sided p that each slice is worse than all other rows, [tried]; 1 if it is not."""
@@ -259,18 +259,18 @@ def _tail(inside: Moments, other: Moments, is_binary: bool) -> NDArray[np.float6
     """One-sided p that the first scores are below the others, [tried]."""
     if not is_binary:
         return permutation_tail(inside, other)
-    found = np.ones(len(inside[0]))
+    p = np.ones(len(inside[0]))
     hits, rows = np.rint(inside[1]).astype(np.int64), np.rint(inside[0]).astype(np.int64)
     all_hits = hits + np.rint(other[1]).astype(np.int64)
     all_rows = rows + np.rint(other[0]).astype(np.int64)
     for wholes in set(zip(all_hits.tolist(), all_rows.tolist(), strict=True)):  # mostly one
         same = (all_hits == wholes[0]) & (all_rows == wholes[1])
-        found[same] = hypergeometric_tail(hits[same], rows[same], *wholes)
-    return found
+        p[same] = hypergeometric_tail(hits[same], rows[same], *wholes)
+    return p
 
 
 def _moments(values: NDArray[np.float64]) -> Moments:
-    return tuple(np.array([one]) for one in (len(values), values.sum(), (values**2).sum()))
+    return tuple(np.array([moment]) for moment in (len(values), values.sum(), (values**2).sum()))
 
 
 SLICES: TypeAdapter[tuple[Slice, ...]] = TypeAdapter(tuple[Slice, ...])
@@ -282,7 +282,7 @@ def read_slices(path: Path, source: str | None = None) -> tuple[Slice, ...]:
     Raises StudioError if the file cannot be read or is no such file.
     """
     try:
-        found = SLICES.validate_json(read_regular(path))
+        slices = SLICES.validate_json(read_regular(path))
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:
@@ -291,19 +291,19 @@ def read_slices(path: Path, source: str | None = None) -> tuple[Slice, ...]:
             "Delete the file; the slices in it are lost.",
             name=path.name,
         ) from error
-    return tuple(one for one in found if source in (None, one.source))
+    return tuple(item for item in slices if source in (None, item.source))
 
 
 def save_slice(path: Path, new: Slice) -> None:
     """Add a slice, or replace the one with its name and source. Raises StudioError."""
-    others = [one for one in read_slices(path) if _key(one) != _key(new)]
+    others = [item for item in read_slices(path) if _key(item) != _key(new)]
     _write(path, (*others, new))
 
 
 def delete_slice(path: Path, name: str, source: str) -> None:
-    found = read_slices(path)
-    left = [one for one in found if _key(one) != (name, source)]
-    if len(left) < len(found):
+    slices = read_slices(path)
+    left = [item for item in slices if _key(item) != (name, source)]
+    if len(left) < len(slices):
         _write(path, left)
 
 
@@ -312,23 +312,23 @@ def rename_slice(path: Path, name: str, source: str, new: str) -> None:
 
     Raises StudioError, also if another slice of the same rows has the new name.
     """
-    found = read_slices(path)
-    if new != name and any(_key(one) == (new, source) for one in found):
+    slices = read_slices(path)
+    if new != name and any(_key(item) == (new, source) for item in slices):
         raise StudioError(
             "There is already a slice “{name}”.",
             "Choose another name, or delete that slice first.",
             name=new,
         )
     renamed = [
-        one.model_copy(update={"name": new}) if _key(one) == (name, source) else one
-        for one in found
+        item.model_copy(update={"name": new}) if _key(item) == (name, source) else item
+        for item in slices
     ]
-    if renamed != list(found):
+    if renamed != list(slices):
         _write(path, renamed)
 
 
-def _key(one: Slice) -> tuple[str, str]:
-    return one.name, one.source
+def _key(item: Slice) -> tuple[str, str]:
+    return item.name, item.source
 
 
 def _write(path: Path, slices: Sequence[Slice]) -> None:
@@ -346,8 +346,8 @@ def candidates(
         rows: indices of the N rows, rising.
     """
     some = Predictions(predictions.info, predictions.table.take(rows))
-    found = (*_of_rows(some), *_words(some, min_rows))
-    return tuple(one for one in found if min_rows <= one.rows.sum() <= len(rows) - min_rows)
+    result = (*_of_rows(some), *_words(some, min_rows))
+    return tuple(item for item in result if min_rows <= item.rows.sum() <= len(rows) - min_rows)
 
 
 def _of_rows(some: Predictions) -> Iterator[Candidate]:

@@ -89,7 +89,7 @@ def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.
     )
     right = of_gold & (table.kinds == SPAN_KINDS.index("right"))
     chosen = (right, of_predicted, of_gold)
-    return np.column_stack([np.bincount(table.rows[one], minlength=rows) for one in chosen])
+    return np.column_stack([np.bincount(table.rows[spans], minlength=rows) for spans in chosen])
 
 
 def _figures(name: str, parts: NDArray[np.int64]) -> TypeFigures:

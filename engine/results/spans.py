@@ -71,13 +71,13 @@ class SpanTable:
         self, kind: SpanKind | None, gold: str | None, predicted: str | None
     ) -> NDArray[np.bool_]:
         """The spans of a kind and of these types, bool [S]; None: any."""
-        found = np.ones(len(self.rows), dtype=bool)
+        chosen = np.ones(len(self.rows), dtype=bool)
         if kind is not None:
-            found &= self.kinds == SPAN_KINDS.index(kind)
-        for wanted, codes in ((gold, self.gold), (predicted, self.predicted)):
-            if wanted is not None:
-                found &= codes == (self.types.index(wanted) if wanted in self.types else NONE - 1)
-        return found
+            chosen &= self.kinds == SPAN_KINDS.index(kind)
+        for name, codes in ((gold, self.gold), (predicted, self.predicted)):
+            if name is not None:
+                chosen &= codes == (self.types.index(name) if name in self.types else NONE - 1)
+        return chosen
 
 
 def rows_with_spans(
@@ -88,30 +88,30 @@ def rows_with_spans(
 ) -> NDArray[np.bool_]:
     """The rows that have a span of this kind and of these types, bool [rows]; None: any."""
     table = span_table(predictions)
-    found = np.zeros(len(predictions), dtype=bool)
-    found[table.rows[table.where(kind, gold, predicted)]] = True
-    return found
+    rows = np.zeros(len(predictions), dtype=bool)
+    rows[table.rows[table.where(kind, gold, predicted)]] = True
+    return rows
 
 
 @cached_per_table
 def span_table(predictions: Predictions) -> SpanTable:
-    found = [
-        (place, pair)
-        for place, row in enumerate(details(predictions))
+    spans = [
+        (number, pair)
+        for number, row in enumerate(details(predictions))
         if row.get("gold")
         for pair in _pairs_of(predictions, row)
     ]
-    types = tuple(sorted({one.type for _, pair in found for one in pair if one is not None}))
+    types = tuple(sorted({span.type for _, pair in spans for span in pair if span is not None}))
     codes = {name: number for number, name in enumerate(types)}
     table = np.array(
         [
             (
-                place,
+                number,
                 SPAN_KINDS.index(pair.kind),
                 NONE if pair.gold is None else codes[pair.gold.type],
                 NONE if pair.predicted is None else codes[pair.predicted.type],
             )
-            for place, pair in found
+            for number, pair in spans
         ],
         dtype=np.int64,
     ).reshape(-1, 4)
@@ -137,27 +137,27 @@ def name_spans(predictions: Predictions) -> bool:
 def _found(tags: Sequence[str], real: bool) -> list[Span]:
     if real:
         return spans_from_tags(tags)
-    return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
+    return [Span(tag, position, position + 1) for position, tag in enumerate(tags)]
 
 
 def paired(gold: Sequence[Span], predicted: Sequence[Span]) -> list[SpanPair]:
     """Pair gold and predicted spans of a row, by position."""
     near = [
-        (one, other)
-        for one, other in product(gold, predicted)
-        if one.start < other.end and other.start < one.end
+        (span, other)
+        for span, other in product(gold, predicted)
+        if span.start < other.end and other.start < span.end
     ]
     near.sort(key=_closeness)
-    taken: set[tuple[str, Span]] = set()
-    found: list[SpanPair] = []
-    for one, other in near:
-        if ("gold", one) in taken or ("predicted", other) in taken:
+    used: set[tuple[str, Span]] = set()
+    pairs: list[SpanPair] = []
+    for left, other in near:
+        if ("gold", left) in used or ("predicted", other) in used:
             continue
-        taken |= {("gold", one), ("predicted", other)}
-        found.append(SpanPair(one, other))
-    found += [SpanPair(one, None) for one in gold if ("gold", one) not in taken]
-    found += [SpanPair(None, one) for one in predicted if ("predicted", one) not in taken]
-    return sorted(found, key=_place)
+        used |= {("gold", left), ("predicted", other)}
+        pairs.append(SpanPair(left, other))
+    pairs += [SpanPair(span, None) for span in gold if ("gold", span) not in used]
+    pairs += [SpanPair(None, span) for span in predicted if ("predicted", span) not in used]
+    return sorted(pairs, key=_place)
 
 
 def _closeness(pair: tuple[Span, Span]) -> tuple[bool, bool, int, int, int]:
@@ -168,6 +168,6 @@ def _closeness(pair: tuple[Span, Span]) -> tuple[bool, bool, int, int, int]:
 
 
 def _place(pair: SpanPair) -> tuple[int, int]:
-    one = pair.gold or pair.predicted
-    assert one is not None
-    return (one.start, one.end)
+    span = pair.gold or pair.predicted
+    assert span is not None
+    return (span.start, span.end)

@@ -88,15 +88,17 @@ def stored_predictions(folder: Path) -> list[StoredPredictions]:
     metadata are read.
     """
     inner = sorted(folder.iterdir()) if folder.is_dir() else []
-    folders = [folder, *(one for one in inner if STEP.fullmatch(one.name))]
-    files = [file for one in folders for file in _files(one)]
-    return [one for one in map(_kept, files) if one is not None]
+    folders = [folder, *(path for path in inner if STEP.fullmatch(path.name))]
+    files = [file for path in folders for file in _files(path)]
+    return [stored for stored in map(_kept, files) if stored is not None]
 
 
 def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[StoredPredictions]:
     """The predictions of baselines for a part of a data set, by name."""
-    found = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
-    return [one for one in found if one is not None and one.info.fingerprint == fingerprint]
+    stored_files = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
+    return [
+        item for item in stored_files if item is not None and item.info.fingerprint == fingerprint
+    ]
 
 
 def log_evaluation(folder: Path, facts: PredictionInfo) -> int:

@@ -72,8 +72,8 @@ def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
             for part in np.array_split(rows, max(1, rows.size // WEIGHTS_AT_ONCE))
         ]
     )  # [H, Q]
-    share = (entropy / kinds.most).sum(-1)[:, None]
-    totals = np.concatenate([entropy.sum(-1)[:, None], share, sums.astype(np.float64)], axis=1)
+    relative = (entropy / kinds.most).sum(-1)[:, None]
+    totals = np.concatenate([entropy.sum(-1)[:, None], relative, sums.astype(np.float64)], axis=1)
     return totals, rows.argmax(-1) - kinds.queries
 
 
@@ -95,11 +95,11 @@ def _of_layer(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
     """float64 [H, C], and the most frequent offsets, int [H]."""
     sums, offsets = head_sums(layer, kinds)
     heads, count = offsets.shape
-    best, share = np.zeros(heads, int), np.zeros(heads)
+    best, fraction = np.zeros(heads, int), np.zeros(heads)
     for head in range(heads):
         values, counts = np.unique(offsets[head], return_counts=True)
-        best[head], share[head] = values[counts.argmax()], counts.max() / count
-    return np.concatenate([sums / count, share[:, None]], axis=1), best
+        best[head], fraction[head] = values[counts.argmax()], counts.max() / count
+    return np.concatenate([sums / count, fraction[:, None]], axis=1), best
 
 
 def pair_values(weights: np.ndarray, query: int, key: int) -> np.ndarray:
@@ -117,24 +117,24 @@ def _most(queries: np.ndarray, count: int, causal: bool) -> np.ndarray:
 def _masks(tokens: Sequence[Token], queries: np.ndarray) -> np.ndarray:
     """The distance, and 1 at each kind of key, in the order of SUMMED: float32 [Q * T, 9]."""
     count = len(tokens)
-    places = np.arange(count)
-    apart = places[None, :] - queries[:, None]  # [Q, T]
+    positions = np.arange(count)
+    apart = positions[None, :] - queries[:, None]  # [Q, T]
     ids = np.array([token.id for token in tokens])
     segments = np.array([token.segment for token in tokens])
     special = np.array([token.special for token in tokens])
-    first = special & (places == 0)
+    first = special & (positions == 0)
     marks = np.array([_is_punctuation(token) for token in tokens])
-    ones = np.ones((len(queries), 1), bool)
+    true = np.ones((len(queries), 1), bool)
     kinds = (
         np.abs(apart),
         apart == 0,
         apart == -1,
         apart == 1,
-        ones & first,
-        ones & (special & ~first),
+        true & first,
+        true & (special & ~first),
         (ids[None, :] == ids[queries][:, None]) & (apart != 0),
         (segments[None, :] != segments[queries][:, None]) & ~special,
-        ones & marks,
+        true & marks,
     )
     return np.stack([kind.astype(np.float32).ravel() for kind in kinds], axis=1)
 
