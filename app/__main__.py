@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     # pydantic searches every package for plugins
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    given = sys.argv[1:] if arguments is None else arguments
-    match given:
+    words = sys.argv[1:] if arguments is None else arguments
+    match words:
         case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
             return int(import_module("engine.worker.__main__").main(rest))
         case ["--queue-runner"]:
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         case []:
             return open_window()
         case _:
-            return command(given)
+            return command(words)
 
 
 def command(arguments: list[str]) -> int:

@@ -70,7 +70,7 @@ def _is_job(path: Path) -> bool:
     if path.suffix.lower() != ".json":
         return False
     try:
-        found = read_json(path, LARGEST_JOB)
+        content = read_json(path, LARGEST_JOB)
     except (OSError, ValueError):
         return False  # the page that opens it reports the error
-    return isinstance(found, dict) and found.keys() >= JOB_FIELDS
+    return isinstance(content, dict) and content.keys() >= JOB_FIELDS

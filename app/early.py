@@ -79,8 +79,8 @@ def _here() -> tuple[QPoint, QWidget | None]:
 def _is_busy() -> bool:
     """Return True while the user types, presses a mouse button or answers a dialog."""
     types = isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit)
-    asked = QApplication.activeModalWidget() or QApplication.activePopupWidget()
-    return bool(types or asked or QApplication.mouseButtons().value)
+    dialog = QApplication.activeModalWidget() or QApplication.activePopupWidget()
+    return bool(types or dialog or QApplication.mouseButtons().value)
 
 
 def loading(package: str) -> Iterator[Work]:

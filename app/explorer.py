@@ -136,12 +136,12 @@ _ending: set[WorkerProcess] = set()  # killed, not yet exited
 
 def environment(settings: Settings) -> QProcessEnvironment:
     """Environment of every worker, with the user's settings for Explore."""
-    made = QProcessEnvironment()
+    variables = QProcessEnvironment()
     for name, value in launch.environment().items():
-        made.insert(name, value)
-    made.insert("BERT_STUDIO_THREADS", str(settings.preferences.threads))
-    made.insert("BERT_STUDIO_EXPLORER_DEVICE", settings.preferences.explorer_device)
-    return made
+        variables.insert(name, value)
+    variables.insert("BERT_STUDIO_THREADS", str(settings.preferences.threads))
+    variables.insert("BERT_STUDIO_EXPLORER_DEVICE", settings.preferences.explorer_device)
+    return variables
 
 
 class Explorer(QObject):

@@ -81,19 +81,19 @@ def own_models(home: Home) -> list[ModelEntry]:
 
 def other_models(folder: str) -> list[ModelEntry]:
     """Models used in place: in the user's `folder` (“”: none) and in the hub's cache."""
-    found = models_elsewhere(Path(folder) if folder else None, hub_cache())
-    return [describe_model(name, path, "elsewhere") for name, path in found.items()]
+    models = models_elsewhere(Path(folder) if folder else None, hub_cache())
+    return [describe_model(name, path, "elsewhere") for name, path in models.items()]
 
 
 def datasets(home: Home) -> list[DataEntry]:
     """All versions of all data sets, newest first."""
-    found = []
+    entries = []
     for folder in _folders(home.datasets):
         versions = [f for f in _folders(folder) if may_exist(f / "spec.json")]
         if may_exist(folder / "spec.json"):
             versions.append(folder)
-        found += [(_changed(version), _dataset(version)) for version in versions]
-    return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
+        entries += [(_changed(version), _dataset(version)) for version in versions]
+    return [entry for _, entry in sorted(entries, key=lambda pair: pair[0], reverse=True)]
 
 
 _known: dict[Path, tuple[int, int, DataEntry]] = {}

@@ -87,8 +87,8 @@ class Notices(QObject):
     ) -> None:
         """Show an error: the problem in one sentence, the advice in another."""
         log.warning("%s", shortened(f"{problem} {advice} {details}", 4000))
-        said = (translated(problem), translated(advice))
-        self._arrived.emit(Notice(*said, details, True, action, act))
+        texts = (translated(problem), translated(advice))
+        self._arrived.emit(Notice(*texts, details, True, action, act))
 
     def show(self, exception: BaseException) -> None:
         """Show an exception: a StudioError in its own words, any other as a bug of the program."""

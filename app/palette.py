@@ -83,8 +83,8 @@ class _Rows(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if chosen:
             fill(painter, rect, theme.colour(Role.ACCENT_SOFT), 6)
-        place = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 8, 17, 17)
-        resources.icon(command.icon, Role.ACCENT if chosen else Role.MUTED).paint(painter, place)
+        box = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 8, 17, 17)
+        resources.icon(command.icon, Role.ACCENT if chosen else Role.MUTED).paint(painter, box)
         line = rect.adjusted(10 * SPACE, 0, -3 * SPACE, 0)
         kind_width = write(painter, line, command.kind, font("small"), Role.MUTED, AT_RIGHT)
         line.setRight(line.right() - kind_width - 4 * SPACE)
@@ -189,11 +189,11 @@ class Palette(Dialog):
     def _on_typed(self, typed: str) -> None:
         rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
         # n is unique, so commands are never compared
-        found = sorted((s, n, c) for s, n, c in rated if s is not None)
-        self._found.show_rows([c for _, _, c in found][:MAX_RESULTS])
-        self.view.setVisible(bool(found))
-        self.nothing.setVisible(not found)
-        if found:
+        hits = sorted((s, n, c) for s, n, c in rated if s is not None)
+        self._found.show_rows([c for _, _, c in hits][:MAX_RESULTS])
+        self.view.setVisible(bool(hits))
+        self.nothing.setVisible(not hits)
+        if hits:
             self.view.setCurrentIndex(self._found.index(0, 0))
 
     def _on_enter(self) -> None:
@@ -215,7 +215,9 @@ def window_commands(
     """Pages of the window, global actions, and pages of help."""
     page, action = tr("Page"), tr("Action")
     go = studio.go.emit
-    found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
+    commands = [
+        Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages
+    ]
     there = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
         ("train", tr("Fine-tune a model"), "graduation-cap", {"task": FIRST_TASK}),
@@ -225,7 +227,7 @@ def window_commands(
         ("explore", tr("Predict with a model"), "microscope", {"panel": "predictions"}),
         ("explore", tr("Compare two models"), "columns-2", {"compare": True}),
     ]
-    found += [
+    commands += [
         Command(title, action, icon, partial(go, key, argument))
         for key, title, icon, argument in actions
         if key in there
@@ -235,18 +237,18 @@ def window_commands(
         (tr("Dark theme"), "moon", "dark"),
         (tr("Follow system theme"), "sun-moon", "system"),
     ]
-    found += [
+    commands += [
         Command(title, action, icon, partial(studio.settings.set, "theme", theme))
         for title, icon, theme in themes
     ]
-    found.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
-    found += [
+    commands.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
+    commands += [
         Command(
             each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key), each.line
         )
         for each in topics()
     ]
-    return found
+    return commands
 
 
 def named_commands(studio: Studio) -> list[Command]:
@@ -254,11 +256,11 @@ def named_commands(studio: Studio) -> list[Command]:
     go = studio.go.emit
     with studio.record.read() as session:
         runs = [(run.id, run.name, run.state) for run in all_runs(session)]
-    found = [
+    commands = [
         Command(name, tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
         for run, name, state in runs
     ]
-    found += [
+    commands += [
         Command(
             data.name,
             tr("Data set"),
@@ -268,7 +270,7 @@ def named_commands(studio: Studio) -> list[Command]:
         )
         for data in studio.datasets()
     ]
-    found += [
+    commands += [
         Command(
             model.name,
             tr("Model"),
@@ -278,4 +280,4 @@ def named_commands(studio: Studio) -> list[Command]:
         )
         for model in studio.models()
     ]
-    return found
+    return commands

@@ -35,7 +35,7 @@ def export_runs(
         raise StudioError("{path} already exists.", "Choose a new file.", path=to)
     record = open_record(home.record, home.backups) if home.record.is_file() else None
     try:
-        result = [_find_folder(given, home, record) for given in runs]
+        result = [_find_folder(path, home, record) for path in runs]
         text = _user_texts(record) if record is not None else {}
     finally:
         if record is not None:
@@ -56,8 +56,8 @@ def import_runs(
 ) -> None:
     """Add the runs of a file to the home, with their names, notes, stars and tags."""
     home = Home()
-    with tempfile.TemporaryDirectory(prefix="bert-studio-") as place:
-        result = unpack(file, Path(place))
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        result = unpack(file, Path(scratch))
         home.make()
         record = open_record(home.record, home.backups)
         try:
@@ -74,9 +74,9 @@ def import_runs(
 
 
 def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
-    for place in (given.absolute(), home.runs / given):
-        if (place / "spec.json").is_file():
-            return place
+    for candidate in (given.absolute(), home.runs / given):
+        if (candidate / "spec.json").is_file():
+            return candidate
     if record is not None:
         with record.read() as session:
             named = next((run for run in all_runs(session) if run.name == str(given)), None)

@@ -9,8 +9,8 @@ from app.widgets.text.run_texts import state_text
 
 def run_activity(run: RunningRun) -> Activity:
     """Progress in a few words and as a fraction, -1 if unknown."""
-    share = run.fraction if run.steps and run.is_working else -1.0
-    return Activity(run.id, run.name, _progress(run), share)
+    fraction = run.fraction if run.steps and run.is_working else -1.0
+    return Activity(run.id, run.name, _progress(run), fraction)
 
 
 def _progress(run: RunNow) -> str:

@@ -112,9 +112,9 @@ class Settings(QObject):
         self._timer.blockSignals(True)
 
     def _bytes(self, key: str) -> QByteArray | None:
-        kept = self._places.get(key)
+        text = self._places.get(key)
         try:
-            return QByteArray(b64decode(kept, validate=True)) if isinstance(kept, str) else None
+            return QByteArray(b64decode(text, validate=True)) if isinstance(text, str) else None
         except ValueError:
             return None
 

@@ -124,7 +124,7 @@ class Studio(QObject):
             }
         last = {c.run_id: c.folder for c in saved}  # ordered by run, then step
         chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
-        newest_first = {run: place for place, run in enumerate(runs)}
+        newest_first = {run: index for index, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
         return [_model_of_run(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
 

@@ -85,9 +85,9 @@ def is_dark() -> bool:
 
 def colour(role: Role, opacity: float = 1.0) -> QColor:
     """Colour of `role` in the current theme; `opacity` from 0 to 1."""
-    found = QColor(_opaque(role, is_dark()))
-    found.setAlphaF(opacity)
-    return found
+    result = QColor(_opaque(role, is_dark()))
+    result.setAlphaF(opacity)
+    return result
 
 
 Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of screen or paper
@@ -95,9 +95,9 @@ Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of sc
 
 def print_color(role: Role, opacity: float = 1.0) -> QColor:
     """The colour of `role` on paper: that of the light theme in either theme."""
-    found = QColor(role.light)
-    found.setAlphaF(opacity)
-    return found
+    result = QColor(role.light)
+    result.setAlphaF(opacity)
+    return result
 
 
 def shade(fraction: float, palette: Palette, is_signed: bool = False, pale: bool = False) -> QColor:
@@ -133,11 +133,11 @@ def chart_pen(
     Two series of one colour differ in their dashes, and so do those whose colours come closest
     for colour-blind eyes. `dash` shifts the dashes; without `dashed` the line is solid.
     """
-    round_, place = divmod(index, len(CHART))
-    pen = QPen(palette(CHART[place], 1.0))
+    round_, number = divmod(index, len(CHART))
+    pen = QPen(palette(CHART[number], 1.0))
     pen.setWidthF(width)
     pen.setCosmetic(True)
-    dashes = DASHES[(DASHES_OF[place] + round_ + dash) % len(DASHES)]
+    dashes = DASHES[(DASHES_OF[number] + round_ + dash) % len(DASHES)]
     if dashes and dashed:
         pen.setDashPattern(list(dashes))
     return pen
@@ -157,12 +157,12 @@ def system_is_dark() -> bool:
 def apply(app: QApplication, choice: Choice) -> None:
     """Apply the light or dark style to the application."""
     hints = app.styleHints()
-    wanted = {
+    schemes = {
         "light": Qt.ColorScheme.Light,
         "dark": Qt.ColorScheme.Dark,
         "system": Qt.ColorScheme.Unknown,
     }
-    hints.setColorScheme(wanted[choice])  # title bars, and what the desktop draws itself
+    hints.setColorScheme(schemes[choice])  # title bars, and what the desktop draws itself
     dark = choice == "dark" or (choice == "system" and system_is_dark())
     # removing and setting a style sheet is five times as fast as replacing it
     app.setStyleSheet("")

@@ -36,9 +36,9 @@ LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
 
 def language_of(code: str) -> Language:
     """Language with this code, the system's for “”; English if there is none."""
-    wanted = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
+    codes = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
     known = {language.code: language for language in LANGUAGES}
-    return next((known[each] for each in wanted if each in known), LANGUAGES[0])
+    return next((known[each] for each in codes if each in known), LANGUAGES[0])
 
 
 class Translator(QTranslator):

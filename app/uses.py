@@ -22,15 +22,17 @@ class Uses:
 
     def sentences(self) -> list[str]:
         """Consequences for these runs."""
-        said = []
+        lines = []
         if self.finished:
-            said.append(tr("%Ln finished run(s) trained from it will be kept.", len(self.finished)))
+            lines.append(
+                tr("%Ln finished run(s) trained from it will be kept.", len(self.finished))
+            )
         if self.unfinished:
             names = ", ".join(f"“{name[:60]}”" for name in self.unfinished[:MAX_NAMED])
             if more := len(self.unfinished) - MAX_NAMED:
                 names += tr(" and %Ln more", more) if more > 0 else ""
-            said.append(tr("These unfinished runs can no longer be resumed: {0}.").format(names))
-        return said
+            lines.append(tr("These unfinished runs can no longer be resumed: {0}.").format(names))
+        return lines
 
 
 def uses_of(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:

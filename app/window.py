@@ -403,24 +403,24 @@ class RunNews(QObject):
         notices, show = self._studio.notices, self.tr("Show the run")
         go = lambda: self._studio.go.emit("runs", {"run": end.run_id})  # noqa: E731
         if end.state == "stopped":
-            said = self.tr("The run “{0}” stopped.").format(end.name)
-            notices.say(f"{said} {translated(end.problem)}".strip(), show, go)
+            message = self.tr("The run “{0}” stopped.").format(end.name)
+            notices.say(f"{message} {translated(end.problem)}".strip(), show, go)
             return
         if end.state != "finished":
             template = self.tr("The run “{0}” failed. {1}")
             problem = template.format(end.name, translated(end.problem))
             notices.error(problem, end.advice, action=show, act=go)
             return
-        said = self.tr("The run “{0}” finished.").format(end.name)
+        message = self.tr("The run “{0}” finished.").format(end.name)
         if end.metric and end.score is not None:
             template = self.tr("The run “{0}” finished; best {1}: {2}.")
             score = metric_value(end.metric, end.score)
-            said = template.format(end.name, metric_title(end.metric), score)
-        notices.say(said, show, go)
+            message = template.format(end.name, metric_title(end.metric), score)
+        notices.say(message, show, go)
 
     def _on_trashed(self, trashed: tuple[Trashed, ...]) -> None:
-        said = self.tr("%Ln run(s) moved to the trash.", "", len(trashed))
+        message = self.tr("%Ln run(s) moved to the trash.", "", len(trashed))
         if len(trashed) == 1:
-            said = self.tr("“{0}” was moved to the trash.").format(trashed[0].name)
+            message = self.tr("“{0}” was moved to the trash.").format(trashed[0].name)
         undo = lambda: self._studio.dispatcher.restore(trashed)  # noqa: E731
-        self._studio.notices.say(said, self.tr("Undo"), undo)
+        self._studio.notices.say(message, self.tr("Undo"), undo)

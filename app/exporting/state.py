@@ -43,8 +43,8 @@ class ExportState(QObject):
         if stored in PRECISIONS["hf"]:
             self.precision = stored
         documents = QStandardPaths.StandardLocation.DocumentsLocation
-        place = Path(QStandardPaths.writableLocation(documents))
-        self.place = place if place.is_dir() else Path.home()
+        folder = Path(QStandardPaths.writableLocation(documents))
+        self.place = folder if folder.is_dir() else Path.home()
         self.texts: Path | None = None
         self.target = self._free()
         self.working: Working | None = None

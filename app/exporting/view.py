@@ -91,13 +91,13 @@ class Outcome(QWidget):
         done = self.tr("Export complete: {0} in {1}").format(
             numbers.size(exported.bytes), exported.folder
         )
-        tried = self.tr(
+        checked = self.tr(
             "The export was reloaded and verified with %Ln text(s). Its tokens and labels "
             "match the model.",
             "",
             len(report.texts),
         )
-        texts: list[tuple[str, TextStyle]] = [(done, "good"), (tried, "body")]
+        texts: list[tuple[str, TextStyle]] = [(done, "good"), (checked, "body")]
         if report.weights_equal:
             same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
             rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
@@ -111,7 +111,7 @@ class Outcome(QWidget):
                 report.pruned_heads,
             )
             texts.append((left_out, "body"))
-        texts += [(one.sentence(), "body") for one in report.comparisons]
+        texts += [(comparison.sentence(), "body") for comparison in report.comparisons]
         texts.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
         texts += [(note, "warn") for note in report.notes]
         for text, style in texts:

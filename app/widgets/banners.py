@@ -150,8 +150,8 @@ class Banners(QWidget):
             return
         width = min(MAX_WIDTH, area.width() - 2 * MARGIN)
         has = self._column.hasHeightForWidth()
-        wanted = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
-        height = min(wanted, area.height() - 2 * MARGIN)
+        needed = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
+        height = min(needed, area.height() - 2 * MARGIN)
         self.setGeometry(MARGIN, area.height() - height - BELOW, width, height)
         self.raise_()
         self.taken.emit(height + BELOW)
@@ -180,8 +180,8 @@ class Banners(QWidget):
 
     def _arrange(self) -> None:
         newest_first = list(reversed(self._all.values()))
-        for place, banner in enumerate(newest_first):
-            banner.setVisible(place < MAX_BANNERS or self._expanded)
+        for index, banner in enumerate(newest_first):
+            banner.setVisible(index < MAX_BANNERS or self._expanded)
         waiting = len(newest_first) - MAX_BANNERS
         self._expanded = self._expanded and waiting > 0
         self.older.setVisible(waiting > 0)

@@ -125,8 +125,10 @@ class Question(Dialog):
         self._on_answer = on_answer
         self._answer = choices[-1].key
         self.buttons: dict[str, QPushButton] = {}
-        asked = QWidget()
-        inside = layouts.column(Text(title, "heading"), Text(text), parent=asked, spacing=3 * SPACE)
+        content = QWidget()
+        inside = layouts.column(
+            Text(title, "heading"), Text(text), parent=content, spacing=3 * SPACE
+        )
         for part in body:
             if isinstance(part, QLayout):
                 inside.addLayout(part)
@@ -139,9 +141,9 @@ class Question(Dialog):
             button.clicked.connect(lambda _=False, key=choice.key: self._choose(key))
             row.addWidget(button)
             self.buttons[choice.key] = button
-        area = Fitting(asked)
-        asked.setMinimumWidth(max(MIN_WIDTH, inside.minimumSize().width()))
-        asked.setMaximumWidth(MAX_WIDTH)
+        area = Fitting(content)
+        content.setMinimumWidth(max(MIN_WIDTH, inside.minimumSize().width()))
+        content.setMaximumWidth(MAX_WIDTH)
         layouts.column(
             (area, 1), row, parent=self, spacing=5 * SPACE, margins=(EDGE, EDGE, EDGE, 5 * SPACE)
         )

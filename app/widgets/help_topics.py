@@ -60,13 +60,13 @@ def concept(key: str) -> Concept:
         return _setting(*_places()[key])
     if key.startswith(METRIC):
         return _metrics()[key]
-    found = _parsed(key, translated_page(_page(key)))
+    page = _parsed(key, translated_page(_page(key)))
     lists = {"settings": _list_of_settings, "metrics": _list_of_metrics}
     if key not in lists:
-        return found
-    before, heading, source = found.text.rpartition("## ")  # the last section names the sources
+        return page
+    before, heading, source = page.text.rpartition("## ")  # the last section names the sources
     text = f"{before}{lists[key]()}\n\n{heading}{source}"
-    return Concept(key, found.line, found.title, text)
+    return Concept(key, page.line, page.title, text)
 
 
 @cache
@@ -83,7 +83,7 @@ def concepts() -> tuple[Concept, ...]:
 
 def topics() -> tuple[Concept, ...]:
     """All pages: concepts, settings (each once) and metrics."""
-    pages = [_setting(*place) for place in _places().values()]
+    pages = [_setting(*setting) for setting in _places().values()]
     settings = {(page.title, page.line): page for page in reversed(pages)}
     return (*concepts(), *reversed(settings.values()), *_metrics().values())
 
@@ -91,7 +91,7 @@ def topics() -> tuple[Concept, ...]:
 def found(typed: str) -> list[Concept]:
     """Pages that contain every typed word; those with all of them in the title come first."""
     words = typed.casefold().split()
-    ranked = [(_rank(words, page), place, page) for place, page in enumerate(topics())]
+    ranked = [(_rank(words, page), index, page) for index, page in enumerate(topics())]
     return [page for rank, _, page in sorted(ranked, key=lambda each: each[:2]) if rank < MISSING]
 
 
@@ -116,7 +116,7 @@ def _parsed(key: str, page: str) -> Concept:
 
 def setting_key(spec: type[BaseModel], name: str) -> str:
     """Key of the page of a setting, which the spec may inherit."""
-    owner = next((one for one in spec.__mro__ if one in OWNERS), spec)
+    owner = next((base for base in spec.__mro__ if base in OWNERS), spec)
     return f"{SETTING}{owner.__name__}.{name}"
 
 
@@ -181,7 +181,7 @@ def _metrics() -> dict[str, Concept]:
 def _metric(metric: Metric) -> Concept:
     tasks = [task.info for task in TASKS.values() if metric in task.info.metrics]
     facts = [
-        (tr("Tasks"), ", ".join(in_language(one.title) for one in tasks)),
+        (tr("Tasks"), ", ".join(in_language(kind.title) for kind in tasks)),
         (tr("Better"), tr("higher") if metric.higher_is_better else tr("lower")),
         (tr("In files"), f"`{metric.name}`"),
     ]

@@ -241,8 +241,8 @@ class EmptyState(QWidget):
             label.setMaximumWidth(440)
             # a label that is aligned by a layout loses its second line
             column.addLayout(layouts.row(layouts.STRETCH, (label, 8), layouts.STRETCH, spacing=0))
-        given = [button for button in (action, second) if button is not None]
-        row = layouts.row(layouts.STRETCH, *given, layouts.STRETCH, spacing=2 * SPACE)
+        present = [button for button in (action, second) if button is not None]
+        row = layouts.row(layouts.STRETCH, *present, layouts.STRETCH, spacing=2 * SPACE)
         layouts.extend(column, SPACE, row, layouts.STRETCH)
 
     def minimumSizeHint(self) -> QSize:

@@ -68,20 +68,20 @@ class StatusBar(QFrame):
         row.addWidget(self.explorer)
         row.addWidget(Picture("cpu", 14))
         row.addWidget(self.device)
-        for place, (button, _) in enumerate(self.runs):
-            button.clicked.connect(lambda _=False, place=place: self._on_run(place))
+        for index, (button, _) in enumerate(self.runs):
+            button.clicked.connect(lambda _=False, index=index: self._on_run(index))
         self._shown: list[Activity] = []
 
     def show_runs(self, activities: Sequence[Activity]) -> None:
         """Name the first runs and count the others."""
         self._shown = list(activities)
         self.idle.setVisible(not activities)
-        for place, (button, bar) in enumerate(self.runs):
-            there = place < len(activities)
+        for index, (button, bar) in enumerate(self.runs):
+            there = index < len(activities)
             button.setVisible(there)
-            bar.setVisible(there and activities[place].share >= 0)
+            bar.setVisible(there and activities[index].share >= 0)
             if there:
-                activity = activities[place]
+                activity = activities[index]
                 name = activity.name
                 short = shortened(name, MAX_NAME_CHARACTERS)
                 button.setText(plain_menu_text(f"{short} · {activity.text}"))

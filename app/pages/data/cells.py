@@ -64,8 +64,8 @@ def size_columns(
     narrow = 34 * SPACE
     room = table.viewport().width() - taken - narrow * (len(names) - len(wide_ones))
     wide = max(room // max(len(wide_ones), 1), 80 * SPACE)
-    for place, name in enumerate(names, start=first):
-        table.setColumnWidth(place, wide if name in texts else narrow)
+    for column, name in enumerate(names, start=first):
+        table.setColumnWidth(column, wide if name in texts else narrow)
 
 
 def _named(role: str) -> str:

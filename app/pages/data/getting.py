@@ -50,7 +50,7 @@ class GettingData(HubWork):
         there.addItem(self.tr("Already on this computer: none chosen"), None)
         for known, folder in cached.items():
             there.addItem(known, folder)
-        there.currentIndexChanged.connect(lambda place: name.setEnabled(place == 0))
+        there.currentIndexChanged.connect(lambda index: name.setEnabled(index == 0))
 
         def proceed() -> None:
             typed = name.text().strip()

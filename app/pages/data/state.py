@@ -57,8 +57,8 @@ class DataState(QObject):
         return next((entry for entry in self.known() if entry.folder == folder), None)
 
     def has_sample(self) -> bool:
-        place = self._studio.home.datasets / NAME
-        return any(entry.folder.parent == place for entry in self.known())
+        folder = self._studio.home.datasets / NAME
+        return any(entry.folder.parent == folder for entry in self.known())
 
     def _on_list(self, entries: list[DataEntry]) -> None:
         self.entries = entries
@@ -111,9 +111,9 @@ class DataState(QObject):
             dataset = open_dataset(folder)
             dataset.verify()
             into = free_folder(home.datasets, dataset.spec.name) / "1"
-            with atomic_folder(into) as made:
+            with atomic_folder(into) as target:
                 for name in (SPEC, DATA):
-                    shutil.copyfile(folder / name, made / name)
+                    shutil.copyfile(folder / name, target / name)
             return into
 
         self._add(work)

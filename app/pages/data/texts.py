@@ -49,14 +49,14 @@ def entry_of(data: DataEntry, source: str) -> Entry:
 
 def line_of(spec: DatasetSpec) -> str:
     """Version, classes, splits and source on one line."""
-    said = [tr("version {0}").format(spec.version), wanted_of(spec)]
+    parts = [tr("version {0}").format(spec.version), wanted_of(spec)]
     if spec.mapping.pair is not None:
-        said.append(tr("text pairs"))
+        parts.append(tr("text pairs"))
     files = list_files(spec.sources)
     names = ", ".join(one_line(path.name[:60]) for _, path in files[:SHOWN_FILES])
     if len(files) > SHOWN_FILES:
         names += ", …"
-    return " · ".join([*said, sizes_of_splits(spec.rows, " / "), names])
+    return " · ".join([*parts, sizes_of_splits(spec.rows, " / "), names])
 
 
 def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
@@ -107,7 +107,7 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
 
 def _status(source: str) -> tuple[str, TextStyle]:
     """State of the source since the import."""
-    found: dict[str, tuple[str, TextStyle]] = {
+    texts: dict[str, tuple[str, TextStyle]] = {
         "changed": (
             tr("Changed since the import. Import it again as a new version."),
             "warn",
@@ -116,35 +116,35 @@ def _status(source: str) -> tuple[str, TextStyle]:
         "same": (tr("Unchanged since the import."), "body"),
         "hub": (tr("Fetched from the Hugging Face Hub at this revision."), "body"),
     }
-    return found[source]
+    return texts[source]
 
 
 def _reading(spec: DatasetSpec) -> str:
     reading = spec.reading
-    one = FORMATS[reading.format]
-    said = [in_language(one.title)]
-    if "encoding" in one.options:
-        said.append(reading.encoding)
-    if one.delimiter and (delimiter := DELIMITERS.get(reading.delimiter)):
-        said.append(tr("delimiter {0}").format(delimiter))
-    if "header" in one.options:
+    info = FORMATS[reading.format]
+    parts = [in_language(info.title)]
+    if "encoding" in info.options:
+        parts.append(reading.encoding)
+    if info.delimiter and (delimiter := DELIMITERS.get(reading.delimiter)):
+        parts.append(tr("delimiter {0}").format(delimiter))
+    if "header" in info.options:
         header = tr("with header row")
-        said.append(header if reading.header else tr("without header row"))
-    return ", ".join(said)
+        parts.append(header if reading.header else tr("without header row"))
+    return ", ".join(parts)
 
 
 def _split(spec: DatasetSpec) -> str:
     split = spec.split
     if split.column is not None:
         return tr("Column “{0}”").format(split.column[:100])
-    shares = [
-        f"{split_title(name)} {numbers.percent(share, 0)}"
+    parts = [
+        f"{split_title(name)} {numbers.percent(fraction, 0)}"
         for name in DRAWN
-        if name not in spec.sources and (share := getattr(split, name))
+        if name not in spec.sources and (fraction := getattr(split, name))
     ]
-    if shares:
+    if parts:
         template = tr("Random split (seed {1}): {0}")
-        return template.format(", ".join(shares), split.seed)
+        return template.format(", ".join(parts), split.seed)
     if len(spec.sources) > 1:
         return tr("One file for each split")
     return tr("Not split")

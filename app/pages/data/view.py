@@ -65,7 +65,9 @@ class DataPage(QWidget):
             keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             keys.activated.connect(self.paste)
         self.getting.chosen.connect(lambda folder: self.import_from([folder]))
-        self.getting.fetched.connect(lambda got: self.import_from(list(got.splits()), got))
+        self.getting.fetched.connect(
+            lambda download: self.import_from(list(download.splits()), download)
+        )
         self.importing.left.connect(self.show_list)
         self.importing.files_asked.connect(self.choose_files)
         self.importing.state.imported.connect(self._on_imported)
@@ -242,8 +244,8 @@ class DataPage(QWidget):
         self.list.show_entries(state.known(), state.sources, state.has_sample(), state.is_adding)
         self._show_source()
         if self._wanted is not None:
-            wanted, self._wanted = self._wanted, None
-            self.open_dataset(wanted)
+            folder, self._wanted = self._wanted, None
+            self.open_dataset(folder)
 
     def _show_source(self) -> None:
         if self.dataset is not None:
@@ -269,7 +271,7 @@ class DataPage(QWidget):
 
     def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
         rows = sum(entry.spec.rows.values()) if entry.spec else 0
-        said = [
+        sentences = [
             self.tr("Version {0} (%Ln row(s)) moves to the system trash.", "", rows).format(
                 entry.version
             ),
@@ -281,7 +283,7 @@ class DataPage(QWidget):
         if self._back_to is not None:
             title = self.tr("Go back to version {0}?").format(self._back_to.name)
             choice = Choice("delete", self.tr("Go back"), "primary")
-        dialogs.confirm(self, title, " ".join(said), choice, lambda: self.state.delete(entry))
+        dialogs.confirm(self, title, " ".join(sentences), choice, lambda: self.state.delete(entry))
 
 
 class DataList(Page):

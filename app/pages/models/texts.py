@@ -137,8 +137,10 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
         (tr("Folder"), str(model.path)),
     ]
     if (source := source_of(model.path)) is not None:
-        said = tr("{0} on {1}, revision {2}")
-        facts.append((tr("Source"), said.format(source.model, source.host, source.revision[:12])))
+        template = tr("{0} on {1}, revision {2}")
+        facts.append(
+            (tr("Source"), template.format(source.model, source.host, source.revision[:12]))
+        )
         facts.append((tr("Licence"), source.licence or tr("none named")))
     return facts
 
@@ -148,7 +150,7 @@ def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[
     names = pooling_names()
     dense = " → ".join(numbers.count(layer.outputs) for layer in sentence.dense)
     longest = sentence.max_length
-    found = [
+    facts = [
         (tr("Pooling"), ", ".join(names[mode] for mode in sentence.pooling)),
         (tr("Dense layers"), dense),
         (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
@@ -156,7 +158,7 @@ def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[
         (tr("Max. length"), "" if longest is None else tr("%Ln token(s)", longest)),
         (tr("Prompt"), visible(sentence.prompt[:SHOWN_PROMPT])),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in facts if value]
 
 
 def pooling_names() -> dict[str, str]:

@@ -142,12 +142,12 @@ class ModelsPage(QWidget):
         models = self.state.models or []
         self.list.show_models(models)
         if self._wanted is not None:
-            wanted, self._wanted = self._wanted, None
-            if self.state.model_at(wanted) is not None:
-                self.open_model(wanted)
+            path, self._wanted = self._wanted, None
+            if self.state.model_at(path) is not None:
+                self.open_model(path)
             else:
                 self._studio.notices.error(
-                    self.tr("The model at {0} no longer exists.").format(wanted),
+                    self.tr("The model at {0} no longer exists.").format(path),
                     self.tr("Choose another model from the list."),
                 )
         elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
@@ -159,7 +159,7 @@ class ModelsPage(QWidget):
         self.state.find_uses(model.path, lambda uses: self._ask_to_delete(model, uses))
 
     def _ask_to_delete(self, model: ModelEntry, uses: Uses) -> None:
-        said = [
+        sentences = [
             self.tr("The copy in your home folder moves to the trash."),
             self.tr("The original folder is not affected."),
             *uses.sentences(),
@@ -167,7 +167,7 @@ class ModelsPage(QWidget):
         dialogs.confirm(
             self,
             self.tr("Delete “{0}”?").format(model.name),
-            " ".join(said),
+            " ".join(sentences),
             Choice("delete", self.tr("Move to the trash"), "danger"),
             lambda: self.state.delete(model),
         )
@@ -273,12 +273,14 @@ class Sending(HubWork):
         def push() -> None:
             ask_first(self._owner, self._studio.settings, lambda: self._push(model, plan))
 
-        who = self.tr("Only you can see it.") if plan.private else self.tr("Everyone can see it.")
+        access = (
+            self.tr("Only you can see it.") if plan.private else self.tr("Everyone can see it.")
+        )
         files = self.tr("%Ln file(s), {0}, to {1}.", "", len(plan.files))
         dialogs.confirm(
             self._owner,
             self.tr("Send these files as {0}?").format(plan.model),
-            f"{files.format(numbers.size(plan.bytes), plan.host)} {who}",
+            f"{files.format(numbers.size(plan.bytes), plan.host)} {access}",
             Choice("send", self.tr("&Send"), "primary"),
             push,
             [file_list(plan.files, self.tr("Files to send"))],

@@ -354,9 +354,9 @@ class ListActions(QObject):
             return
         sentence = plain_menu_text(f"{info.title()}: {info.text(row)[:SAID] or tr('none')}")
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
-            wanted = comparison(key, row, negated)
+            condition = comparison(key, row, negated)
             menu.addAction(text.format(sentence)).triggered.connect(
-                lambda _=False, wanted=wanted: self.narrowed.emit(wanted)
+                lambda _=False, condition=condition: self.narrowed.emit(condition)
             )
         menu.addSeparator()
 

@@ -45,8 +45,8 @@ class GroupRow:
         for info, value in zip(self.columns, self.values, strict=True):
             name, shown = info.title(), info.text(self.rows[0])
             is_text = isinstance(value, str) and info.key not in job_titles()
-            here = shown if is_text else f"{name} {shown}"
-            texts.append(here if value is not None else tr("{0}: none").format(name))
+            part = shown if is_text else f"{name} {shown}"
+            texts.append(part if value is not None else tr("{0}: none").format(name))
         return " · ".join(texts)
 
 
@@ -77,13 +77,13 @@ def has_words(words: Sequence[str]) -> Test:
 
 def search_text(row: RunRow) -> str:
     """Searchable text of a run, casefolded and cached in the row."""
-    kept: str | None = row.__dict__.get("_haystack")
-    if kept is None:
+    haystack: str | None = row.__dict__.get("_haystack")
+    if haystack is None:
         known = _task_and_state(row.task, row.state)
         texts = (row.name, row.notes, row.data, row.base_model, known, *row.tags)
-        kept = " ".join(texts).casefold()
-        row.__dict__["_haystack"] = kept
-    return kept
+        haystack = " ".join(texts).casefold()
+        row.__dict__["_haystack"] = haystack
+    return haystack
 
 
 @lru_cache(1024)
@@ -123,8 +123,8 @@ def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
         return None
     sign = 1 if rows[0].higher_is_better else -1
     means = [
-        (sign * fmean(row.best_score or 0.0 for row in some), -place)
-        for place, some in enumerate(scored)
+        (sign * fmean(row.best_score or 0.0 for row in some), -index)
+        for index, some in enumerate(scored)
         if some
     ]
     return groups[-max(means)[1]] if len(means) > 1 else None
@@ -189,10 +189,10 @@ def order_after_drop(
     rest = [run for run in queue if run not in set(moved)]
     before, after = (above, below) if rising else (below, above)
     if isinstance(after, RunRow) and after.id in rest:
-        place = rest.index(after.id)
+        index = rest.index(after.id)
     elif isinstance(before, RunRow) and before.id in rest:
-        place = rest.index(before.id) + 1
+        index = rest.index(before.id) + 1
     else:
         return None
-    order = [*rest[:place], *there, *rest[place:]]
+    order = [*rest[:index], *there, *rest[index:]]
     return order if order != list(queue) else None

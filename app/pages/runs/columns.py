@@ -133,8 +133,8 @@ def seeds_tooltip(row: RunRow, seeds: Sequence[RunRow]) -> str:
         return ""
     group = row.job.group
     template = tr("Mean and standard deviation of the best score; {0} of {1} runs have finished")
-    asked = len(group.seeds) or group.runs // max(1, len(group.vectors))
-    text = template.format(len(best_scores(seeds)), asked)
+    total = len(group.seeds) or group.runs // max(1, len(group.vectors))
+    text = template.format(len(best_scores(seeds)), total)
     return f"{values_text(row)}\n{text}" if group.search is not None else text
 
 
@@ -302,8 +302,8 @@ def all_measures() -> tuple[Measure, ...]:
     result = []
     for name, metric in of_tasks.items():
         best: When = "highest" if metric.higher_is_better else "lowest"
-        wanted: tuple[When, ...] = ("at best", "last", best)
-        result += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in wanted]
+        times: tuple[When, ...] = ("at best", "last", best)
+        result += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in times]
     result += [Measure(name, "last") for name in TRAINING_METRICS]
     return (*result, Measure("loss", "lowest"))
 

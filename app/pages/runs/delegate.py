@@ -71,8 +71,8 @@ class RunDelegate(QStyledItemDelegate):
                 _paint_progress(painter, inner, row, text)
             case Column.NAME:
                 inset = 4 * SPACE if self._table.group_keys else 0
-                place = inner.adjusted(inset, 0, 0, 0)
-                _paint_text(painter, place, row.star, text, Qt.TextElideMode.ElideMiddle)
+                box = inner.adjusted(inset, 0, 0, 0)
+                _paint_text(painter, box, row.star, text, Qt.TextElideMode.ElideMiddle)
             case Column.SEEDS:
                 _paint_text(painter, inner, bool(text) and self._table.is_best(row), text)
             case _:

@@ -72,9 +72,11 @@ class FilterLine(QWidget):
             self._say("")
             self.filtered.emit(self._parsed.test, self._parsed.measures)
             return
-        here = text[error.start : error.end].strip()
-        place = self.tr("At “{0}”: {1}").format(here, error.message) if here else error.message
-        self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else place)
+        excerpt = text[error.start : error.end].strip()
+        message = (
+            self.tr("At “{0}”: {1}").format(excerpt, error.message) if excerpt else error.message
+        )
+        self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else message)
 
     def show_error(self) -> None:
         """Show the error, even if the sentence is only incomplete."""

@@ -41,8 +41,8 @@ class JobFields:
 
     def get(self, path: str) -> Value:
         """The value at `path`; None if the job lacks it."""
-        place = self._layout.get(path)
-        return None if place is None else self._values[place]
+        index = self._layout.get(path)
+        return None if index is None else self._values[index]
 
     def paths(self) -> tuple[str, ...]:
         """All paths, in job order."""

@@ -76,8 +76,8 @@ class ListColumns(QObject):
         header = self._table.horizontalHeader()
         with QSignalBlocker(header):
             self._model.set_columns(keys)
-            for place in range(header.count()):
-                header.moveSection(header.visualIndex(place), place)
+            for column in range(header.count()):
+                header.moveSection(header.visualIndex(column), column)
         self.fit()
 
     def layout(self, sentence: str, shown: int) -> Layout:
@@ -105,10 +105,11 @@ class ListColumns(QObject):
         fixed = {n: self._widths[keys[n]] for n in shown if keys[n] in self._widths}
         room = self._table.viewport().width() - sum(fixed.values())
         least = sum(max(LEAST, round(0.7 * width)) for width in usual.values())
-        share = max(room, least) / max(1, sum(usual.values()))
+        factor = max(room, least) / max(1, sum(usual.values()))
         with QSignalBlocker(header):
-            for place, width in {**{n: int(w * share) for n, w in usual.items()}, **fixed}.items():
-                header.resizeSection(place, max(LEAST, width))
+            scaled = {n: int(w * factor) for n, w in usual.items()}
+            for column, width in {**scaled, **fixed}.items():
+                header.resizeSection(column, max(LEAST, width))
         self.frozen.pin(self.pinned)
 
     def _yield_room(self) -> None:
@@ -119,9 +120,9 @@ class ListColumns(QObject):
         for yielding in YIELDING if keys == DEFAULT and not self._widths else ():
             if sum(_usual(item) for item in keys if item not in hidden) * SQUEEZED > room:
                 hidden.add(str(yielding))
-        for place, key in enumerate(keys):
-            if self._table.isColumnHidden(place) != (key in hidden):
-                self._table.setColumnHidden(place, key in hidden)
+        for column, key in enumerate(keys):
+            if self._table.isColumnHidden(column) != (key in hidden):
+                self._table.setColumnHidden(column, key in hidden)
 
     def pin(self, columns: int) -> None:
         """Pin the first `columns`; 0: none."""
@@ -170,9 +171,9 @@ class ListColumns(QObject):
 
     def _on_menu(self, at: QPoint) -> None:
         header = self._table.horizontalHeader()
-        place = header.logicalIndexAt(at)
-        if place >= 0:
-            self.menu(place).popup(header.mapToGlobal(at))
+        column = header.logicalIndexAt(at)
+        if column >= 0:
+            self.menu(column).popup(header.mapToGlobal(at))
 
     def _on_resized(self, place: int, _: int, width: int) -> None:
         if self._is_fitting:
@@ -183,7 +184,7 @@ class ListColumns(QObject):
 
     def _take_order(self) -> None:
         header, keys = self._table.horizontalHeader(), self._model.keys
-        self.show_columns([keys[header.logicalIndex(place)] for place in range(len(keys))])
+        self.show_columns([keys[header.logicalIndex(column)] for column in range(len(keys))])
         self.changed.emit()
 
 
@@ -257,13 +258,13 @@ class PinnedColumns(QObject):
         table = self._table
         columns = table.model().columnCount()
         shown = [n for n in range(min(self.columns, columns)) if not table.isColumnHidden(n)]
-        for place in range(columns):
-            view.setColumnHidden(place, place not in shown)
-            view.setColumnWidth(place, table.columnWidth(place))
+        for column in range(columns):
+            view.setColumnHidden(column, column not in shown)
+            view.setColumnWidth(column, table.columnWidth(column))
         header = table.horizontalHeader()
         view.horizontalHeader().setFixedHeight(header.height())
         frame = table.frameWidth()
-        width = sum(table.columnWidth(place) for place in shown)
+        width = sum(table.columnWidth(column) for column in shown)
         high = header.height() + table.viewport().height()
         view.setGeometry(frame, frame, min(width, table.viewport().width()), high)
         view.setVisible(bool(shown) and width < table.viewport().width())

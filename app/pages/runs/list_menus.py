@@ -80,8 +80,8 @@ class Views:
         return layout_from(self._kept().get(name))
 
     def save(self, name: str, layout: Layout) -> None:
-        kept = self._kept() | {name[:VIEW_NAME]: layout.plain()}
-        self._settings.keep(VIEWS_KEY, dict(list(kept.items())[-MOST_VIEWS:]))
+        views = self._kept() | {name[:VIEW_NAME]: layout.plain()}
+        self._settings.keep(VIEWS_KEY, dict(list(views.items())[-MOST_VIEWS:]))
 
     def delete(self, name: str) -> None:
         others = {key: item for key, item in self._kept().items() if key != name}
@@ -95,8 +95,8 @@ class Views:
         self._settings.keep(PRESENT_KEY, layout.plain())
 
     def _kept(self) -> dict[str, Any]:
-        kept = self._settings.place(VIEWS_KEY, {})
-        return {str(name): item for name, item in kept.items()} if isinstance(kept, dict) else {}
+        views = self._settings.place(VIEWS_KEY, {})
+        return {str(name): item for name, item in views.items()} if isinstance(views, dict) else {}
 
 
 def _keys(result: object) -> tuple[str, ...]:

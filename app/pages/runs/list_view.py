@@ -252,21 +252,21 @@ class RunsList(QWidget):
 
     def _keep_selection(self) -> None:
         current = self.table.currentIndex().data(ROW_ROLE)
-        kept = {row.id for row in self.selected()}
-        self._kept = kept, current.id if isinstance(current, RunRow) else ""
+        run_ids = {row.id for row in self.selected()}
+        self._kept = run_ids, current.id if isinstance(current, RunRow) else ""
 
     def _restore_selection(self) -> None:
         """Select the same runs after a reset of the model."""
-        kept, current = self._kept
-        places = sorted(place for run in kept if (place := self.model.place(run)) >= 0)
+        run_ids, current = self._kept
+        rows = sorted(row for run in run_ids if (row := self.model.place(run)) >= 0)
         last = len(self.model.keys) - 1
         chosen = QItemSelection()
-        for place in places:
-            chosen.select(self.model.index(place, 0), self.model.index(place, last))
+        for row in rows:
+            chosen.select(self.model.index(row, 0), self.model.index(row, last))
         flags = QItemSelectionModel.SelectionFlag
         selection = self.table.selectionModel()
-        if (place := self.model.place(current)) >= 0:
-            index = self.model.index(place, max(0, self.model.column(Column.NAME)))
+        if (row := self.model.place(current)) >= 0:
+            index = self.model.index(row, max(0, self.model.column(Column.NAME)))
             selection.setCurrentIndex(index, flags.NoUpdate)
         selection.select(chosen, flags.ClearAndSelect)
         self.actions_.enable()
@@ -289,10 +289,10 @@ class RunsList(QWidget):
         self._select(run_id)
 
     def _select(self, run_id: str) -> None:
-        place = self.model.place(run_id)
-        if place >= 0:
+        row = self.model.place(run_id)
+        if row >= 0:
             flags = QItemSelectionModel.SelectionFlag
-            index = self.model.index(place, max(0, self.model.column(Column.NAME)))
+            index = self.model.index(row, max(0, self.model.column(Column.NAME)))
             self.table.selectionModel().setCurrentIndex(index, flags.Select | flags.Rows)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -79,10 +79,10 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     field.setCompleter(known)
 
     def save() -> None:
-        wanted = [tag.strip() for tag in field.text().split(",") if tag.strip()]
+        tags = [tag.strip() for tag in field.text().split(",") if tag.strip()]
         for row in rows:
             own = [tag for tag in row.tags if tag not in common]
-            runs.set_tags(row.id, [*wanted, *own])
+            runs.set_tags(row.id, [*tags, *own])
 
     confirm(
         owner,
@@ -101,12 +101,12 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),
         (tr("No checkpoints"), "none"),
     )
-    kept = ComboBox(tr("Checkpoints"), items=checkpoints)
+    choice = ComboBox(tr("Checkpoints"), items=checkpoints)
 
     def answer(key: str) -> None:
         if key == "file":
             name = rows[0].folder.name if len(rows) == 1 else "runs"
-            chosen = kept.currentData()
+            chosen = choice.currentData()
             save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
             ask_for_file(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
         elif key in CURVES:
@@ -128,7 +128,7 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
             Choice("cancel", tr("&Cancel")),
         ],
         answer,
-        [kept],
+        [choice],
     )
 
 
@@ -195,12 +195,12 @@ class OrderedList(QListWidget):
 
     def keys(self) -> list[str]:
         """The keys in the chosen order."""
-        return [str(self.item(place).data(KEY)) for place in range(self.count())]
+        return [str(self.item(row).data(KEY)) for row in range(self.count())]
 
     def move_current(self, by: int) -> None:
-        place, target = self.currentRow(), self.currentRow() + by
-        if place >= 0 and 0 <= target < self.count():
-            self.insertItem(target, self.takeItem(place))
+        row, target = self.currentRow(), self.currentRow() + by
+        if row >= 0 and 0 <= target < self.count():
+            self.insertItem(target, self.takeItem(row))
             self.setCurrentRow(target)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

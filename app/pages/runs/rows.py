@@ -129,9 +129,10 @@ class RunRow(RunNow):
 
 MADE = {"tags", "versions", "remarks"}  # converted from the record
 SAME = tuple(  # as in the record
-    one.name
-    for one in fields(RunRow)
-    if one.name in Run.__table__.columns and one.name not in {*MADE, *RunNow.__annotations__}
+    attribute.name
+    for attribute in fields(RunRow)
+    if attribute.name in Run.__table__.columns
+    and attribute.name not in {*MADE, *RunNow.__annotations__}
 )
 
 

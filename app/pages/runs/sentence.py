@@ -260,12 +260,12 @@ class _Reader:
     def _operator(self, key: str) -> tuple[str, str]:
         """The operator, and as it was typed."""
         self._note("operator", self._at(), key)
-        here = self.tokens[self.place : self.place + 3]
-        if here and not here[0].quote and here[0].text in SYMBOLS:
+        tokens = self.tokens[self.place : self.place + 3]
+        if tokens and not tokens[0].quote and tokens[0].text in SYMBOLS:
             self.place += 1
-            return SYMBOLS[here[0].text], here[0].text
+            return SYMBOLS[tokens[0].text], tokens[0].text
         for words, operator in WORDS.items():
-            if tuple(token.word for token in here[: len(words)]) == words:
+            if tuple(token.word for token in tokens[: len(words)]) == words:
                 self.place += len(words)
                 return operator, " ".join(words)
         name = column_name(key)
@@ -275,8 +275,8 @@ class _Reader:
     def _compared(self, key: str, info: ColumnInfo, operator: str, text: str) -> Test:
         self._note("value", self._at(), key)
         if operator in ("in", "not in"):
-            wanted = self._listed()
-            tests = [_test(info, "=", self._checked(info, "=", item)) for item in wanted]
+            items = self._listed()
+            tests = [_test(info, "=", self._checked(info, "=", item)) for item in items]
             is_in = operator == "in"
             return lambda row: any(test(row) for test in tests) == is_in
         token = self._value(f"{column_name(key)} {text}")
@@ -285,13 +285,13 @@ class _Reader:
     def _listed(self) -> list[_Token]:
         if not self._takes("("):
             return [self._value("in")]
-        wanted = [self._value("in")]
+        items = [self._value("in")]
         while self._takes(","):
-            wanted.append(self._value(","))
+            items.append(self._value(","))
         if not self._takes(")"):
             text = tr("A bracket is not closed: add “)”.")
             raise SentenceError(text, len(self.text), len(self.text))
-        return wanted
+        return items
 
     def _value(self, after: str) -> _Token:
         self._note("value", self._at(), self.found.key)
@@ -405,11 +405,11 @@ def _is_close(item: float, other: float) -> bool:
 
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "=": _is_close,
-    "≠": lambda value, wanted: not _is_close(value, wanted),
-    "<": lambda value, wanted: value < wanted,
-    ">": lambda value, wanted: value > wanted,
-    "≤": lambda value, wanted: value <= wanted,
-    "≥": lambda value, wanted: value >= wanted,
+    "≠": lambda value, other: not _is_close(value, other),
+    "<": lambda value, other: value < other,
+    ">": lambda value, other: value > other,
+    "≤": lambda value, other: value <= other,
+    "≥": lambda value, other: value >= other,
 }
 
 

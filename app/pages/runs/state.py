@@ -195,11 +195,11 @@ class RunsState(QObject):
         self._sparking.stop()
 
     def read(self) -> None:
-        record, wanted = self.studio.record, tuple(self._measures)
+        record, measures = self.studio.record, tuple(self._measures)
 
         def work() -> list[RunRow]:
             rows = read_rows(record)
-            for measure in wanted:
+            for measure in measures:
                 values = read_measures(record, measure)
                 for row in rows:
                     if row.id in values:
@@ -252,14 +252,14 @@ class RunsState(QObject):
 
     def _read_sparks(self) -> None:
         record = self.studio.record
-        wanted = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
+        requested = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
         self._sparks_wanted = {}
 
         def done(result: dict[str, tuple[float, ...]]) -> None:
-            self._sparks.update((run, (wanted[run], values)) for run, values in result.items())
+            self._sparks.update((run, (requested[run], values)) for run, values in result.items())
             self.sparked.emit()
 
-        background.run(self, lambda: read_sparks(record, wanted), done)
+        background.run(self, lambda: read_sparks(record, requested), done)
 
     def _on_changed(self, run_id: str) -> None:
         self._stale.add(run_id)
@@ -267,12 +267,12 @@ class RunsState(QObject):
             self._pause.start()
 
     def _read_stale(self) -> None:
-        wanted, self._stale = self._stale, set()
+        run_ids, self._stale = self._stale, set()
         record, measures = self.studio.record, tuple(self._measures)
         self._reading = True
 
         def work() -> list[RunRow]:
-            read = (read_row(record, run, measures) for run in wanted)
+            read = (read_row(record, run, measures) for run in run_ids)
             return [row for row in read if row is not None]
 
         background.run(self, work, self._on_read, self._on_not_read)

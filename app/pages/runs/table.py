@@ -90,15 +90,15 @@ class RunsTable(QAbstractTableModel):
         self._rows = self._rows | {row.id: row} if before else {row.id: row} | self._rows
         if row.group or (before is not None and before.group):
             self._find_seeds()
-        place = self._places.get(row.id, -1)
-        if place >= 0 and before is not None and self._stays(before, row):
-            self._items[place] = row
-            self._say_changed(place)
-        elif place >= 0 or self._accepts(row):
+        index = self._places.get(row.id, -1)
+        if index >= 0 and before is not None and self._stays(before, row):
+            self._items[index] = row
+            self._say_changed(index)
+        elif index >= 0 or self._accepts(row):
             self._rearrange()
         is_search = row.group and row.setting >= 0
-        also = self._groups[row.group] if is_search else self._seeds_of(row)
-        for other in also:  # their mean or the best among them changed
+        others = self._groups[row.group] if is_search else self._seeds_of(row)
+        for other in others:  # their mean or the best among them changed
             if other.id != row.id and other.id in self._places:
                 self._say_changed(self._places[other.id])
 
@@ -106,12 +106,12 @@ class RunsTable(QAbstractTableModel):
         if self._rows.pop(run_id, None) is None:
             return
         self._find_seeds()
-        place = self._places.get(run_id)
-        if place is None or self.group_keys:
+        index = self._places.get(run_id)
+        if index is None or self.group_keys:
             self._rearrange()
             return
-        self.beginRemoveRows(NOWHERE, place, place)
-        del self._items[place]
+        self.beginRemoveRows(NOWHERE, index, index)
+        del self._items[index]
         self._fitting -= 1
         self._number()
         self.endRemoveRows()
@@ -213,7 +213,7 @@ class RunsTable(QAbstractTableModel):
 
     def _number(self) -> None:
         self._places = {
-            item.id: place for place, item in enumerate(self._items) if isinstance(item, RunRow)
+            item.id: index for index, item in enumerate(self._items) if isinstance(item, RunRow)
         }
 
     def _find_seeds(self) -> None:
@@ -340,8 +340,8 @@ class RunsTable(QAbstractTableModel):
         return [DRAGGED]
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        places = sorted({index.row() for index in indexes})
-        items = (self._items[place] for place in places)
+        rows = sorted({index.row() for index in indexes})
+        items = (self._items[row] for row in rows)
         ids = [item.id for item in items if isinstance(item, RunRow) and item.is_waiting]
         data = QMimeData()
         data.setData(DRAGGED, "\n".join(ids).encode("utf-8"))
@@ -365,11 +365,11 @@ class RunsTable(QAbstractTableModel):
         if parent.isValid() or not data.hasFormat(DRAGGED):
             return None
         row = row if 0 <= row <= len(self._items) else len(self._items)  # below all rows
-        moved = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
+        run_ids = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
         queue = [item.id for item in waiting_runs(self._rows.values())]
         above = self._items[row - 1] if row else None
         below = self._items[row] if row < len(self._items) else None
-        return order_after_drop(queue, moved, above, below, not self.descending)
+        return order_after_drop(queue, run_ids, above, below, not self.descending)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         name = str(value).strip()

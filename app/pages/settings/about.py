@@ -59,8 +59,8 @@ class About(Card):
         self.versions = [(name, installed(name), licence) for name, licence in PARTS]
         grid = layouts.grid(across=6 * SPACE, down=SPACE)
         per_column = -(-len(self.versions) // 2)
-        for place, (name, number, licence) in enumerate(self.versions):
-            row, column = place % per_column, place // per_column
+        for index, (name, number, licence) in enumerate(self.versions):
+            row, column = index % per_column, index // per_column
             grid.addWidget(OneLine(f"{name} {number}"), row, 2 * column)
             grid.addWidget(Text(licence, "muted", wraps=False), row, 2 * column + 1)
             grid.setColumnStretch(2 * column, 1)

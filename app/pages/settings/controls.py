@@ -34,5 +34,5 @@ def combo_box(settings: Settings, key: str, titles: Mapping[str, str]) -> ComboB
     for value, title in titles.items():
         box.addItem(title, value)
     box.setCurrentIndex(max(0, box.findData(getattr(settings.preferences, key))))
-    box.currentIndexChanged.connect(lambda place: settings.set(key, box.itemData(place)))
+    box.currentIndexChanged.connect(lambda index: settings.set(key, box.itemData(index)))
     return box

@@ -68,11 +68,11 @@ class Elsewhere(QWidget):
         field.setAccessibleName(self.tr("Token"))
 
         def save() -> None:
-            given = field.text()
-            done = self.tr("The token was saved.") if given else self.tr("The token was removed.")
+            text = field.text()
+            done = self.tr("The token was saved.") if text else self.tr("The token was removed.")
             notices = self._studio.notices
             background.run(
-                self, lambda: token.save_token(given), lambda _: notices.say(done), notices.show
+                self, lambda: token.save_token(text), lambda _: notices.say(done), notices.show
             )
 
         dialogs.confirm(

@@ -36,7 +36,7 @@ class SettingsPage(Page):
             [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Theme")
         )
         self.theme_choice.choose(THEMES.index(settings.preferences.theme))
-        self.theme_choice.chosen.connect(lambda place: settings.set("theme", THEMES[place]))
+        self.theme_choice.chosen.connect(lambda index: settings.set("theme", THEMES[index]))
         devices = {device: value_text(device) for device in DEVICES}
         self.device = combo_box(settings, "device", devices)
         self.explorer_device = combo_box(settings, "explorer_device", devices)
@@ -140,12 +140,12 @@ class SettingsPage(Page):
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
         grid = layouts.grid(across=8 * SPACE, down=4 * SPACE, stretched=0)
-        for place, (name, control, text) in enumerate(rows):
+        for row, (name, control, text) in enumerate(rows):
             texts = layouts.column(Text(name, "strong"), Text(text, "small"), spacing=2)
-            grid.addLayout(texts, place, 0)
+            grid.addLayout(texts, row, 0)
             is_small = isinstance(control, Switch)
             side = Qt.AlignmentFlag.AlignRight if is_small else Qt.AlignmentFlag(0)
-            grid.addWidget(control, place, 1, side)
+            grid.addWidget(control, row, 1, side)
             if not control.accessibleName():
                 control.setAccessibleName(name)
             control.setAccessibleDescription(text)

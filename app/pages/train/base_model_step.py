@@ -213,10 +213,10 @@ class ScratchForm(QWidget):
         if problems:
             self._state.set_invalid(Step.BASE_MODEL, next(iter(problems.values())))
             return
-        kept = self._state.choices.scratch.custom.model_dump()
+        current = self._state.choices.scratch.custom.model_dump()
         varied = self.custom.varied()
         first = {name: ends_of(values)[0] for name, values in varied.items()}
-        custom = BertSpec.model_validate({**kept, **self.custom.value(), **first})
+        custom = BertSpec.model_validate({**current, **self.custom.value(), **first})
         choices = self._state.choices.with_varied(
             BASE_MODEL, {f"{NETWORK}{name}": values for name, values in varied.items()}
         )

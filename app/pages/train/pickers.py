@@ -73,9 +73,9 @@ class PickList(CardList):
         """Show these, with the entry of key `chosen` selected. Does not emit `picked`."""
         self._showing = True
         if picks != self.cards.rows:
-            place = self.verticalScrollBar().value()
+            position = self.verticalScrollBar().value()
             self.cards.show_rows(picks)
-            self.verticalScrollBar().setValue(place)
+            self.verticalScrollBar().setValue(position)
         row = next((n for n, p in enumerate(picks) if p.key == chosen and not p.reason), -1)
         if row < 0:
             self.selectionModel().clearSelection()
@@ -168,8 +168,8 @@ class _Cards(QStyledItemDelegate):
         )
         top += QFontMetricsF(strong).height() + SPACE
         if pick.facts:
-            place = QRectF(inner.left(), top, inner.width(), 0)
-            _text(painter, usual, Role.MUTED, place, pick.facts)
+            box = QRectF(inner.left(), top, inner.width(), 0)
+            _text(painter, usual, Role.MUTED, box, pick.facts)
             top += QFontMetricsF(usual).height() + SPACE / 2
         if pick.remark:
             _text(

@@ -160,12 +160,12 @@ class PreviewState(QObject):
         self.changed.emit()
 
     def _read(self) -> None:
-        wanted = self._wanted
-        if wanted is None:
+        request = self._wanted
+        if request is None:
             self.changed.emit()
             return
         self._reading.run(
-            lambda: preview(wanted.folder, wanted.vocabulary, wanted.task),
+            lambda: preview(request.folder, request.vocabulary, request.task),
             self._on_read,
             self._on_failed,
         )

@@ -46,16 +46,16 @@ class ReviewStep(QWidget):
         self.name.textEdited.connect(state.set_name)
         self.summary = Text("")
         self._warned = layouts.column(spacing=2 * SPACE)
-        what = Card(self.tr("Summary"))
-        layouts.extend(what.body, labelled(self.tr("Run name"), self.name), self.summary)
+        card = Card(self.tr("Summary"))
+        layouts.extend(card.body, labelled(self.tr("Run name"), self.name), self.summary)
         self.changed_title = Text(self.tr("Changed from the defaults"), "strong")
         self.changed = Tags(self.changed_title.text())
-        layouts.extend(what.body, self.changed_title, self.changed, self._warned)
+        layouts.extend(card.body, self.changed_title, self.changed, self._warned)
         self.search = SearchBox(state)
         self.estimate = EstimateBox(state)
         inner = QWidget()
         layouts.column(
-            what,
+            card,
             self.search,
             self.estimate,
             layouts.STRETCH,

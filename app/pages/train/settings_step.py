@@ -140,9 +140,9 @@ class SettingsStep(QWidget):
     def _on_changed(self) -> None:
         if self._showing:
             return
-        asked = self._task_form()
+        task_form = self._task_form()
         used = [self._simple_form(), self.more, self.features, self.hardware]
-        used += [asked] if asked else []
+        used += [task_form] if task_form else []
         wrong = next(iter([s for form in used for s in form.problems().values()]), "")
         if wrong:
             self._state.set_invalid(Step.SETTINGS, wrong)
@@ -152,12 +152,12 @@ class SettingsStep(QWidget):
         self._state.choose_settings(
             TrainingSpec.model_validate(choices.training.model_dump() | training),
             HardwareSpec.model_validate(_first(self.hardware)),
-            type(task).model_validate(task.model_dump() | (_first(asked) if asked else {})),
+            type(task).model_validate(task.model_dump() | (_first(task_form) if task_form else {})),
             Features.model_validate(_first(self.features)),
             {
                 "training": self._simple_form().varied() | self.more.varied(),
                 "hardware": self.hardware.varied(),
-                "task": asked.varied() if asked else {},
+                "task": task_form.varied() if task_form else {},
                 "features": self.features.varied(),
             },
         )
@@ -177,24 +177,24 @@ class SettingsStep(QWidget):
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
             _put(form, choices.training, choices.varied_in("training"))
-        asked = self._task_form()
+        task_form = self._task_form()
         for form in self.tasks.values():
-            set_shown(form, form is asked)
-        if asked is not None:
-            weights = asked.fields.get("class_weights")
+            set_shown(form, form is task_form)
+        if task_form is not None:
+            weights = task_form.fields.get("class_weights")
             if isinstance(weights, Weights):
                 weights.set_names(choices.label_names)
-            _put(asked, choices.task, choices.varied_in("task"))
-        if choices.is_pretraining and asked is not None:
+            _put(task_form, choices.task, choices.varied_in("task"))
+        if choices.is_pretraining and task_form is not None:
             causal = choices.is_causal
-            asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
+            task_form.hide_fields(set(task_form.fields) - set(LEFT_TO_RIGHT) if causal else ())
         _put(self.features, choices.features, choices.varied_in("features"))
         self.features.hide_fields(_unused(choices.features))
         set_shown(self.features_card, not self._pretrains())
         _put(self.hardware, choices.hardware, choices.varied_in("hardware"))
         set_shown(self.fine_tuning, not self._pretrains())
         set_shown(self.pre_training, self._pretrains())
-        set_shown(self.task_card, asked is not None)
+        set_shown(self.task_card, task_form is not None)
         set_shown(self.advanced, self.mode.choice() == 1)
         self.quick.setChecked(choices.quick_trial)
         self.length.setText(self._length_text())

@@ -231,14 +231,14 @@ def _of_memory(estimate: Estimated) -> str:
 
 
 def _of_disk(estimate: Estimated) -> str:
-    wanted = estimate.disk
-    if estimate.disk_free is None or wanted <= estimate.disk_free:
+    needed = estimate.disk
+    if estimate.disk_free is None or needed <= estimate.disk_free:
         return ""
     return tr(
         "Its checkpoints, snapshots and caches need up to {wanted}, but only {free} are free on"
         " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
         " space."
-    ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
+    ).format(wanted=numbers.size(needed), free=numbers.size(estimate.disk_free))
 
 
 def _of_time(estimate: Estimated) -> str:

@@ -123,8 +123,8 @@ class TrainPage(Page):
         elif (kind := request.get("task")) in TASKS:
             self.requests.load_family(pretrains=TASKS[kind].info.head is None)
             self._go(Step.TASK)
-        elif isinstance(given := request.get("job"), JobSpec):
-            self.requests.load_job(given)
+        elif isinstance(job := request.get("job"), JobSpec):
+            self.requests.load_job(job)
             self._go(Step.SETTINGS)
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
@@ -212,14 +212,14 @@ class TrainPage(Page):
         step = self.step
         obstacle = self.state.first_obstacle()
         self.bar.show_step(step, self._seen, self._chosen(), obstacle)
-        here, at = self.state.obstacle(step), step
+        reason, at = self.state.obstacle(step), step
         if step is Step.REVIEW and obstacle is not None:
-            at, here = obstacle
-        self.why.setText(here)
-        self.fixes.show_fixes(self.state.fixes(at) if here else [])
+            at, reason = obstacle
+        self.why.setText(reason)
+        self.fixes.show_fixes(self.state.fixes(at) if reason else [])
         self.back.setEnabled(step > Step.TASK)
-        self.next.setEnabled(not here)
-        if (text := self._next_text(step, blocked=bool(here))) != self.next.text():
+        self.next.setEnabled(not reason)
+        if (text := self._next_text(step, blocked=bool(reason))) != self.next.text():
             buttons.set_text(self.next, text)
 
     def _next_text(self, step: Step, blocked: bool) -> str:

@@ -173,13 +173,13 @@ class Chart:
 
     @property
     def lines(self) -> list[Line]:
-        return [one for one in self.series if isinstance(one, Line)]
+        return [line for line in self.series if isinstance(line, Line)]
 
     def span(self, left: float | None = None, right: float | None = None) -> Span:
         """All of the chart, or what lies between two values of x."""
-        filled = [one for one in self.series if len(one.x)]
+        filled = [item for item in self.series if len(item.x)]
         first, last = self.x.ends or (
-            (min(float(one.x[0]) for one in filled), max(float(one.x[-1]) for one in filled))
+            (min(float(item.x[0]) for item in filled), max(float(item.x[-1]) for item in filled))
             if filled
             else (0.0, 1.0)
         )
@@ -190,7 +190,9 @@ class Chart:
             if self.y.log:
                 low, high = math.log10(low), math.log10(high)
             return Span(first, last, low, high if high > low else low + 1)
-        values = [one.between(first, last) if isinstance(one, Line) else one.y for one in filled]
+        values = [
+            item.between(first, last) if isinstance(item, Line) else item.y for item in filled
+        ]
         return Span(first, last, *padded(*value_range(values, self.y.log)))
 
 

@@ -147,9 +147,9 @@ def pdf(figure: Figure) -> bytes:
 
 def npy(array: np.ndarray) -> bytes:
     """An array as the content of a `.npy` file."""
-    kept = io.BytesIO()
-    np.save(kept, array)
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
 
 
 def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
@@ -168,12 +168,12 @@ def _float32(cell: object) -> object:
 
 def written(write: Callable[[QBuffer], None]) -> bytes:
     """What `write` puts into a buffer."""
-    kept = QByteArray()
-    buffer = QBuffer(kept)
+    content = QByteArray()
+    buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     write(buffer)
     buffer.close()
-    return bytes(kept.data())
+    return bytes(content.data())
 
 
 # ── the sheet ────────────────────────────────────────────────────────────────────────────────

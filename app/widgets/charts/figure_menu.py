@@ -25,12 +25,12 @@ from engine.files.atomic_write import write_file
 Content = Callable[[Figure], bytes]
 FORMS: dict[str, tuple[str, Content]] = {  # key: suffix and content
     "png": ("png", figure.png),
-    "png2": ("png", lambda one: figure.png(one, 2)),
+    "png2": ("png", lambda drawing: figure.png(drawing, 2)),
     "svg": ("svg", figure.svg),
     "pdf": ("pdf", figure.pdf),
-    "npy": ("npy", lambda one: figure.npy(_array(one))),
-    "csv": ("csv", lambda one: figure.csv_text(_table(one)).encode("utf-8")),
-    "csv raw": ("csv", lambda one: figure.csv_text(_table(one), raw=True).encode("utf-8")),
+    "npy": ("npy", lambda drawing: figure.npy(_array(drawing))),
+    "csv": ("csv", lambda drawing: figure.csv_text(_table(drawing)).encode("utf-8")),
+    "csv raw": ("csv", lambda drawing: figure.csv_text(_table(drawing), raw=True).encode("utf-8")),
 }
 
 
@@ -131,11 +131,11 @@ class FigureButton(QToolButton):
 
     def _on_drawn(self, drawn: tuple[QImage, bytes, str]) -> None:
         picture, drawing, caption = drawn
-        kept = QMimeData()
-        kept.setImageData(picture)
-        kept.setData("image/svg+xml", drawing)
-        kept.setText(caption)
-        QGuiApplication.clipboard().setMimeData(kept)
+        data = QMimeData()
+        data.setImageData(picture)
+        data.setData("image/svg+xml", drawing)
+        data.setText(caption)
+        QGuiApplication.clipboard().setMimeData(data)
         self._notices.say(self.tr("Picture copied to the clipboard."))
 
     def _copy_numbers(self) -> None:
@@ -167,11 +167,11 @@ def write_picture(path: Path, content: bytes) -> None:
         ) from error
 
 
-def _array(one: Figure) -> np.ndarray:
-    assert one.array is not None  # else the menu disables it
-    return one.array
+def _array(drawing: Figure) -> np.ndarray:
+    assert drawing.array is not None  # else the menu disables it
+    return drawing.array
 
 
-def _table(one: Figure) -> figure.Table:
-    assert one.table is not None  # as above
-    return one.table()
+def _table(drawing: Figure) -> figure.Table:
+    assert drawing.table is not None  # as above
+    return drawing.table()

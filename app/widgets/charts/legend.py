@@ -71,8 +71,8 @@ class Legend(QWidget):
 
     def _arrange(self) -> None:
         self.setAccessibleDescription(", ".join(f"{e.name} {e.value}" for e in self.entries))
-        places = self.places()
-        self.setFixedHeight(round(places[-1].bottom()) if places else 0)
+        boxes = self.places()
+        self.setFixedHeight(round(boxes[-1].bottom()) if boxes else 0)
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -84,14 +84,14 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        places, small = self.places(), font("small")
-        for entry, place in zip(self.entries, places, strict=False):
-            y = place.center().y()
+        boxes, small = self.places(), font("small")
+        for entry, box in zip(self.entries, boxes, strict=False):
+            y = box.center().y()
             painter.setPen(entry.pen)
-            painter.drawLine(QPointF(place.left(), y), QPointF(place.left() + LINE_WIDTH, y))
-            name = place.adjusted(LINE_WIDTH + SPACE, 0, 1, 0)
+            painter.drawLine(QPointF(box.left(), y), QPointF(box.left() + LINE_WIDTH, y))
+            name = box.adjusted(LINE_WIDTH + SPACE, 0, 1, 0)
             write(painter, name, entry.shown_name(), small, Role.MUTED)
-            value = place.adjusted(place.width() - entry.width, 0, 1, 0)
+            value = box.adjusted(box.width() - entry.width, 0, 1, 0)
             write(painter, value, entry.value, small, Role.TEXT)
         if self.more:
-            write(painter, places[-1].adjusted(0, 0, 1, 0), self.more, small, Role.MUTED)
+            write(painter, boxes[-1].adjusted(0, 0, 1, 0), self.more, small, Role.MUTED)

@@ -213,14 +213,16 @@ class LiveChart(QWidget):
 
     def _values_shown(self, x: Axis) -> tuple[float, float]:
         first = x.ends[0] if x.ends is not None else 0.0
-        values = [one.values[np.searchsorted(one.steps, first) :] for one in self._series.values()]
+        values = [
+            item.values[np.searchsorted(item.steps, first) :] for item in self._series.values()
+        ]
         low, high = padded(*value_range(values, self._log, MIDDLE if self._clip else 1.0), 0.06)
         return (10.0**low, 10.0**high) if self._log else (low, high)
 
     def figure(self) -> Figure | None:
         """The chart as it is drawn, all of it or the span that is zoomed in on."""
         chart = self.chart()
-        lines = tuple(replace(one, x=one.x.copy(), y=one.y.copy()) for one in chart.lines)
+        lines = tuple(replace(line, x=line.x.copy(), y=line.y.copy()) for line in chart.lines)
         if not any(len(line.x) for line in lines):
             return None
         is_zoomed = self._plot is not None and self._plot.is_zoomed
@@ -324,8 +326,8 @@ class LiveChart(QWidget):
         has_values = any(len(series) for series in self._series.values())
         self.empty.setVisible(not has_values)
         sentences = [
-            describe_series(name, one.steps, one.values, self._value_text)
-            for name, one in self._series.items()
+            describe_series(name, series.steps, series.values, self._value_text)
+            for name, series in self._series.items()
         ]
         self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
         self.setAccessibleDescription(". ".join(sentences) if has_values else self.empty.text())

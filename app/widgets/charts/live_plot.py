@@ -86,9 +86,9 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def _is_other(self, chart: Chart) -> bool:
 
-        def look(one: Chart) -> object:
-            lines = [(_key(line), line.color) for line in one.lines]
-            return lines, one.markers, one.x.title, one.x.whole, one.y.title, one.y.log
+        def look(chart: Chart) -> object:
+            lines = [(_key(line), line.color) for line in chart.lines]
+            return lines, chart.markers, chart.x.title, chart.x.whole, chart.y.title, chart.y.log
 
         return look(chart) != look(self.chart)
 

@@ -98,17 +98,17 @@ def paint(
     for line in chart.lines:
         _paint_band(painter, frame, line, palette)
     smooth = fine and len(chart.lines) <= 60
-    for one in sorted(chart.series, key=lambda one: not (isinstance(one, Line) and one.faint)):
+    for item in sorted(chart.series, key=lambda part: not (isinstance(part, Line) and part.faint)):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, smooth)
-        if isinstance(one, Line):
-            painter.setPen(line_pen(one, palette, len(chart.lines), fine))
+        if isinstance(item, Line):
+            painter.setPen(line_pen(item, palette, len(chart.lines), fine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            _paint_line(painter, frame, one, fine, palette)
-        elif isinstance(one, Points):
+            _paint_line(painter, frame, item, fine, palette)
+        elif isinstance(item, Points):
             painter.setPen(Qt.PenStyle.NoPen)
-            _paint_points(painter, frame, one, palette)
-        elif isinstance(one, Bars):
-            _paint_bars(painter, frame, one, palette)
+            _paint_points(painter, frame, item, palette)
+        elif isinstance(item, Bars):
+            _paint_bars(painter, frame, item, palette)
     painter.restore()
     for marker in chart.markers:
         _paint_marker(painter, frame, marker, palette)
@@ -278,9 +278,11 @@ def legend_rows(
     chart: Chart, width: float, metrics: QFontMetricsF
 ) -> list[list[tuple[Series | None, str]]]:
     """Named series in as many rows as they need, in columns of one width; None for the rest."""
-    named = [one for one in chart.series if one.name and not (isinstance(one, Line) and one.faint)]
+    named = [
+        item for item in chart.series if item.name and not (isinstance(item, Line) and item.faint)
+    ]
     shown = named[:LEGEND_ENTRIES]
-    entries: list[tuple[Series | None, str]] = [(one, visible(one.name)) for one in shown]
+    entries: list[tuple[Series | None, str]] = [(item, visible(item.name)) for item in shown]
     if len(named) > len(shown):
         entries.append((None, f"+ {len(named) - len(shown)}"))
     columns = int(width / _legend_width(entries, width, metrics)) if entries else 1
@@ -346,15 +348,15 @@ def figure_of(
 
 def _table(chart: Chart) -> Table:
     """A row for each point, with the ends of its interval if there are any."""
-    has_ends = any(one.low is not None for one in chart.series)
+    has_ends = any(series.low is not None for series in chart.series)
     rows: list[tuple[object, ...]] = []
-    for number, one in enumerate(chart.series):
-        columns = [one.x, one.y]
+    for number, series in enumerate(chart.series):
+        columns = [series.x, series.y]
         if has_ends:
-            nothing = np.full(len(one.x), np.nan)
-            columns += [nothing if ends is None else ends for ends in (one.low, one.high)]
+            nothing = np.full(len(series.x), np.nan)
+            columns += [nothing if ends is None else ends for ends in (series.low, series.high)]
         for values in zip(*(column.tolist() for column in columns), strict=True):
             cells = ("" if value != value else value for value in values[2:])
-            rows.append((one.name or number, *values[:2], *cells))
+            rows.append((series.name or number, *values[:2], *cells))
     ends = ("low", "high") if has_ends else ()
     return Table(("series", chart.x.title, chart.y.title, *ends), rows)

@@ -70,8 +70,8 @@ class StepSeries:
 
     def at(self, step: float) -> tuple[float, float] | None:
         """The last point at or before `step`; None before the first."""
-        place = int(np.searchsorted(self.steps, step, side="right")) - 1
-        return None if place < 0 else (float(self._steps[place]), float(self._values[place]))
+        index = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return None if index < 0 else (float(self._steps[index]), float(self._values[index]))
 
 
 def _within(values: NDArray[Any], half: int) -> NDArray[Any]:

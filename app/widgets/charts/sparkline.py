@@ -27,10 +27,10 @@ def paint_sparkline(painter: QPainter, rect: QRectF, values: Sequence[float | No
         counts = np.add.reduceat(finite.astype(np.float64), edges)
         points, finite = totals / np.maximum(counts, 1), counts > 0
     low, high = points[finite].min(), points[finite].max()
-    share = (points - low) / (high - low) if high > low else np.full(len(points), 0.5)
+    fractions = (points - low) / (high - low) if high > low else np.full(len(points), 0.5)
     inner = rect.adjusted(1.5, 2.5, -2.5, -2.5)
     x = inner.left() + np.arange(len(points)) * inner.width() / max(1, len(points) - 1)
-    y = inner.bottom() - share * inner.height()
+    y = inner.bottom() - fractions * inner.height()
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     colour = theme.colour(Role.CHART_1)

@@ -62,12 +62,12 @@ def _paint_bars(
     widths: Sequence[float],
 ) -> None:
     right = 0.0
-    for one, width in zip(bars, widths, strict=True):
+    for bar, width in zip(bars, widths, strict=True):
         right += width
-        if one is not None:
-            long = width * one[0]
+        if bar is not None:
+            long = width * bar[0]
             room = QRectF(right - long, number * ROW + 3, long, ROW - 6)
-            painter.fillRect(room, print_color(one[1], 0.3))
+            painter.fillRect(room, print_color(bar[1], 0.3))
         right += GAP
 
 

@@ -161,8 +161,8 @@ class ZoneChart(ChartView):
             super().keyPressEvent(event)
         elif self.threshold is not None and step:
             low, high = self.span.left, self.span.right
-            wanted = self.threshold + step * (high - low) / 100
-            self.moved.emit(min(high, max(low, wanted)))
+            threshold = self.threshold + step * (high - low) / 100
+            self.moved.emit(min(high, max(low, threshold)))
         elif self.chart.zones and step:
             self.current = clamp(self.current + step, len(self.chart.zones) - 1)
             self._describe_zone()

@@ -97,10 +97,10 @@ class _Rows(QStyledItemDelegate):
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
             painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 7, 7)
-        place = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 10, 20, 20)
+        box = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 10, 20, 20)
         resources.icon(
             "check" if chosen else ICONS[entry.origin], Role.ACCENT if usable else Role.DISABLED
-        ).paint(painter, place)
+        ).paint(painter, box)
         room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
         middle, top = Qt.TextElideMode.ElideMiddle, Qt.AlignmentFlag.AlignTop
         name, line = one_line(entry.name), self._model.line(entry)[:500]

@@ -254,7 +254,7 @@ class OneOf(Field):
 
     def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
         """Offer values with their texts; keep the present one if it is among them."""
-        shown = [self.combo.itemText(place) for place in range(self.combo.count())]
+        shown = [self.combo.itemText(index) for index in range(self.combo.count())]
         if self._values == list(values) and shown == list(texts):
             return
         before = self.get()

@@ -84,13 +84,13 @@ class SpecForm(QWidget):
 
     def varied(self) -> dict[str, tuple[Any, ...]]:
         """Fields that have several values, with these."""
-        return {name: one.values() for name, one in self.several.items() if one.is_open}
+        return {name: field.values() for name, field in self.several.items() if field.is_open}
 
     def set_varied(self, values: Mapping[str, Sequence[object]]) -> None:
         """Show several values for these fields, and one for all others."""
         self._setting = True
-        for name, one in self.several.items():
-            one.put(values.get(name, ()))
+        for name, field in self.several.items():
+            field.put(values.get(name, ()))
         self._setting = False
         self._check()
 
@@ -118,25 +118,25 @@ class SpecForm(QWidget):
 
     def problems(self) -> dict[str, str]:
         """Problems by field; under “” those of several fields. Empty if valid."""
-        values = {name: one.values() for name, one in self.several.items() if one.is_open}
+        values = {name: field.values() for name, field in self.several.items() if field.is_open}
         first = {name: ends_of(several)[0] for name, several in values.items() if several}
-        found = self._wrong(first)
+        problems = self._wrong(first)
         for name, several in values.items():
             if wrong := self.several[name].problem():
-                found[name] = wrong
+                problems[name] = wrong
             for value in ends_of(several)[1:]:
                 if (wrong := self._wrong(first | {name: value}).get(name, "")) != "":
-                    found.setdefault(name, f"{value_text(value)}: {wrong}")
-        return found
+                    problems.setdefault(name, f"{value_text(value)}: {wrong}")
+        return problems
 
     def _wrong(self, others: Mapping[str, object]) -> dict[str, str]:
         try:
             self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
-            found: dict[str, str] = {}
+            problems: dict[str, str] = {}
             for problem in problems_in(error):
-                found.setdefault(self._place_of(problem), problem_text(problem))
-            return found
+                problems.setdefault(self._place_of(problem), problem_text(problem))
+            return problems
         return {}
 
     def _place_of(self, problem: Problem) -> str:
@@ -179,8 +179,8 @@ class SpecForm(QWidget):
     def _say(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
         if text and name not in labels:
             labels[name] = Text("", style)
-            place = len(self._besides[name]) if labels is self._reasons else -1
-            self._right[name].insertWidget(place, labels[name])
+            index = len(self._besides[name]) if labels is self._reasons else -1
+            self._right[name].insertWidget(index, labels[name])
         if name in labels:
             labels[name].setText(text)
             set_shown(labels[name], bool(text) and name not in self._hidden)

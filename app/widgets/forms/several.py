@@ -166,6 +166,6 @@ class SeveralValues(QWidget):
         if self.line is not None:
             usual = [tick for tick in ticks_of(self._info) if tick != value]
             first = [value] if isinstance(value, int | float) else []
-            self.line.setText(", ".join(self._written(one) for one in (*first, *usual)))
-        for one, box in self.boxes.items():
-            box.setChecked(one == value or isinstance(self._inner, YesNo))
+            self.line.setText(", ".join(self._written(item) for item in (*first, *usual)))
+        for option, box in self.boxes.items():
+            box.setChecked(option == value or isinstance(self._inner, YesNo))

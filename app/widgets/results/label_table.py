@@ -45,8 +45,8 @@ class LabelTablePicture(ResultPicture):
         header.setSectionResizeMode(LABEL, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(14 * SPACE)
         self._cells = IntervalCells(self.table)
-        for place in (PRECISION, RECALL, F1):
-            self.table.setItemDelegateForColumn(place, self._cells)
+        for column in (PRECISION, RECALL, F1):
+            self.table.setItemDelegateForColumn(column, self._cells)
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.note = Text(
             self.tr(
@@ -74,8 +74,8 @@ class LabelTablePicture(ResultPicture):
             *("recall", "recall low", "recall high", "f1", "f1 low", "f1 high", "support"),
         )
         rows = [
-            (one.label, *one.precision, *one.recall, *one.f1, one.support)
-            for one in self.model.rows
+            (row.label, *row.precision, *row.recall, *row.f1, row.support)
+            for row in self.model.rows
         ]
         return table_figure(
             self.model,
@@ -86,9 +86,9 @@ class LabelTablePicture(ResultPicture):
         )
 
     def _on_pressed(self, index: Index) -> None:
-        one = self.model.row(index.row())
-        of_column = {PRECISION: one.wrongly_predicted, RECALL: one.missed}
-        self.chosen.emit(of_column.get(index.column(), one.having))
+        row = self.model.row(index.row())
+        of_column = {PRECISION: row.wrongly_predicted, RECALL: row.missed}
+        self.chosen.emit(of_column.get(index.column(), row.having))
 
 
 class TypeTablePicture(LabelTablePicture):
@@ -103,14 +103,14 @@ def _columns() -> list[Column[LabelFigures]]:
     return [
         Column(
             tr("Label"),
-            lambda one: visible(one.label[:100]),
-            value=lambda one: one.label,
-            tooltip=lambda one: one.label,
+            lambda row: visible(row.label[:100]),
+            value=lambda row: row.label,
+            tooltip=lambda row: row.label,
         ),
-        _interval_column(tr("Precision"), lambda one: one.precision),
-        _interval_column(tr("Recall"), lambda one: one.recall),
-        _interval_column(tr("F1"), lambda one: one.f1),
-        Column(tr("Support"), lambda one: numbers.count(one.support), align_right=True),
+        _interval_column(tr("Precision"), lambda row: row.precision),
+        _interval_column(tr("Recall"), lambda row: row.recall),
+        _interval_column(tr("F1"), lambda row: row.f1),
+        Column(tr("Support"), lambda row: numbers.count(row.support), align_right=True),
     ]
 
 
@@ -120,14 +120,14 @@ def _interval_column(
     """A score with its interval: in one line as text, in two lines for IntervalCells."""
     return Column(
         title,
-        lambda one: with_ends(interval(one), per_cent),
-        tooltip=lambda one: interval_text(interval(one)),
+        lambda row: with_ends(interval(row), per_cent),
+        tooltip=lambda row: interval_text(interval(row)),
         align_right=True,
         roles={
-            VALUE: lambda one: with_ends(
-                interval(one)._replace(low=math.nan, high=math.nan), per_cent
+            VALUE: lambda row: with_ends(
+                interval(row)._replace(low=math.nan, high=math.nan), per_cent
             ),
-            ENDS: lambda one: ends_text(interval(one), per_cent),
+            ENDS: lambda row: ends_text(interval(row), per_cent),
         },
     )
 

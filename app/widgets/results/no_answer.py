@@ -59,14 +59,14 @@ class NoAnswerPicture(ChartPicture):
             self.view.threshold = None
             self.show_chart(self._chart((0.0, 1.0), ()), self._note())
             return
-        place = np.unique(np.linspace(0, len(curve.thresholds) - 1, MAX_POINTS).astype(np.int64))
-        x = curve.thresholds[place]
+        indices = np.unique(np.linspace(0, len(curve.thresholds) - 1, MAX_POINTS).astype(np.int64))
+        x = curve.thresholds[indices]
         low, high = float(x[0]), float(x[-1])
         low, high = min(low, measured.used), max(high, measured.used)
         ends = (low, high) if low < high else (low - 1, high + 1)
         series = (
-            Line(self.tr("F1"), x, curve.f1[place], 0),
-            Line(self.tr("Exact match"), x, curve.exact_match[place], 1),
+            Line(self.tr("F1"), x, curve.f1[indices], 0),
+            Line(self.tr("Exact match"), x, curve.exact_match[indices], 1),
         )
         self.view.threshold = self.threshold = measured.used
         self.show_chart(self._chart(ends, series), self._note(), in_language(DRAG))
@@ -116,7 +116,7 @@ class NoAnswerPicture(ChartPicture):
         threshold = self.threshold
 
         def change(settings: PredictionSettings) -> PredictionSettings:
-            wanted = settings.model_dump() | {"no_answer_threshold": threshold}
-            return PredictionSettings.model_validate(wanted)
+            values = settings.model_dump() | {"no_answer_threshold": threshold}
+            return PredictionSettings.model_validate(values)
 
         self.decided.emit(change)

@@ -85,7 +85,7 @@ class ScatterPicture(ChartPicture):
             Axis(self.tr("Predicted"), (low, high)),
             (Points("", *measured[:2], size=2.0), Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
-                one.zone(tr("Gold {0} to {1}: %Ln row(s)", one.rows)) for one in measured.bins
+                item.zone(tr("Gold {0} to {1}: %Ln row(s)", item.rows)) for item in measured.bins
             ),
         )
         self.show_chart(
@@ -105,14 +105,14 @@ class ResidualPicture(ChartPicture):
     def show_measured(self, measured: tuple[Bin, ...]) -> None:
         if not measured:
             return
-        edges = np.array([one[:2] for one in measured])
-        counts = np.array([one.rows for one in measured], dtype=np.float64)
+        edges = np.array([item[:2] for item in measured])
+        counts = np.array([item.rows for item in measured], dtype=np.float64)
         chart = Chart(
             Axis(self.tr("Predicted minus gold"), (float(edges.min()), float(edges.max()))),
             Axis(self.tr("Rows"), (0, float(counts.max()))),
             (Bars("", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
             zones=tuple(
-                one.zone(tr("Residual {0} to {1}: %Ln row(s)", one.rows)) for one in measured
+                item.zone(tr("Residual {0} to {1}: %Ln row(s)", item.rows)) for item in measured
             ),
         )
         mean = float((edges.mean(axis=1) * counts).sum() / counts.sum())

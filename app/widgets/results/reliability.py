@@ -80,8 +80,8 @@ class ReliabilityPicture(ChartPicture):
         self.use.setVisible(measured.gains)
         self.off.setVisible(measured.applied_temperature != 1)
         bins = measured.bins
-        x = np.array([(one.low + one.high) / 2 for one in bins])
-        accuracy = np.array([one.accuracy for one in bins]).reshape(-1, 3)
+        x = np.array([(item.low + item.high) / 2 for item in bins])
+        accuracy = np.array([item.accuracy for item in bins]).reshape(-1, 3)
         ends = np.array([0.0, 1.0])
         bars = Bars(
             "",
@@ -89,7 +89,7 @@ class ReliabilityPicture(ChartPicture):
             accuracy[:, 0],
             low=accuracy[:, 1],
             high=accuracy[:, 2],
-            widths=np.array([one.high - one.low for one in bins]),
+            widths=np.array([item.high - item.low for item in bins]),
         )
         percent = partial(numbers.percent, places=0)
         chart = Chart(
@@ -97,22 +97,22 @@ class ReliabilityPicture(ChartPicture):
             Axis(self.tr("Fraction that is right"), (0, 1), text=percent),
             (bars, Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
-                Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in bins
+                Zone(item.low, item.high, item.conditions, self._sentence(item)) for item in bins
             ),
         )
         hint = self.tr("Click a bar to list its rows.") if bins else ""
         self.show_chart(chart, self._note(bins), hint)
 
-    def _sentence(self, one: Bin) -> str:
-        return self.tr("Probability {0}: %Ln row(s), {1} right", "", one.count).format(
-            f"{numbers.percent(one.low, 0)} – {numbers.percent(one.high, 0)}",
-            numbers.percent(one.accuracy.value),
+    def _sentence(self, item: Bin) -> str:
+        return self.tr("Probability {0}: %Ln row(s), {1} right", "", item.count).format(
+            f"{numbers.percent(item.low, 0)} – {numbers.percent(item.high, 0)}",
+            numbers.percent(item.accuracy.value),
         )
 
     def _note(self, bins: tuple[Bin, ...]) -> str:
         error = ece(bins)
-        rows = max(1, sum(one.count for one in bins))
-        excess = sum(one.count * (one.confidence - one.accuracy.value) for one in bins) / rows
+        rows = max(1, sum(item.count for item in bins))
+        excess = sum(item.count * (item.confidence - item.accuracy.value) for item in bins) / rows
         if not bins:
             return self.tr("No row has a probability and a label.")
         text = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))

@@ -32,15 +32,15 @@ class Slices(Lines):
 def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
     """The slices of these rows with their scores."""
     usable = tuple(
-        one
-        for one in kept
-        if all(getattr(c, "column", None) in (None, *predictions.columns) for c in one.conditions)
+        item
+        for item in kept
+        if all(getattr(c, "column", None) in (None, *predictions.columns) for c in item.conditions)
     )
-    scores, found = row_scores(predictions), worst_slices(predictions)
+    scores, result = row_scores(predictions), worst_slices(predictions)
     groups = score_slices(predictions, usable)
-    named = (Line(group, one.name) for one, group in zip(usable, groups, strict=True))
-    worst = (Line(one.group, one.group.name) for one in found.slices)
-    return Slices((*named, *worst), scores.name, scores.higher_is_better, found, usable)
+    named = (Line(group, item.name) for item, group in zip(usable, groups, strict=True))
+    worst = (Line(item.group, item.group.name) for item in result.slices)
+    return Slices((*named, *worst), scores.name, scores.higher_is_better, result, usable)
 
 
 class SlicesPicture(GroupPicture):
@@ -114,11 +114,11 @@ class SlicesPicture(GroupPicture):
 
     def note_text(self, measured: Lines) -> str:
         assert isinstance(measured, Slices)
-        tried = numbers.count(measured.found.tried)
+        count = numbers.count(measured.found.tried)
         if not measured.found.slices:
             return self.tr(
                 "No slice of at least {0} rows is worse than chance explains ({1} were tried). "
                 "Filter the rows and keep them as a slice to see its score here."
-            ).format(MIN_ROWS, tried)
+            ).format(MIN_ROWS, count)
         worst = translated(measured.found.slices[0].sentence)
-        return self.tr("Worst of {0} slices: {1}.").format(tried, worst)
+        return self.tr("Worst of {0} slices: {1}.").format(count, worst)

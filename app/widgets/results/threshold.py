@@ -51,7 +51,7 @@ class Thresholds:
 def measured_thresholds(predictions: Predictions) -> Thresholds:
     """The curve of each label, the last one first: of two, it is the positive one."""
     info = predictions.info
-    curves = tuple(label_curve(predictions, one) for one in info.labels[::-1][:MAX_LABELS])
+    curves = tuple(label_curve(predictions, label) for label in info.labels[::-1][:MAX_LABELS])
     return Thresholds(info, curves, applied_thresholds(predictions), best_thresholds(predictions))
 
 
@@ -89,7 +89,7 @@ class ThresholdPicture(ChartPicture):
         before, self.measured = self.label.currentIndex(), measured
         self.label.blockSignals(True)
         self.label.clear()
-        self.label.addItems([plain_menu_text(one.label[:60]) for one in measured.curves])
+        self.label.addItems([plain_menu_text(curve.label[:60]) for curve in measured.curves])
         self.label.setCurrentIndex(max(0, min(before, len(measured.curves) - 1)))
         self.label.blockSignals(False)
         self._on_label()

@@ -27,19 +27,19 @@ def continues_word(tokens: Sequence[Token], number: int) -> bool:
     """True if the token continues the word of the previous one."""
     if number == 0 or tokens[number].word is None:
         return False
-    here, before = tokens[number], tokens[number - 1]
-    return (here.word, here.segment) == (before.word, before.segment)
+    token, before = tokens[number], tokens[number - 1]
+    return (token.word, token.segment) == (before.word, before.segment)
 
 
 def chip_widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
     """Painted width of each token in px; takes some milliseconds for hundreds of them."""
     known: dict[str, float] = {}
-    found = []
+    widths = []
     for token in tokens:
         if token.text not in known:
             known[token.text] = metrics.horizontalAdvance(token_text(token.text)) + 2 * PADDING
-        found.append(known[token.text])
-    return found
+        widths.append(known[token.text])
+    return widths
 
 
 def place_chips(

@@ -55,8 +55,8 @@ def wanted_of(spec: DatasetSpec) -> str:
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
     """Minimum and maximum of labels that are numbers."""
-    found = [number for label in labels if (number := parse_number(label)) is not None]
-    return min(found), max(found)
+    values = [number for label in labels if (number := parse_number(label)) is not None]
+    return min(values), max(values)
 
 
 def _endings(spec: DatasetSpec) -> str:

@@ -156,7 +156,7 @@ def visible(text: str) -> str:
     shown = translated(text) if isinstance(text, Phrase) else text
     if not FROM_THE_RIGHT.search(shown):
         return engine.visible.visible(shown)
-    shown = QUOTED.sub(lambda found: found[1], shown)  # undo an earlier call
+    shown = QUOTED.sub(lambda match: match[1], shown)  # undo an earlier call
     return QUOTED.sub(_isolated, engine.visible.visible(shown))
 
 

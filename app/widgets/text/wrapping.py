@@ -69,11 +69,11 @@ class Wrapping(QWidget):
             rows[-1].append((part, QRect(left, top, wide, size.height())))
             left, high = left + wide + self._gap, max(high, size.height())
         for row in rows:
-            tallest = max((place.height() for _, place in row), default=0)
-            for part, place in row:
-                place.setHeight(tallest)
-                if part.geometry() != place:
-                    part.setGeometry(place)
+            tallest = max((box.height() for _, box in row), default=0)
+            for part, box in row:
+                box.setHeight(tallest)
+                if part.geometry() != box:
+                    part.setGeometry(box)
         if top + high != self.height():
             self.setFixedHeight(top + high)
 

@@ -53,9 +53,9 @@ def count_lengths(
     Raises Cancelled soon after `progress.cancelled()` is true.
     """
     file = cache / f"{cache_key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
-    kept = _kept(file, len(dataset))
-    if kept is not None:
-        return kept
+    cached = _kept(file, len(dataset))
+    if cached is not None:
+        return cached
     mapping = dataset.spec.mapping
     columns = [mapping.text] if mapping.pair is None else [mapping.text, mapping.pair]
     counts = np.zeros(1, dtype=np.int64)
@@ -67,9 +67,9 @@ def count_lengths(
         lengths = np.full(len(rows), tokenizer.added_to(len(columns)), dtype=np.int64)
         for column in columns:
             lengths += [len(ids) for ids in tokenizer.contents([row[column] for row in rows])]
-        found = np.bincount(lengths)
-        counts = np.pad(counts, (0, max(len(found) - len(counts), 0)))
-        counts[: len(found)] += found
+        batch_counts = np.bincount(lengths)
+        counts = np.pad(counts, (0, max(len(batch_counts) - len(counts), 0)))
+        counts[: len(batch_counts)] += batch_counts
         progress(last, len(dataset))
     _keep(file, counts)
     return Lengths(counts)

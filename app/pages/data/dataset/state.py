@@ -134,7 +134,7 @@ class DatasetState(QObject):
 
     def sort(self, column: str) -> None:
         """Sort by a column: ascending, then descending, then unsorted."""
-        others = [one for one in self.orders if one.column != column]
+        others = [order for order in self.orders if order.column != column]
         match self.orders[:1]:
             case (Order(first, falls),) if first == column:
                 orders = [] if falls else [Order(column, falls=True), *others]
@@ -160,11 +160,11 @@ class DatasetState(QObject):
 
     def _seek(self) -> None:
         """Search and sort outside the GUI thread, reusing what is known."""
-        dataset, wanted, orders = self.dataset, self.wanted, self.orders
-        known, kept = self._unsorted, self._ranks
+        dataset, query, orders = self.dataset, self.wanted, self.orders
+        known, ranks = self._unsorted, self._ranks
         assert dataset is not None
         self._seeking.run(
-            lambda progress: _found(dataset, known, wanted, orders, kept, progress),
+            lambda progress: _found(dataset, known, query, orders, ranks, progress),
             self._on_found,
             self._on_not_found,
             self.sorting.emit,
@@ -299,24 +299,24 @@ def _found(
         assert wanted is not None  # a given list of rows is known
         known = _matching(dataset, wanted, progress.cancelled)
     ranks = {
-        one.column: kept[one.column]
-        if one.column in kept
-        else column_ranks(dataset, one.column, progress, progress.cancelled)
-        for one in orders
+        order.column: kept[order.column]
+        if order.column in kept
+        else column_ranks(dataset, order.column, progress, progress.cancelled)
+        for order in orders
     }
     rows = known
-    for one in reversed(orders):
-        rows = sort_rows(rows, ranks[one.column], one.falls)
+    for order in reversed(orders):
+        rows = sort_rows(rows, ranks[order.column], order.falls)
     return Found(rows, known, ranks)
 
 
 def _matching(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> Rows:
     """Indices of matching rows; raises Cancelled."""
-    found = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
+    hits = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
     if wanted.finding is None:
-        return found
+        return hits
     rows = wanted.finding.rows
-    chosen: Rows = rows[np.isin(rows, found)]
+    chosen: Rows = rows[np.isin(rows, hits)]
     return chosen
 
 
@@ -333,11 +333,11 @@ def _cells(
     """Line, split and truncated cells of the columns, in the order of `numbers`."""
     order = np.argsort(numbers, kind="stable")
     rows = dataset.take(numbers[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
-    found = [
+    cells = [
         (str(row["_line"]), row["_split"], *(_cut(row[column] or "") for column in columns))
         for row in rows
     ]
-    return [found[place] for place in np.argsort(order, kind="stable")]
+    return [cells[index] for index in np.argsort(order, kind="stable")]
 
 
 def _cut(cell: str) -> str:

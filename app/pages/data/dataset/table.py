@@ -117,16 +117,16 @@ class RowsModel(QAbstractTableModel):
             if role == Qt.ItemDataRole.ToolTipRole:
                 return tooltip(text)
             return one_line(text) if role == Qt.ItemDataRole.DisplayRole else None
-        one = self._review.suggestions.get(number)
-        if one is None:
+        guess = self._review.suggestions.get(number)
+        if guess is None:
             return None
         is_kept = number in self._review.kept
         if role == Qt.ItemDataRole.ForegroundRole:
             return colour(Role.MUTED if is_kept else Role.TEXT)
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        said = f"{one_line(one.label[:100])}  {numbers.percent(one.probability, 0)}"
-        text = self.tr("{0} · label kept").format(said) if is_kept else said
+        label = f"{one_line(guess.label[:100])}  {numbers.percent(guess.probability, 0)}"
+        text = self.tr("{0} · label kept").format(label) if is_kept else label
         return tooltip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def headerData(
@@ -163,8 +163,8 @@ class RowsModel(QAbstractTableModel):
         if page is None or row % PAGE_ROWS >= len(page):
             return []
         cells = [
-            self._text_of(self.index(row, place), cell)
-            for place, cell in enumerate(page[row % PAGE_ROWS])
+            self._text_of(self.index(row, column), cell)
+            for column, cell in enumerate(page[row % PAGE_ROWS])
         ][OWN_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
         return list(zip(names, (visible(cell) for cell in cells), strict=True))
@@ -195,10 +195,10 @@ class RowsModel(QAbstractTableModel):
         """Content of a row in the parent version."""
         if change.before is None:
             return self.tr("(new row)")
-        said = [f"{column}: {before}" for column, (before, _) in change.cells.items()]
+        lines = [f"{column}: {before}" for column, (before, _) in change.cells.items()]
         if change.split is not None:
-            said.append(self._split(change.split[0]))
-        return "\n".join(said)
+            lines.append(self._split(change.split[0]))
+        return "\n".join(lines)
 
     def _column(self, index: Index) -> str:
         return self._state.columns[index.column() - OWN_COLUMNS]
@@ -246,6 +246,6 @@ class RowsModel(QAbstractTableModel):
 
 def struck_out() -> QFont:
     """Font of a row excluded from the next version."""
-    made = font()
-    made.setStrikeOut(True)
-    return made
+    result = font()
+    result.setStrikeOut(True)
+    return result

@@ -179,9 +179,9 @@ class DatasetView(Page):
         self._sort_here.activated.connect(
             lambda: self._on_header(self.table.currentIndex().column())
         )
-        said = self.tr("Click a column header to sort by it, or press {0} in the column.")
+        text = self.tr("Click a column header to sort by it, or press {0} in the column.")
         keys = self._sort_here.key().toString(QKeySequence.SequenceFormat.NativeText)
-        self.table.setAccessibleDescription(said.format(keys))
+        self.table.setAccessibleDescription(text.format(keys))
 
     def _make_finding_line(self, parent: QWidget) -> QWidget:
         """Line that names the finding whose rows are shown."""
@@ -277,8 +277,8 @@ class DatasetView(Page):
         self._show_order()
 
     def _on_sorting(self, done: int, total: int) -> None:
-        share = numbers.percent(done / total, 0) if total else ""
-        self.count.setText(self.tr("Sorting… {0}").format(share))
+        percentage = numbers.percent(done / total, 0) if total else ""
+        self.count.setText(self.tr("Sorting… {0}").format(percentage))
         self.stop_sorting.setVisible(done < total)
 
     def _show_order(self) -> None:
@@ -305,14 +305,14 @@ class DatasetView(Page):
             if self.editing.review.kind == "changes":
                 self.editing.review.forget()
             self.finding_line.setVisible(self._finding is not None)
-        found, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
-        if found == whole:
+        count, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
+        if count == whole:
             self.count.setText(self.tr("%Ln row(s)", "", whole))
         else:
             self.count.setText(
-                self.tr("{0} of {1} rows").format(numbers.count(found), numbers.count(whole))
+                self.tr("{0} of {1} rows").format(numbers.count(count), numbers.count(whole))
             )
-        self._stack.setCurrentWidget(self.table if found else self.none)
+        self._stack.setCurrentWidget(self.table if count else self.none)
         self.row_text.clear()
 
     def _seek(self) -> None:
@@ -355,9 +355,9 @@ class DatasetView(Page):
         self.deleted_rows.setVisible(is_on and len(review.deleted) > 0)
         if is_on and review.older is not None and not self._are_listed:
             self._are_listed = True
-            said = self.tr("Since version {0}: {1} changed, {2} added, {3} deleted")
+            text = self.tr("Since version {0}: {1} changed, {2} added, {3} deleted")
             counts = map(numbers.count, review.counts)
-            self.finding_text.setText(said.format(review.older.name, *counts))
+            self.finding_text.setText(text.format(review.older.name, *counts))
             self.finding_line.show()
 
     def _show_deleted(self) -> None:

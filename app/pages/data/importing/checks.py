@@ -92,18 +92,18 @@ def problems_of_name(name: str) -> list[Problem]:
 def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """Properties of the rows that would prevent training; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    told = counted._replace(
+    without_answers = counted._replace(
         missing_answers=counted.missing_answers[:0]
     )  # the checks report answers, with buttons
-    wrong = survey_problems(told, mapping, task)
-    found = [Problem.of(error, blocks=False) for error in wrong]
-    for place, (columns, _) in enumerate(
+    wrong = survey_problems(without_answers, mapping, task)
+    problems = [Problem.of(error, blocks=False) for error in wrong]
+    for index, (columns, _) in enumerate(
         incomplete_columns(mapping, task, *count_empty_cells(counted))
     ):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
         title = tr("Skip these rows")
-        found[place] = replace(found[place], cleaning_title=title, cleaning=skip)
-    return found + _spellings(mapping, counted, cleaning)
+        problems[index] = replace(problems[index], cleaning_title=title, cleaning=skip)
+    return problems + _spellings(mapping, counted, cleaning)
 
 
 def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[Problem]:
@@ -112,8 +112,8 @@ def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[P
         return []
     is_single = mapping.label is not None and count_label_sets(found.labels) is None
     return [
-        _spelling(one, cleaning if is_single else None)
-        for one in label_spellings(found.labels or found.spans)
+        _spelling(spellings, cleaning if is_single else None)
+        for spellings in label_spellings(found.labels or found.spans)
     ]
 
 
@@ -131,17 +131,17 @@ def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
 
 def cleaned(cleaning: Cleaning) -> list[Problem]:
     """Effects of cleaning, with undo."""
-    undo, found = tr("Undo"), []
+    undo, problems = tr("Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)
-        one = tr("Rows in which {0} is empty are skipped.")
+        single = tr("Rows in which {0} is empty are skipped.")
         several = tr("Rows in which one of {0} is empty are skipped.")
-        template = one if len(cleaning.skip_empty) == 1 else several
+        template = single if len(cleaning.skip_empty) == 1 else several
         without = cleaning.model_copy(update={"skip_empty": ()})
-        found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+        problems.append(Problem(template.format(names), "", False, undo, without, is_done=True))
     if cleaning.spellings:
         template = tr("Other spellings are read as {0}.")
         names = ", ".join(f"“{name[:60]}”" for name in dict.fromkeys(cleaning.spellings.values()))
         without = cleaning.model_copy(update={"spellings": {}})
-        found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
-    return found
+        problems.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+    return problems

@@ -70,13 +70,13 @@ class CountState(QObject):
         self.found, self.split_rows, self.problem, self.problems = None, None, None, []
 
     def _count(self) -> None:
-        wanted, scratch = self.wanted, self._scratch
-        assert wanted is not None
+        request, scratch = self.wanted, self._scratch
+        assert request is not None
 
         def work(progress: background.Progress) -> tuple[Collected, list[Problem]]:
-            as_imported = replace(wanted, split=Split(column=wanted.split.column))
+            as_imported = replace(request, split=Split(column=request.split.column))
             counted = survey(as_imported, scratch, progress, progress.cancelled)
-            return counted, problems_of_rows(wanted.mapping, counted, wanted.cleaning)
+            return counted, problems_of_rows(request.mapping, counted, request.cleaning)
 
         self.bytes_read = (0, 0)
         self._counting.run(work, self._on_counted, self._on_failed, self._on_progress)
@@ -100,10 +100,10 @@ class CountState(QObject):
         """Compute the sizes of the splits."""
         self._splitting.cancel()
         self.split_rows = None
-        found, wanted = self.found, self.wanted
-        if found is not None and wanted is not None:
+        collected, request = self.found, self.wanted
+        if collected is not None and request is not None:
             self._splitting.run(
-                lambda: _split_sizes(found, wanted.sources, wanted.split), self._on_dealt
+                lambda: _split_sizes(collected, request.sources, request.split), self._on_dealt
             )
         self.changed.emit()
 

@@ -82,15 +82,15 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     set saved by the `datasets` library or in the hub's cache. A file given by itself is accepted
     with any name.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir() and (folders := _text_folders(path)):
-            found += folders
+            files += folders
         elif path.is_dir():
-            found += _inside(path, iter(range(MAX_FOLDERS)))
+            files += _inside(path, iter(range(MAX_FOLDERS)))
         else:
-            found.append(path)
-    return list(dict.fromkeys(found))
+            files.append(path)
+    return list(dict.fromkeys(files))
 
 
 def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
@@ -108,8 +108,8 @@ def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
     entries = sorted(
         entry for _, entry in zip(range(FOLDER_ENTRIES), folder.iterdir(), strict=False)
     )
-    if found := [entry for entry in entries if is_data_file(entry) and entry.is_file()]:
-        return found
+    if files := [entry for entry in entries if is_data_file(entry) and entry.is_file()]:
+        return files
     folders = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     below = {entry: _inside(entry, left) for entry in folders}
     if splits := [

@@ -69,7 +69,9 @@ class FindingsState(QObject):
     def problems(self) -> list[Problem]:
         """Each finding with title and fixes; none blocks the import."""
         findings = self.findings or []
-        return [self._problem(one) for one in findings if one.check not in TOLD_OTHERWISE]
+        return [
+            self._problem(finding) for finding in findings if finding.check not in TOLD_OTHERWISE
+        ]
 
     def _problem(self, finding: Finding) -> Problem:
         title = in_language(CHECKS[finding.check].title)
@@ -78,8 +80,8 @@ class FindingsState(QObject):
             if chosen in self.chosen:
                 says = tr("After the import, as a version of its own: {0}")
                 undo = tr("Undo")
-                said = says.format(translated(fix.change))
-                return Problem(title, said, False, undo, chosen=chosen, is_done=True)
+                text = says.format(translated(fix.change))
+                return Problem(title, text, False, undo, chosen=chosen, is_done=True)
         fixes = finding.fixes
         return Problem(title, finding.sentence, blocks=False, check=finding.check, fixes=fixes)
 

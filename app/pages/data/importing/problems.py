@@ -50,8 +50,8 @@ class Problems(QWidget):
         if (list(problems), notes) == self._shown:
             return
         self._shown = (list(problems), notes)
-        place = self._area.verticalScrollBar().value()
-        focused = next((name for one, name in self._named if one.hasFocus()), None)
+        position = self._area.verticalScrollBar().value()
+        focused = next((name for widget, name in self._named if widget.hasFocus()), None)
         if focused is not None:
             self._area.setFocus()  # otherwise another part of the page gets it
         clear(self._list)
@@ -65,10 +65,10 @@ class Problems(QWidget):
         for note in notes[:SHOWN_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
-        same = [one for one, name in self._named if name == focused]
+        same = [widget for widget, name in self._named if name == focused]
         if same:
             same[0].setFocus()
-        QTimer.singleShot(0, self, partial(self._settle, place))  # it has its height only then
+        QTimer.singleShot(0, self, partial(self._settle, position))  # it has its height only then
 
     def _settle(self, place: int) -> None:
         """Set the height of new content and restore the scroll position."""

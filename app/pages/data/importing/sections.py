@@ -147,8 +147,8 @@ class FormatSection(Section):
     def __init__(self, state: ImportState, parent: QWidget) -> None:
         super().__init__(state, tr("File format"), parent)
         self.format = ComboBox()
-        for name, one in FORMATS.items():
-            self.format.addItem(in_language(one.title), name)
+        for name, info in FORMATS.items():
+            self.format.addItem(in_language(info.title), name)
         self.encoding = ComboBox()
         self.encoding.setEditable(True)
         self.encoding.addItems(ENCODINGS)
@@ -188,8 +188,8 @@ class FormatSection(Section):
         """Disable formats of folders for files, and binary formats for text."""
         model = self.format.model()
         assert isinstance(model, QStandardItemModel)
-        for name, one in FORMATS.items():
-            enabled = name == chosen or (one.is_text and bool(one.suffixes))
+        for name, info in FORMATS.items():
+            enabled = name == chosen or (info.is_text and bool(info.suffixes))
             model.item(self.format.findData(name)).setEnabled(enabled)
 
     def show_reading(self) -> None:
@@ -204,12 +204,12 @@ class FormatSection(Section):
         self.delimiter.setCurrentIndex(self.delimiter.findData(reading.delimiter))
         self.quoted.setChecked(reading.quoted)
         self.header.setChecked(reading.header)
-        one = FORMATS[reading.format]
+        info = FORMATS[reading.format]
         for field, control in self._options.items():
-            self.show_row(control, field in one.options)
+            self.show_row(control, field in info.options)
         self._enable_formats(reading.format)
         # otherwise there is no alternative
-        self.format.setEnabled(one.is_text and bool(one.suffixes))
+        self.format.setEnabled(info.is_text and bool(info.suffixes))
         self.show_note(join("\n", self._state.notes))
 
     def _on_changed(self) -> None:
@@ -307,10 +307,10 @@ class SplitSection(Section):
         self.column = ComboBox()
         self.column.setModel(self._model)
         self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
-        for share in (self.validation, self.test):
-            share.setRange(0, 95)
-            share.setSuffix(" %")
-            share.setSingleStep(5)
+        for box in (self.validation, self.test):
+            box.setRange(0, 95)
+            box.setSuffix(" %")
+            box.setSingleStep(5)
         self.seed.setRange(0, 2_000_000_000)
         for number in (self.validation, self.test, self.seed):
             pad(number)
@@ -372,13 +372,13 @@ class SplitSection(Section):
             return
         validation = self.validation.value() / 100
         test = min(self.test.value() / 100, 0.99 - validation)
-        place = self.column.currentIndex()
+        index = self.column.currentIndex()
         split = Split(
             validation=validation,
             test=max(0.0, round(test, 2)),
             seed=self.seed.value(),
             stratify=self.stratify.isChecked(),
-            column=self._columns[place - 1] if place > 0 else None,
+            column=self._columns[index - 1] if index > 0 else None,
         )
         self._state.set_split(split)
         self.show_split()

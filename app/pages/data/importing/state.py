@@ -124,11 +124,11 @@ class ImportState(QObject):
         """Files by split; if all are for training, they hold all rows."""
         if len(self.files) == 1:
             return {"all": tuple(self.files)}
-        found: dict[Source, tuple[Path, ...]] = {}
+        files: dict[Source, tuple[Path, ...]] = {}
         for split, file in zip(self.splits, self.files, strict=True):
             if split is not None:
-                found[split] = (*found.get(split, ()), file)
-        return {"all": found["train"]} if set(found) == {"train"} else found
+                files[split] = (*files.get(split, ()), file)
+        return {"all": files["train"]} if set(files) == {"train"} else files
 
     @property
     def random_splits(self) -> tuple[SplitName, ...]:
@@ -210,21 +210,21 @@ class ImportState(QObject):
 
     def problems(self) -> list[Problem]:
         """All problems, blocking ones first."""
-        found = []
+        problems = []
         if self.preview_problem is not None:
-            found.append(Problem.of(self.preview_problem))
+            problems.append(Problem.of(self.preview_problem))
         if self.import_problem is not None:
-            found.append(Problem.of(self.import_problem, blocks=False))
-        found += problems_of_files(self.splits)
+            problems.append(Problem.of(self.import_problem, blocks=False))
+        problems += problems_of_files(self.splits)
         if self.preview is not None:
-            found += problems_of_columns(self.roles)
+            problems += problems_of_columns(self.roles)
         if self.files:
-            found += problems_of_name(self.name)
+            problems += problems_of_name(self.name)
         if self.count.problem is not None:
-            found.append(Problem.of(self.count.problem))
-        found += self.count.problems
-        found += cleaned(self.cleaning)
-        return sorted(found, key=lambda problem: not problem.blocks)
+            problems.append(Problem.of(self.count.problem))
+        problems += self.count.problems
+        problems += cleaned(self.cleaning)
+        return sorted(problems, key=lambda problem: not problem.blocks)
 
     def obstacle(self) -> str:
         """Reason why the import cannot start; “” if it can."""
@@ -270,10 +270,10 @@ class ImportState(QObject):
             self.split = self.split.model_copy(update={"column": None})
             self.cleaning = NO_CLEANING
             self.findings.chosen.clear()
-            said = [self._chosen_again() if again else "", guess_note(preview.guessed)]
+            notes = [self._chosen_again() if again else "", guess_note(preview.guessed)]
             if preview.mapping is None:
-                said.append(self.tr("No column looks like text. Please choose one."))
-            self.columns_note = join("\n", filter(None, said))
+                notes.append(self.tr("No column looks like text. Please choose one."))
+            self.columns_note = join("\n", filter(None, notes))
         self.previewed.emit()
         self.examples.show(preview, self.roles.mapping())
         self._count_anew()
@@ -364,10 +364,10 @@ def _fixed(
     """
     into = free_folder(folder.parent, str(version + 1))
     try:
-        made = apply_fixes_by_name(fixes, folder, into, version + 1, progress, progress.cancelled)
+        result = apply_fixes_by_name(fixes, folder, into, version + 1, progress, progress.cancelled)
     except (Cancelled, StudioError):
         shutil.rmtree(folder)
         if not any(folder.parent.iterdir()):
             folder.parent.rmdir()
         raise
-    return folder if made is None else into
+    return folder if result is None else into

@@ -264,16 +264,16 @@ class ImportView(Page):
         elif count.found is not None:
             self.count.setText(self.tr("%Ln row(s)", "", len(count.found.given)))
         elif count.is_counting and total:
-            share = numbers.percent(done / total, 0)
-            self.count.setText(self.tr("Checking all rows: {0}").format(share))
+            percentage = numbers.percent(done / total, 0)
+            self.count.setText(self.tr("Checking all rows: {0}").format(percentage))
         else:
             self.count.setText("")
         self.split.show_sizes()
 
     def _show_problems(self) -> None:
         state = self.state
-        found, preview = state.count.found, state.preview
-        notes = found.notes if found else (preview.table.notes if preview else ())
+        collected, preview = state.count.found, state.preview
+        notes = collected.notes if collected else (preview.table.notes if preview else ())
         more = filter(None, [state.findings.note()])
         problems = [*state.problems(), *state.findings.problems()]
         self.problems.show_problems(problems, (*notes, *more))
@@ -348,13 +348,13 @@ class Examples(QWidget):
     ) -> None:
         line.setText(self.tr("line {0}").format(example.line))
         tokens.show_tokens(example.tokens, unknown)
-        said = []
+        lines = []
         if example.label is not None:
             name = one_line(example.label)
-            said.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
+            lines.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
         if example.truncated:
-            said.append(self.tr("truncated to {0} tokens").format(EXAMPLE_LENGTH))
-        label.setText("\n".join(said))
+            lines.append(self.tr("truncated to {0} tokens").format(EXAMPLE_LENGTH))
+        label.setText("\n".join(lines))
 
 
 class PreviewModel(ColumnsModel[Row]):

@@ -41,7 +41,7 @@ def verdict_word(found: Verdict | None) -> str:
 
 def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
     """Card of a model on the shelf."""
-    found = verdict_of(state, entry)
+    rating = verdict_of(state, entry)
     facts = [translated(entry.good_for), languages_of(entry.languages)]
     return Entry(
         entry.name,
@@ -50,8 +50,8 @@ def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
         ICONS[entry.group],
         figure=numbers.size(entry.bytes),
         unit=tr("{0} parameters").format(numbers.short(entry.parameters)),
-        mark=verdict_word(found),
-        warns=found in ("tight", "too large"),
+        mark=verdict_word(rating),
+        warns=rating in ("tight", "too large"),
     )
 
 
@@ -116,11 +116,11 @@ def cost_facts(machine: MachineFacts | None, cost: Cost) -> list[Fact]:
         ),
         (tr("Exploring"), cost.exploring, machine.memory_free, on_processor),
     ):
-        said = template.format(numbers.size(needed), numbers.size(free), machine.gpu)
-        facts.append((name, said, "body" if verdict(needed, free) == "fits" else "warn"))
+        text = template.format(numbers.size(needed), numbers.size(free), machine.gpu)
+        facts.append((name, text, "body" if verdict(needed, free) == "fits" else "warn"))
     if cost.seconds is not None:
-        said = tr("about {0} on the processor") if machine.gpu else tr("about {0}")
-        facts.append((tr("1,000 short texts"), said.format(_time(cost.seconds))))
+        text = tr("about {0} on the processor") if machine.gpu else tr("about {0}")
+        facts.append((tr("1,000 short texts"), text.format(_time(cost.seconds))))
     return facts
 
 

@@ -136,17 +136,17 @@ class GettingPage(Page):
         return self.tr("Nothing on the shelf matches. Search the hub for these words.")
 
     def _show_details(self) -> None:
-        entry = next((one for one in self.state.entries if one.name == self._chosen), None)
-        found = next((one for one in self.state.found or () if one.name == self._chosen), None)
+        entry = next((item for item in self.state.entries if item.name == self._chosen), None)
+        hit = next((item for item in self.state.found or () if item.name == self._chosen), None)
         self.about.setVisible(bool(self._chosen))
         if self.state.found is None and entry is not None:
             self.name.setText(entry.title)
             self.facts.show_facts(texts.facts_of(self.state, entry))
-        elif found is not None:
-            self.name.setText(found.name.rpartition("/")[2])
-            self.facts.show_facts(texts.found_facts(found))
+        elif hit is not None:
+            self.name.setText(hit.name.rpartition("/")[2])
+            self.facts.show_facts(texts.found_facts(hit))
         self.address.setText(self._chosen)
-        self.get.setEnabled(not self.state.is_busy and (found is None or found.offered))
+        self.get.setEnabled(not self.state.is_busy and (hit is None or hit.offered))
         self.elsewhere.setText(
             self.tr(
                 "Without a network: on another machine, save config.json, the weights "

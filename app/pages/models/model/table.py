@@ -142,13 +142,13 @@ class VocabularyModel(ColumnsModel[int]):
 
 def find_tokens(vocabulary: Vocabulary, sought: str) -> list[int]:
     """Ids of tokens that contain `sought`: the one with that id first, then prefixes."""
-    wanted = sought.strip()
-    if wanted.isdecimal() and len(wanted) < 9:
-        number = int(wanted)
+    query = sought.strip()
+    if query.isdecimal() and len(query) < 9:
+        number = int(query)
         first = [number] if number < len(vocabulary.tokens) else []
     else:
         first = []
-    folded, mark = wanted.casefold(), vocabulary.mark
+    folded, mark = query.casefold(), vocabulary.mark
     shown = [vocabulary.shown(token).casefold() for token in vocabulary.tokens]
     hits = [n for n, token in enumerate(shown) if folded in token]
     begins = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]

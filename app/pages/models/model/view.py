@@ -77,16 +77,16 @@ class ModelView(Page):
             self.tr("To&kenizer"),
             self.tr("Model car&d"),
         )
-        places = [QWidget() for _ in titles]  # each tab is put in its place before it is filled
-        for place, title in zip(places, titles, strict=True):
-            self.tabs.addTab(place, title)
-        self.overview = OverviewTab(model, places[0])
-        self.vocabulary = VocabularyTab(self.state, places[1])
-        self.tokenizer = TokenizerTab(self.state, places[2])
-        self.card = CardTab(places[3])
+        pages = [QWidget() for _ in titles]  # each tab is put in its place before it is filled
+        for page, title in zip(pages, titles, strict=True):
+            self.tabs.addTab(page, title)
+        self.overview = OverviewTab(model, pages[0])
+        self.vocabulary = VocabularyTab(self.state, pages[1])
+        self.tokenizer = TokenizerTab(self.state, pages[2])
+        self.card = CardTab(pages[3])
         tabs = (self.overview, self.vocabulary, self.tokenizer, self.card)
-        for place, tab in zip(places, tabs, strict=True):
-            layouts.column(tab, parent=place)
+        for page, tab in zip(pages, tabs, strict=True):
+            layouts.column(tab, parent=page)
         self.results: Later[ResultsView] | None = None
         self.use: Later[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
@@ -229,11 +229,11 @@ class ShareBar(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        share = index.data(SHARE)
-        if share:
+        fraction = index.data(SHARE)
+        if fraction:
             number = option.fontMetrics.horizontalAdvance(LONGEST_NUMBER)
             room = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
-            bar = QRectF(room.left(), room.top(), max(room.width() * share, 1.0), room.height())
+            bar = QRectF(room.left(), room.top(), max(room.width() * fraction, 1.0), room.height())
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)

@@ -120,8 +120,8 @@ class CurvesTab(QWidget):
             self.metric_box.addItem(run_texts.metric_heading(name), name)
         usual = [name for name in FIRST_SHOWN if name in counts]
         first = max(usual, key=lambda name: counts[name], default="")
-        wanted = before if before in counts else first
-        self.metric_box.setCurrentIndex(max(0, self.metric_box.findData(wanted)))
+        chosen = before if before in counts else first
+        self.metric_box.setCurrentIndex(max(0, self.metric_box.findData(chosen)))
         self._ask()
 
     def _ask(self) -> None:
@@ -225,7 +225,7 @@ def chart_lines(
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
     for item in result:
         groups.setdefault((colours[item[0].id], dashes[item[0].id]), []).append(item)
-    return [_mean(members, look, *place) for place, members in groups.items()]
+    return [_mean(members, look, *style) for style, members in groups.items()]
 
 
 def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:

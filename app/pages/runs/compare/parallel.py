@@ -55,8 +55,8 @@ class Parallel:
         for axis in self.axes:
             if (ends := self.brushes.get(axis.key)) is None:
                 continue
-            place = axis.places.get(row.id)
-            if place is None or not ends[0] <= place <= ends[1]:
+            position = axis.places.get(row.id)
+            if position is None or not ends[0] <= position <= ends[1]:
                 return False
         return True
 
@@ -119,22 +119,22 @@ def paint_parallel(
         _paint_names(painter, x, high, axis, shown, size.width(), palette)
         if axis.key in shown.brushes:
             low, top = shown.brushes[axis.key]
-            stretch = QRectF(x - BRUSH, TOP + (1 - top) * high, 2 * BRUSH, (top - low) * high)
-            painter.fillRect(stretch, palette(Role.ACCENT, 0.25))
+            band = QRectF(x - BRUSH, TOP + (1 - top) * high, 2 * BRUSH, (top - low) * high)
+            painter.fillRect(band, palette(Role.ACCENT, 0.25))
             painter.setPen(QPen(palette(Role.ACCENT, 1.0), 1))
-            painter.drawRect(stretch)
+            painter.drawRect(band)
 
 
 def _paint_run(painter: QPainter, width: float, high: float, shown: Parallel, row: RunRow) -> None:
     """Line from axis to axis, with a gap if the run has no value."""
     before: QPointF | None = None
     for number, axis in enumerate(shown.axes):
-        place = axis.places.get(row.id)
+        position = axis.places.get(row.id)
         x = axis_x(number, len(shown.axes), width)
-        here = QPointF(x, TOP + (1 - place) * high) if place is not None else None
-        if before is not None and here is not None:
-            painter.drawLine(before, here)
-        before = here
+        point = QPointF(x, TOP + (1 - position) * high) if position is not None else None
+        if before is not None and point is not None:
+            painter.drawLine(before, point)
+        before = point
 
 
 def _paint_names(
@@ -155,12 +155,12 @@ def _paint_names(
     painter.drawText(QRectF(left, 8, wide, 24), Qt.AlignmentFlag.AlignCenter, title)
     painter.setPen(palette(Role.MUTED, 1.0))
     middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-    for place, label in axis.labels:
-        said = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
-        y = TOP + (1 - place) * high
-        behind = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(said) + 4, 16)
+    for position, label in axis.labels:
+        text = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
+        y = TOP + (1 - position) * high
+        behind = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(text) + 4, 16)
         painter.fillRect(behind, palette(Role.SURFACE, 0.85))  # lines run behind the text
-        painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, said)
+        painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, text)
 
 
 class ParallelView(QWidget):
@@ -192,8 +192,8 @@ class ParallelView(QWidget):
         """Show an axis for each of these columns; brushes of remaining axes stay."""
         axes = [axis for key in keys if (axis := axis_of(key, rows)) is not None]
         there = {axis.key for axis in axes}
-        kept = {key: ends for key, ends in self.shown.brushes.items() if key in there}
-        self.shown = Parallel(tuple(rows), axes, kept)
+        brushes = {key: ends for key, ends in self.shown.brushes.items() if key in there}
+        self.shown = Parallel(tuple(rows), axes, brushes)
         self.current = min(self.current, max(0, len(axes) - 1))
         self._tell()
 
@@ -214,10 +214,10 @@ class ParallelView(QWidget):
         self.brushed.emit()
 
     def _axis_at(self, x: float) -> int:
-        places = [
+        positions = [
             axis_x(n, len(self.shown.axes), self.width()) for n in range(len(self.shown.axes))
         ]
-        return min(range(len(places)), key=lambda n: abs(places[n] - x), default=-1)
+        return min(range(len(positions)), key=lambda n: abs(positions[n] - x), default=-1)
 
     def _share_at(self, y: float) -> float:
         high = max(1.0, self.height() - TOP - BOTTOM)

@@ -136,8 +136,8 @@ class ScatterTab(QWidget):
         for key in keys:
             info = column_info(key)
             box.addItem(info.title() if info is not None else tr("Nothing"), key)
-        wanted = [key for key in (before, *usual) if key is not None and box.findData(key) >= 0]
-        box.setCurrentIndex(box.findData(wanted[0]) if wanted else 0)
+        offered = [key for key in (before, *usual) if key is not None and box.findData(key) >= 0]
+        box.setCurrentIndex(box.findData(offered[0]) if offered else 0)
 
     def _show(self) -> None:
         x, y = self.x_box.currentData(), self.y_box.currentData()

@@ -80,8 +80,8 @@ class ScatterView(ChartView):
 
     def show_scatter(self, scatter: Scatter) -> None:
         self.shown, self.current = scatter, -1
-        said = [self.sentence(n) for n in range(min(12, len(scatter.points)))]
-        self.setAccessibleDescription(". ".join(said))
+        sentences = [self.sentence(n) for n in range(min(12, len(scatter.points)))]
+        self.setAccessibleDescription(". ".join(sentences))
         self.show_chart(_chart(scatter))
 
     def sentence(self, number: int) -> str:
@@ -100,8 +100,8 @@ class ScatterView(ChartView):
         title = tr("{0} over {1}").format(self.chart.y.title, self.chart.x.title)
         caption = tr("%Ln run(s)", len(shown.points)) + "."
         keys = [shown.x, shown.y, *([shown.colour] if shown.colour else [])]
-        found = figure_of("compare-scatter", title, caption, self.chart)
-        return replace(found, table=lambda: table_of(shown.rows, keys))
+        result = figure_of("compare-scatter", title, caption, self.chart)
+        return replace(result, table=lambda: table_of(shown.rows, keys))
 
     def _nearest(self, at: QPointF) -> int:
         if self.shown is None:

@@ -79,8 +79,8 @@ class SettingsTab(QWidget):
         state.changed.connect(self._show)
         self._show()
         self.table.setColumnWidth(0, FIRST_WIDTH)
-        for place in range(1, self.model.columnCount()):
-            self.table.setColumnWidth(place, WIDTH)
+        for column in range(1, self.model.columnCount()):
+            self.table.setColumnWidth(column, WIDTH)
 
     def copy(self) -> None:
         header = (tr("Setting"), *(row.name for row in self._state.rows))

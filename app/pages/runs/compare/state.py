@@ -36,8 +36,8 @@ def distinct_names(rows: Sequence[RunRow]) -> list[str]:
 
     def shared(least: int, *, end: bool) -> int:
         turned = [list(reversed(item)) if end else item for item in parts]
-        places = range(shortest - least)
-        return next((n for n in places if len({item[n] for item in turned}) > 1), len(places))
+        indices = range(shortest - least)
+        return next((n for n in indices if len({item[n] for item in turned}) > 1), len(indices))
 
     front = shared(1, end=False)
     back = shared(front + 1, end=True)

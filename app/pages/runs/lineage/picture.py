@@ -56,8 +56,8 @@ def layout_graph(lineage: Lineage, keys: Sequence[str]) -> Drawn:
     for number, column in enumerate(columns):
         top = EDGE_ROOM + (tall - len(column)) * row_height / 2
         left = EDGE_ROOM + number * (BOX.width() + GAP.width())
-        for place, key in enumerate(column):
-            boxes[key] = QRectF(QPointF(left, top + place * row_height), BOX)
+        for row, key in enumerate(column):
+            boxes[key] = QRectF(QPointF(left, top + row * row_height), BOX)
     width = 2 * EDGE_ROOM + len(columns) * (BOX.width() + GAP.width()) - GAP.width()
     height = 2 * EDGE_ROOM + tall * row_height - GAP.height()
     nodes = {key: lineage.nodes[key] for key in keys}
@@ -89,11 +89,11 @@ def _columns(
         beside[edge.source].append(edge.target)
         beside[edge.target].append(edge.source)
     for _ in range(SWEEPS):
-        places = {
-            key: place - len(column) / 2 for column in columns for place, key in enumerate(column)
+        ranks = {
+            key: rank - len(column) / 2 for column in columns for rank, key in enumerate(column)
         }
         for column in columns:
-            centre = {key: _mean([places[o] for o in beside[key]], places[key]) for key in column}
+            centre = {key: _mean([ranks[o] for o in beside[key]], ranks[key]) for key in column}
             column.sort(key=lambda key: centre[key])
     return tuple(map(tuple, columns))
 
@@ -188,14 +188,14 @@ class LineagePicture(QWidget):
             is_back = key == Qt.Key.Key_Left
             ends = [(e.target, e.source) if is_back else (e.source, e.target) for e in drawn.edges]
             there = [other for end, other in ends if end == current]
-            here = drawn.boxes[current].center().y()
-            return min(there, key=lambda k: abs(drawn.boxes[k].center().y() - here), default=None)
+            middle = drawn.boxes[current].center().y()
+            return min(there, key=lambda k: abs(drawn.boxes[k].center().y() - middle), default=None)
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(key)
         if step is None:
             return None
         column = next(column for column in drawn.columns if current in column)
-        place = column.index(current) + step
-        return column[place] if 0 <= place < len(column) else None
+        index = column.index(current) + step
+        return column[index] if 0 <= index < len(column) else None
 
 
 def _screen_font(_pixels: float, bold: bool = False) -> QFont:
@@ -270,9 +270,9 @@ def _paint_box(
         style = letters(12 if bold else 11, bold)
         painter.setFont(style)
         painter.setPen(colour(role))
-        place = QRectF(box.left() + INSET, top, box.width() - INSET - SPACE, box.height() / 2 - 2)
-        cut = QFontMetricsF(style).elidedText(text, Qt.TextElideMode.ElideMiddle, place.width())
-        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, cut)
+        area = QRectF(box.left() + INSET, top, box.width() - INSET - SPACE, box.height() / 2 - 2)
+        cut = QFontMetricsF(style).elidedText(text, Qt.TextElideMode.ElideMiddle, area.width())
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, cut)
 
 
 def _table(drawn: Drawn) -> Table:

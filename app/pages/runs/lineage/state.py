@@ -91,9 +91,9 @@ class LineageState(QObject):
         before = self.lineage.ancestors(self.focus)
         after = self.lineage.descendants(self.focus)
         half = MOST_SHOWN // 2
-        kept = before[: max(half, MOST_SHOWN - len(after))]
-        kept += after[: MOST_SHOWN - len(kept)]
-        return [self.focus, *kept], 1 + len(before) + len(after)
+        nearest = before[: max(half, MOST_SHOWN - len(after))]
+        nearest += after[: MOST_SHOWN - len(nearest)]
+        return [self.focus, *nearest], 1 + len(before) + len(after)
 
     def open(self, key: str) -> None:
         """Open the page of a node, or its folder if it has none."""

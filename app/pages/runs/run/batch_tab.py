@@ -211,9 +211,9 @@ class BatchTab(QWidget):
         self.legend.setText(self._counted(shown))
 
     def _counted(self, shown: BatchShown) -> str:
-        how: Counter[str] = Counter(item.shown_as for given in shown.rows for item in given.targets)
-        real = sum(given.length for given in shown.rows)
-        padding = sum(len(given.tokens) - given.length for given in shown.rows)
+        how: Counter[str] = Counter(item.shown_as for row in shown.rows for item in row.targets)
+        real = sum(row.length for row in shown.rows)
+        padding = sum(len(row.tokens) - row.length for row in shown.rows)
         parts = [
             self.tr("{0} tokens, plus {1} padding tokens that are skipped").format(
                 *map(numbers.count, (real, padding))
@@ -356,13 +356,13 @@ class BatchTokens(QWidget):
         self.chips = self._laid_out(self.width())
 
     def _laid_out(self, width: int) -> list[_Chip]:
-        given = self._input
-        if given is None:
+        row = self._input
+        if row is None:
             return []
         tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
-        texts = [(_painted(token), self._below(n)) for n, token in enumerate(given.tokens)]
-        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: given.length])]
-        if padding := len(given.tokens) - given.length:
+        texts = [(_painted(token), self._below(n)) for n, token in enumerate(row.tokens)]
+        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: row.length])]
+        if padding := len(row.tokens) - row.length:
             shown.append((f"{padding} × {texts[-1][0]}", "", -1))
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
@@ -396,8 +396,8 @@ class BatchTokens(QWidget):
                 self._paint(painter, chip)
 
     def _paint(self, painter: QPainter, chip: _Chip) -> None:
-        given, item = self._input, self._targets.get(chip.position)
-        assert given is not None
+        row, item = self._input, self._targets.get(chip.position)
+        assert row is not None
         box = chip.box.adjusted(0.5, 0.5, -0.5, -0.5)
         if chip.position < 0:
             painter.setPen(QPen(colour(Role.MUTED, 0.6), 1, Qt.PenStyle.DashLine))
@@ -405,10 +405,10 @@ class BatchTokens(QWidget):
             painter.drawRoundedRect(box, ROUND, ROUND)
             self._write(painter, mono_font(), Role.MUTED, chip.box, chip.text)
             return
-        segment = SEGMENTS[given.segments[chip.position] % len(SEGMENTS)]
+        segment = SEGMENTS[row.segments[chip.position] % len(SEGMENTS)]
         is_mask = item is not None and item.shown_as == "mask"
         role = segment if item is None else LOOKS[item.shown_as][0]
-        is_frame = item is None and _is_special(given.tokens[chip.position])
+        is_frame = item is None and _is_special(row.tokens[chip.position])
         painter.setPen(QPen(colour(role, 0.9), 1) if item or is_frame else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
         painter.drawRoundedRect(box, ROUND, ROUND)
@@ -449,21 +449,21 @@ class BatchTokens(QWidget):
 
     def description_of(self, position: int) -> str:
         """Description of a token, or of the padding (-1)."""
-        given = self._input
-        assert given is not None
+        row = self._input
+        assert row is not None
         if position < 0:
             return self.tr("Padding: the model skips it.")
-        segment = self.tr("segment A") if given.segments[position] == 0 else self.tr("segment B")
+        segment = self.tr("segment A") if row.segments[position] == 0 else self.tr("segment B")
         text = self.tr("“{0}”, id {1}, position {2}, {3}.").format(
-            _painted(given.tokens[position]), given.ids[position], position + 1, segment
+            _painted(row.tokens[position]), row.ids[position], position + 1, segment
         )
         item = self._targets.get(position)
         if item is None:
             return text
-        wanted = self.tr("Target: “{0}”, {1}.").format(
+        target = self.tr("Target: “{0}”, {1}.").format(
             _painted(item.wanted), shown_text(item.shown_as)
         )
-        return f"{text} {wanted}"
+        return f"{text} {target}"
 
     def _sentence(self, given: BatchRow) -> str:
         parts = []

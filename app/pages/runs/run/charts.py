@@ -89,17 +89,17 @@ class Charts(QWidget):
         """Curves as high as the space allows; they scroll if it is too small."""
         inner, area = QWidget(), LateArea()
         grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
-        places = {
+        cells = {
             self.loss: (0, 0, 1, 6),
             self.validation: (0, 6, 1, 6),
             self.rate: (1, 0, 1, 4),
             self.speed: (1, 4, 1, 4),
             self.gradient: (1, 8, 1, 4),
         }
-        for curve, place in places.items():
+        for curve, cell in cells.items():
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
-            grid.addWidget(card, *place)
+            grid.addWidget(card, *cell)
         for column in range(12):
             grid.setColumnStretch(column, 1)
         grid.setRowStretch(0, 3)
@@ -160,9 +160,9 @@ class Charts(QWidget):
         if not self._queue:
             return
         name, points = self._queue.pop(0)
-        place = self._place(name)
-        if place is not None:
-            curve, shown = place
+        target = self._place(name)
+        if target is not None:
+            curve, shown = target
             curve.set_series(shown, points.steps, points.values)
             _settle(curve, shown, name)
         self._mark(name, points)
@@ -173,9 +173,9 @@ class Charts(QWidget):
         while self._queue:  # stored points come first
             self._take_one()
         for name, points in found.items():
-            place = self._place(name)
-            if place is not None:
-                curve, shown = place
+            target = self._place(name)
+            if target is not None:
+                curve, shown = target
                 curve.append(shown, points.steps, points.values)
                 _settle(curve, shown, name)
             self._mark(name, points)
@@ -217,8 +217,8 @@ class Charts(QWidget):
         higher = row is None or row.higher_is_better
 
         def work() -> list[Alert]:
-            found = [*spikes(*loss), *explosions(*norms)]
-            return [*found, *no_improvement(*scores, higher)]
+            alerts = [*spikes(*loss), *explosions(*norms)]
+            return [*alerts, *no_improvement(*scores, higher)]
 
         self._searching = background.run(self, work, self._on_alerts)
 
@@ -232,8 +232,8 @@ class Charts(QWidget):
         if found == self._found:
             return
         self._found = found
-        said = [translated(alert.said) for alert in found[:MOST_ALERTS_NAMED]]
-        text, rest = ". ".join(said), len(found) - len(said)
+        sentences = [translated(alert.said) for alert in found[:MOST_ALERTS_NAMED]]
+        text, rest = ". ".join(sentences), len(found) - len(sentences)
         if rest:
             text = self.tr("{0}, and %Ln more", "", rest).format(text)
         self.alerts.setText(f"{text}.")
@@ -320,9 +320,9 @@ class ChartOptions(Card):
         return WINDOWS[max(0, self.window_.choice())]
 
     def _restore(self) -> None:
-        kept = self._settings.place(SETTING, [1, 0, False, False])
+        stored = self._settings.place(SETTING, [1, 0, False, False])
         try:
-            smoothing, window, log, clip = kept
+            smoothing, window, log, clip = stored
             self.smoothing.choose(min(int(smoothing), len(SMOOTHINGS) - 1))
             self.window_.choose(min(int(window), len(WINDOWS) - 1))
             self.log.setChecked(bool(log))

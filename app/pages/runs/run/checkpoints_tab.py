@@ -289,9 +289,9 @@ class CheckpointsTab(QWidget):
     def show_saved(self, saved: list[Saved]) -> None:
         """Show these, keeping the selection; at first the best one is selected."""
         before, row = self.chosen(), self._state.run.row
-        kept = row.job.training.keep if row and row.job else 0
+        keep = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
-        self.model.show_rows(saved, checkpoint_columns(kept, metric))
+        self.model.show_rows(saved, checkpoint_columns(keep, metric))
         self.table.setColumnHidden(LOSS, metric == TIE_BREAKER)
         self.none.setVisible(not saved)
         self.table.setVisible(bool(saved))
@@ -299,9 +299,9 @@ class CheckpointsTab(QWidget):
         if saved:
             folders = [s.folder for s in saved]
             best = next((n for n, s in enumerate(saved) if s.best), 0)
-            wanted = before.folder if before is not None else None
+            selected = before.folder if before is not None else None
             self.table.selectRow(
-                next((n for n, folder in enumerate(folders) if folder == wanted), best)
+                next((n for n, folder in enumerate(folders) if folder == selected), best)
             )
         self._on_row()
 
@@ -318,11 +318,11 @@ class CheckpointsTab(QWidget):
         if row is None or row.job is None:
             return total
         plan = row.job.training
-        kept = self.tr("The best checkpoint and the latest {0} are kept.")
+        rule = self.tr("The best checkpoint and the latest {0} are kept.")
         if plan.keep_every:
-            kept = self.tr("The best checkpoint, the latest {0} and one every {1} steps are kept.")
-        kept = kept.format(numbers.count(plan.keep), numbers.count(plan.keep_every))
-        return f"{total} {kept}"
+            rule = self.tr("The best checkpoint, the latest {0} and one every {1} steps are kept.")
+        rule = rule.format(numbers.count(plan.keep), numbers.count(plan.keep_every))
+        return f"{total} {rule}"
 
     def _on_row(self) -> None:
         self.sum.setText(self._sum(self.model.rows))

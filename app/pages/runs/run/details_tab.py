@@ -40,13 +40,13 @@ class DetailsTab(QWidget):
         self.job = ReadText(self.tr("Settings (JSON)"), wraps=False)
         own = Card(self.tr("Notes"), padding=4 * SPACE)
         own.body.addWidget(self.notes)
-        asked = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
-        asked.body.addWidget(self.job, 1)
+        card = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
+        card.body.addWidget(self.job, 1)
         row = layouts.row(
             buttons.plain(self.tr("&Copy settings"), self._on_copy, "copy"), layouts.STRETCH
         )
-        asked.body.addLayout(row)
-        right = layouts.column(own, (asked, 1), spacing=3 * SPACE)
+        card.body.addLayout(row)
+        right = layouts.column(own, (card, 1), spacing=3 * SPACE)
         layouts.row(
             (left, 1), (right, 1), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
@@ -126,9 +126,9 @@ class LogTab(Polling):
 
     def _on_log(self, text: str) -> None:
         bar = self.text.verticalScrollBar()
-        place, at_end = bar.value(), bar.value() >= bar.maximum() - 2
+        position, at_end = bar.value(), bar.value() >= bar.maximum() - 2
         self.text.setPlainText(visible(text))
-        bar.setValue(bar.maximum() if at_end else min(place, bar.maximum()))
+        bar.setValue(bar.maximum() if at_end else min(position, bar.maximum()))
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._state.log)

@@ -76,8 +76,8 @@ class MachineTab(Polling):
             set_shown(card, name in ALWAYS)
             self._cards[name] = card
             grid.addWidget(card, number // 2, number % 2)
-        for place in (0, 1):
-            grid.setColumnStretch(place, 1)
+        for column in (0, 1):
+            grid.setColumnStretch(column, 1)
         return grid
 
     def _on_changed(self) -> None:

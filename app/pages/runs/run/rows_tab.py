@@ -86,7 +86,7 @@ class RowsTab(Polling):
             worst, best = extremes(predictions, ROWS)
 
             def cells(places: Places) -> list[tuple[str, ...]]:
-                return [tuple(item.text(place) or "" for item in columns) for place in places]
+                return [tuple(item.text(row) or "" for item in columns) for row in places]
 
             return now, Ends(
                 predictions.info.step or 0,
@@ -127,10 +127,10 @@ class RowsTable(QTableView):
 
     def fill(self, ends: Ends, rows: Sequence[tuple[str, ...]]) -> None:
         """Show these rows; the selected row index stays."""
-        place, header = self.currentIndex().row(), self.horizontalHeader()
+        current, header = self.currentIndex().row(), self.horizontalHeader()
         cells = map(itemgetter, range(len(ends.titles)))
         self.rows.show_rows(
-            rows, [Column(*one, tooltip=one[1]) for one in zip(ends.titles, cells, strict=True)]
+            rows, [Column(*pair, tooltip=pair[1]) for pair in zip(ends.titles, cells, strict=True)]
         )
         if len(self._given) != len(ends.titles):
             mode = header.ResizeMode
@@ -139,14 +139,14 @@ class RowsTable(QTableView):
                 header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
             self._given = [0] * len(ends.titles)
         self._widen(set(ends.texts))
-        if 0 <= place < len(rows):
-            self.selectRow(place)
+        if 0 <= current < len(rows):
+            self.selectRow(current)
 
     def _widen(self, texts: set[int]) -> None:
         header = self.horizontalHeader()
-        for column, given in enumerate(self._given):
-            if column in texts or given not in (0, header.sectionSize(column)):
+        for column, before in enumerate(self._given):
+            if column in texts or before not in (0, header.sectionSize(column)):
                 continue
-            wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), given)
-            header.resizeSection(column, wanted)
+            width = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), before)
+            header.resizeSection(column, width)
             self._given[column] = header.sectionSize(column)

@@ -192,7 +192,7 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
             "Not known yet: in the {0} finished combinations the fields do not explain the score."
         )
         return template.format(result.trials)
-    shares = ", ".join(
+    parts = ", ".join(
         tr("{0} {1} ({2} to {3})").format(
             title(item.path),
             *(numbers.percent(value, 0) for value in (item.share, item.low, item.high)),
@@ -203,7 +203,7 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
         "Share of the score’s variance (fANOVA, 90 % range over resampled combinations): {0}. "
         "From {1} combinations; a forest explains {2} of combinations that it has not seen."
     )
-    return template.format(shares, result.trials, numbers.percent(result.explained, 0))
+    return template.format(parts, result.trials, numbers.percent(result.explained, 0))
 
 
 def _what(row: RunRow, is_best: bool) -> str:

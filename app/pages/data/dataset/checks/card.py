@@ -99,12 +99,12 @@ class ChecksCard(Card):
 
     def fix_buttons(self) -> list[QWidget]:
         """For tests, and to disable them while a version is being made."""
-        return [one for one in self.findChildren(QWidget) if one.property("fix")]
+        return [widget for widget in self.findChildren(QWidget) if widget.property("fix")]
 
     def _fill(self, findings: list[Finding]) -> None:
         clear(self._list)
-        for place, finding in enumerate(findings[:SHOWN]):
-            if place:
+        for index, finding in enumerate(findings[:SHOWN]):
+            if index:
                 self._list.addWidget(rule())
             self._list.addLayout(self._entry(finding))
         if len(findings) > SHOWN:

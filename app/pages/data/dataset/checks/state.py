@@ -136,6 +136,6 @@ def _findings(
     known = read_findings(cache, dataset.spec.fingerprint)
     if known is not None or not asks:
         return known
-    found = run_checks(dataset, progress, progress.cancelled)
-    cache_findings(cache, dataset.spec.fingerprint, found)
-    return found
+    findings = run_checks(dataset, progress, progress.cancelled)
+    cache_findings(cache, dataset.spec.fingerprint, findings)
+    return findings

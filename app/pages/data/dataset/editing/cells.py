@@ -47,10 +47,10 @@ class TextCells(QStyledItemDelegate):
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:
-        place, parent = option.rect, editor.parentWidget()
+        box, parent = option.rect, editor.parentWidget()
         assert parent is not None
-        top = min(place.top(), max(parent.height() - TEXT_HEIGHT, 0))
-        editor.setGeometry(place.left(), top, place.width(), TEXT_HEIGHT)
+        top = min(box.top(), max(parent.height() - TEXT_HEIGHT, 0))
+        editor.setGeometry(box.left(), top, box.width(), TEXT_HEIGHT)
 
     def eventFilter(self, editor: QObject, event: QEvent) -> bool:
         if (
@@ -100,8 +100,8 @@ class SplitCells(QStyledItemDelegate):
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         assert isinstance(editor, QComboBox)
-        found: Any = index.data(Qt.ItemDataRole.EditRole)
-        editor.setCurrentIndex(max(editor.findText(str(found)), 0))
+        value: Any = index.data(Qt.ItemDataRole.EditRole)
+        editor.setCurrentIndex(max(editor.findText(str(value)), 0))
 
     def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
         assert isinstance(editor, QComboBox)

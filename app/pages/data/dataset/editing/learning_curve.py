@@ -39,7 +39,7 @@ def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
         for entry in versions
         if entry.spec is not None
     }
-    found = []
+    scores = []
     with record.read() as session:
         for run in all_runs(session):
             job = run.readable_job()
@@ -47,10 +47,10 @@ def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
             if not isinstance(data, StoredData) or data.folder not in labelled:
                 continue
             if run.state == "finished" and run.best_score is not None:
-                found.append(Scored(labelled[data.folder], run.best_score, run.best_metric))
-    metrics = [one.metric for one in found]
+                scores.append(Scored(labelled[data.folder], run.best_score, run.best_metric))
+    metrics = [score.metric for score in scores]
     usual = max(metrics, key=metrics.count, default="")
-    return sorted(one for one in found if one.metric == usual)
+    return sorted(score for score in scores if score.metric == usual)
 
 
 class LearningCurveCard(Card):
@@ -78,8 +78,8 @@ class LearningCurveCard(Card):
         background.run(self, work, self._show)
 
     def _show(self, scores: list[Scored]) -> None:
-        rows = np.array([one.labelled for one in scores], dtype=np.float64)
-        values = np.array([one.score for one in scores], dtype=np.float64)
+        rows = np.array([score.labelled for score in scores], dtype=np.float64)
+        values = np.array([score.score for score in scores], dtype=np.float64)
         self.setVisible(len(set(rows.tolist())) > 1)
         if self.isHidden():
             return
@@ -92,12 +92,12 @@ class LearningCurveCard(Card):
             )
         )
         first, last = scores[0], scores[-1]
-        said = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
+        text = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
             title,
             run_texts.metric_value(first.metric, first.score),
             numbers.count(first.labelled),
             run_texts.metric_value(last.metric, last.score),
             numbers.count(last.labelled),
         )
-        self.summary.setText(said)
-        self.chart.setAccessibleDescription(said)
+        self.summary.setText(text)
+        self.chart.setAccessibleDescription(text)

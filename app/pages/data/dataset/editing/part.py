@@ -71,10 +71,10 @@ class EditingPart(QObject):
         texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
         labels = self.state.labels
         offered = () if spec.mapping.flags or spec.mapping.tags else labels
-        for place, column in enumerate(self._data.columns, start=OWN_COLUMNS):
+        for index, column in enumerate(self._data.columns, start=OWN_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
             editor = TextCells(table) if is_text else LabelCells(offered, table)
-            table.setItemDelegateForColumn(place, editor)
+            table.setItemDelegateForColumn(index, editor)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
         # then no row is current, which no signal reports
@@ -118,8 +118,8 @@ class EditingPart(QObject):
     def _go_on(self) -> None:
         """Select the next row, for labelling one after another."""
         table = self._table
-        here = table.currentIndex()
-        below = here.siblingAtRow(here.row() + 1)
+        current = table.currentIndex()
+        below = current.siblingAtRow(current.row() + 1)
         if table.hasFocus() and below.isValid():
             flags = QItemSelectionModel.SelectionFlag
             table.selectionModel().setCurrentIndex(below, flags.ClearAndSelect | flags.Rows)
@@ -154,8 +154,8 @@ class EditingPart(QObject):
         columns, last = self._data.columns, OWN_COLUMNS + len(self._data.columns)
         if model is None or self._data.is_seeking:
             return
-        for place in range(last):  # restore the order
-            header.moveSection(header.visualIndex(place), place)
+        for index in range(last):  # restore the order
+            header.moveSection(header.visualIndex(index), index)
         label = self._data.spec.mapping.label
         if not self.review.kind or self._data.wanted is not None:
             return

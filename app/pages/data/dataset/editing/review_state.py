@@ -176,7 +176,7 @@ class ReviewState(QObject):
         assert isinstance(answer, Suggested)
         self.kind, self.rows = kind, answer.rows
         self.likely = answer.likely if isinstance(answer, LabelErrorsFound) else 0
-        self.suggestions = {one.row: one for one in answer.suggestions}
+        self.suggestions = {suggestion.row: suggestion for suggestion in answer.suggestions}
         self.kept.clear()
         self.changed.emit()
         self._data.show_rows(np.array(list(self.suggestions), dtype=np.int64))

@@ -83,12 +83,12 @@ class EditsState(QObject):
     def open(self) -> None:
         """Read unsaved edits of an earlier session."""
         try:
-            found = read_edits(self.file, self.spec.fingerprint)
+            edits = read_edits(self.file, self.spec.fingerprint)
         except StudioError as error:
             self._studio.notices.show(error)
             return
         self._can_keep = True
-        self.rows = dict(found.rows)
+        self.rows = dict(edits.rows)
         if self.rows:
             self.changed.emit()
 
@@ -120,8 +120,8 @@ class EditsState(QObject):
         after: dict[int, RowEdit] = {}
         for number, cell, was in zip(numbers, cells, stored, strict=True):
             before = self.rows.get(number, NOT_EDITED)
-            kept = {name: text for name, text in before.cells.items() if name != column}
-            new = kept if cell == was else kept | {column: cell}
+            others = {name: text for name, text in before.cells.items() if name != column}
+            new = others if cell == was else others | {column: cell}
             after[number] = before.model_copy(update={"cells": new})
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
 
@@ -140,10 +140,10 @@ class EditsState(QObject):
             sets = parse_label_sets(
                 self.cell(n, column, c) for n, c in self._pairs(numbers, column)
             )
-            has_all = all(label in one for one in sets)
-            without = [[name for name in one if name != label] for one in sets]
-            new = [one if has_all else [*one, label] for one in without]
-            self.set_cells(numbers, column, [join_labels(one) for one in new])
+            has_all = all(label in labels for labels in sets)
+            without = [[name for name in labels if name != label] for labels in sets]
+            new = [labels if has_all else [*labels, label] for labels in without]
+            self.set_cells(numbers, column, [join_labels(labels) for labels in new])
         elif mapping.label is not None:
             self.set_cells(numbers, mapping.label, [label] * len(numbers))
 

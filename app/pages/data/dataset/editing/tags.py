@@ -145,8 +145,8 @@ class TagWords(QWidget):
 
     def _colour_of(self, tag: str) -> QColor:
         name = tag[2:] if tag[1:2] == "-" else tag
-        place = self._types.index(name) if name in self._types else 0
-        return colour(CHART[place % len(CHART)])
+        index = self._types.index(name) if name in self._types else 0
+        return colour(CHART[index % len(CHART)])
 
     def _place(self, width: int) -> None:
         self._boxes = self._placed(width)
