@@ -76,7 +76,7 @@ def edit(home: Path) -> Iterator[None]:
         page: Any = window.pages["explore"]
         wait_until(lambda: page.state.first.checkpoint == model and page.state.is_settled)
         page.bench.show_panel("attention")
-        panel = page.panels["attention"]
+        panel = page.bench.docks["attention"].panel
         maps = panel._state.maps
         wait_until(lambda: maps.thumbnails is not None and not maps.query.is_waiting)
         page.text.setFocus()

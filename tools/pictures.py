@@ -147,7 +147,7 @@ def training_steps(stage: Stage) -> None:
         lambda: page.state.first.checkpoint == model and page.state.is_settled, 60, "the checkpoint"
     )
     page.bench.show_panel("words")
-    page.panels["words"].show_part(0)
+    page.bench.docks["words"].panel.show_part(0)
     bar = page.training_bar
     until(bar.isVisible, 60, "the bar of the training")
     bar.state.go(len(bar.state.moments.folders) - 2)
@@ -158,7 +158,7 @@ def attributions(stage: Stage) -> None:
     """Integrated gradients of a prediction, with their faithfulness and some edits."""
     explore("attribution", fine_tuned=True)(stage)
     page: Any = stage.window.pages["explore"]
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     view.controls.method.setCurrentIndex(1)
     view.controls.method.activated.emit(1)
     page.state.pick(2)
@@ -173,15 +173,15 @@ def vectors(stage: Stage) -> None:
     page: Any = stage.show("explore", {"model": starter_model(), "text": STATES[0]})
     until(lambda: page.state.first.text == STATES[0] and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("vectors")
-    page.panels["vectors"].word.setText("state")
-    page.panels["vectors"].texts.setPlainText("\n".join(STATES[1:]))
+    page.bench.docks["vectors"].panel.word.setText("state")
+    page.bench.docks["vectors"].panel.texts.setPlainText("\n".join(STATES[1:]))
 
 
 def templates(stage: Stage) -> None:
     """The initial templates."""
     explore("templates")(stage)
     page: Any = stage.window.pages["explore"]
-    until(lambda: page.panels["templates"]._state.is_complete, 120, "the grid")
+    until(lambda: page.bench.docks["templates"].panel._state.is_complete, 120, "the grid")
 
 
 def pruning(stage: Stage) -> None:
@@ -189,7 +189,7 @@ def pruning(stage: Stage) -> None:
     over_texts("texts")(stage)
     page: Any = stage.window.pages["explore"]
     page.bench.show_panel("heads")
-    heads = page.panels["heads"]
+    heads = page.bench.docks["heads"].panel
     heads.method.setCurrentIndex(heads.method.findData("prune"))
     heads.method.activated.emit(heads.method.currentIndex())
     heads.bar.run.click()
@@ -202,7 +202,7 @@ def over_texts(panel: str) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
         explore("texts", fine_tuned=True)(stage)
         page: Any = stage.window.pages["explore"]
-        texts = page.panels["texts"]
+        texts = page.bench.docks["texts"].panel
         until(lambda: texts.source.count() > 1, 60, "the data sets")
         texts.source.setCurrentIndex(1)
         texts.source.activated.emit(1)
@@ -213,7 +213,7 @@ def over_texts(panel: str) -> Callable[[Stage], None]:
             other = describe_model(STOPPED, folder, "run")
         page.state.compare(other)
         page.bench.show_panel(panel)
-        bar = page.panels[panel].bar
+        bar = page.bench.docks[panel].panel.bar
         until(bar.run.isEnabled, 60, f"the button of {panel}")
         bar.run.click()
         until(bar.run.isVisible, 600, f"the numbers of {panel}")
@@ -241,7 +241,7 @@ def compare(stage: Stage) -> None:
     page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
     until(lambda: page.state.first.text == TEXT and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("words")
-    page.panels["words"].show_part(0)
+    page.bench.docks["words"].panel.show_part(0)
     folder = RunFolder(Path(stage.runs[LIVE].folder)).checkpoint_folders()[-1]
     page.state.compare(describe_model(LIVE, folder, "run"))
     until(lambda: page.state.second.is_tokenized, 60, "tokens of the second model")
@@ -261,7 +261,7 @@ def words(part: int) -> Callable[[Stage], None]:
         )
         if not page.state.first.is_masked(masked):
             page.state.toggle_mask(masked)
-        panel = page.panels["words"]
+        panel = page.bench.docks["words"].panel
         panel.show_part(part)
         panel.candidates.typed.setText("great, new, young, unbelievable")
         panel.candidates.typed.returnPressed.emit()
@@ -279,8 +279,8 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
         page: Any = stage.show("explore", {"model": starter_model(), "text": FIRST, "pair": SECOND})
         until(lambda: page.state.first.pair == SECOND and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
-        page.panels["attention"].overview.measure.setCurrentIndex(measure)
-        page.panels["attention"].show_form(form)
+        page.bench.docks["attention"].panel.overview.measure.setCurrentIndex(measure)
+        page.bench.docks["attention"].panel.show_form(form)
         settle()
         page.state.pick_head(1, 1)
         page.state.pick(2)
@@ -298,7 +298,7 @@ def of_family(name: str, form: int) -> Callable[[Stage], None]:
         page: Any = stage.show("explore", {"model": model, "text": FIRST, "pair": SECOND})
         until(lambda: page.state.first.checkpoint == model and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
-        page.panels["attention"].show_form(form)
+        page.bench.docks["attention"].panel.show_form(form)
         settle()
         page.state.pick_head(1, 1)
         page.state.pick(2)

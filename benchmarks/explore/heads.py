@@ -18,7 +18,10 @@ def measure(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
 def attributions(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """Attributions of the top prediction at the mask."""
     page = bench.page
-    state, controls = page.panels["attribution"]._states[0], page.panels["attribution"].controls
+    state, controls = (
+        page.bench.docks["attribution"].panel._states[0],
+        page.bench.docks["attribution"].panel.controls,
+    )
     page.bench.show_panel("attribution")
     for method, tokens, aim in (
         ("occlusion", 27, "≤ 1.5 s"),
@@ -50,7 +53,7 @@ def listed(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     from app.pages.explore.panels.attention.view import HEADS
 
     page = bench.page
-    view = page.panels["attention"]
+    view = page.bench.docks["attention"].panel
     state, table = view._state, view.heads_table.table
     page.bench.show_panel("attention")
     view.show_form(HEADS)
@@ -80,7 +83,7 @@ def listed(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
 def ranked(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """Ranking of all heads for another pair of tokens, until painted."""
     page = bench.page
-    view = page.panels["attention"]
+    view = page.bench.docks["attention"].panel
     table = view.heads_table.table
     sentence(bench, 512)
     maps = view._state.maps
@@ -101,7 +104,10 @@ def ranked(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
 def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """Disable a head, until the new predictions are painted."""
     page = bench.page
-    state, words = page.panels["words"]._state, page.panels["words"].predictions
+    state, words = (
+        page.bench.docks["words"].panel._state,
+        page.bench.docks["words"].panel.predictions,
+    )
     query = state.fills[0]
     page.bench.show_panel("words")
     sentence(bench, 16)

@@ -137,7 +137,7 @@ def open_run(bench: Any, run: Path, sentence: Callable[..., None]) -> Any:
 def next_steps(bench: Any, state: Any, numbers: Iterable[int]) -> float:
     """Median time to another step in ms."""
     times = []
-    words = bench.page.panels["words"]
+    words = bench.page.bench.docks["words"].panel
     for number in numbers:
         answer = words._state.fills[0].answer
         began = time.perf_counter()

@@ -26,7 +26,7 @@ LOOKING = 3.0  # s before the button is pressed, in which a worker loads torch
 
 def measure(bench: Any) -> None:
     """Each from the button to the last number on the screen."""
-    heads, place = bench.page.panels["heads"], bench.page.panels["map"]
+    heads, place = bench.page.bench.docks["heads"].panel, bench.page.bench.docks["map"].panel
     sentences = make_sentences(PLACED)
     bench.page.bench.show_panel("heads")
     choose(bench, sentences[:ROWS])
@@ -100,7 +100,7 @@ def make_sentences(count: int) -> list[str]:
 
 def choose(bench: Any, sentences: list[str]) -> None:
     """Type these texts and wait `LOOKING` seconds."""
-    bench.page.panels["texts"].typed.setPlainText("\n".join(sentences))
+    bench.page.bench.docks["texts"].panel.typed.setPlainText("\n".join(sentences))
     explore = bench.page.state
     bench.until(
         lambda: (

@@ -223,14 +223,14 @@ def at_the_end(bench: Bench) -> None:
 
 def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to the bars of the masked word, including the typing delay."""
-    page, state = bench.page, bench.page.panels["words"]._state
+    page, state = bench.page, bench.page.bench.docks["words"].panel._state
     query = state.fills[0]
     page.bench.show_panel("words")
     times, worker = [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
         bench.until(lambda: state.positions() and not query.is_waiting)
-        bars = page.panels["words"].predictions.cards[0]
+        bars = page.bench.docks["words"].panel.predictions.cards[0]
         bench.watch(bars)
         at_the_end(bench)
         before, answer = bench.painted[bars], query.answer
@@ -254,8 +254,8 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
 
     from app.pages.explore.panels.attention.maps import GAP
 
-    page, state = bench.page, bench.page.panels["attention"]._state
-    grid = page.panels["attention"].overview.grid
+    page, state = bench.page, bench.page.bench.docks["attention"].panel._state
+    grid = page.bench.docks["attention"].panel.overview.grid
     page.bench.show_panel("attention")
     whole = lambda: (  # noqa: E731
         not state.maps.query.is_waiting
@@ -298,7 +298,7 @@ def switching(bench: Bench, inputs: int) -> None:
     from PySide6.QtCore import QPoint, Qt
     from PySide6.QtTest import QTest
 
-    page = bench.page.panels["attention"]
+    page = bench.page.bench.docks["attention"].panel
     state, matrix, lines = page._state, page.matrix, page.lines
     for widget in (matrix, lines):
         bench.watch(widget)
@@ -345,7 +345,7 @@ def moving(bench: Bench) -> None:
     """Frames per second of the grid of 144 heads at 512 tokens."""
     from PySide6.QtTest import QTest
 
-    grid = bench.page.panels["attention"].overview.grid
+    grid = bench.page.bench.docks["attention"].panel.overview.grid
     area = grid._area()
 
     def rate(act: Callable[[int], object], frames: int = 120) -> float:

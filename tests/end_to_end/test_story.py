@@ -182,12 +182,12 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(qtbot, window):
     place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
     assert explore.state.first.masked == (2,)
-    cards = explore.panels["words"].predictions.cards
+    cards = explore.bench.docks["words"].panel.predictions.cards
     qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
     qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
 
     explore.bench.show_panel("attention")
-    attention = explore.panels["attention"]
+    attention = explore.bench.docks["attention"].panel
     qtbot.waitUntil(attention.matrix.isVisible, timeout=SOON)
     links = attention.table.model()
     qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)

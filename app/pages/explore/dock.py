@@ -65,10 +65,7 @@ class PanelDock(QDockWidget):
 
     @property
     def panel(self) -> Panel:
-        return self.make()
-
-    def make(self) -> Panel:
-        """The panel; builds it on the first call."""
+        """The panel; built when it is first read."""
         if self._panel is None:
             panel = self._panel = self._make()
             panel.setProperty("bare", True)
@@ -114,7 +111,7 @@ class PanelDock(QDockWidget):
     def focus_panel(self) -> None:
         """Focus the first control of the panel."""
         self.activateWindow()
-        widget = next((w for w in _controls(self.panel)), self.help)
+        widget = next(iter(_controls(self.panel)), self.help)
         widget.setFocus(Qt.FocusReason.TabFocusReason)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -1,6 +1,5 @@
 """The Explore page: model and text at the top, the strip of tokens, and the panels below."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from app.pages.explore.comparison import Comparison, HeadMeans
 from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
 from app.pages.explore.page_parts import Editor, PrecisionSwitch, example_row
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import MAX_ROWS, StripArea
@@ -92,11 +91,6 @@ class ExplorePage(Page):
         self.read_models()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def panels(self) -> Mapping[str, Panel]:
-        """Panels by id, in the order of tabs and keys (`panel_keys`)."""
-        return self.bench.panels
 
     def _lay_out_head(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)

@@ -4,7 +4,7 @@ Qt's docks do the moving. The central widget has no height; each panel scrolls i
 necessary. Menus offer everything that the mouse can do: one in each title bar, one for the page.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QTabWidget, QWidget
 
 from app.pages.explore.dock import AREAS, PanelDock
-from app.pages.explore.panel import MakePanel, Panel, PanelDescription, Place
+from app.pages.explore.panel import MakePanel, PanelDescription, Place
 from app.settings import Settings
 from app.theme import SPACE
 from app.timers import debounced
@@ -66,11 +66,6 @@ class Workbench(QMainWindow):
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
-    @property
-    def panels(self) -> Mapping[str, Panel]:
-        """Panels by id, built on access."""
-        return _Panels(self.docks)
-
     def add(self, described: PanelDescription, make: MakePanel) -> None:
         """Add a panel; call `begin` after the last one."""
         key = described.id
@@ -101,7 +96,7 @@ class Workbench(QMainWindow):
                 self._closed = {key for key in closed if key in self.docks}
                 keys = [key for key in self.docks if key in seen]
         for key in keys:
-            self.docks[key].make()  # now, not when the page is shown
+            _ = self.docks[key].panel  # built now, not when the page is shown
         self._show_open()
 
     def is_open(self, key: str) -> bool:
@@ -350,20 +345,6 @@ class Workbench(QMainWindow):
             child.setAccessibleName(self.tr("Panels"))
             child.setElideMode(Qt.TextElideMode.ElideNone)
             child.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-
-
-class _Panels(Mapping[str, Panel]):
-    def __init__(self, docks: Mapping[str, PanelDock]) -> None:
-        self._docks = docks
-
-    def __getitem__(self, key: str) -> Panel:
-        return self._docks[key].panel
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._docks)
-
-    def __len__(self) -> int:
-        return len(self._docks)
 
 
 class _Middle(QWidget):

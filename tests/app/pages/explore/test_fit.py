@@ -89,7 +89,7 @@ def show(page, explorer, wait, panel, asked):
         asked += 1
         if question.side == 0 or panel != "attention":
             answer(page, explorer, question)
-    wait(lambda: not page.panels["attention"]._state.maps.query.is_waiting)
+    wait(lambda: not page.bench.docks["attention"].panel._state.maps.query.is_waiting)
     for _ in range(6):
         QApplication.processEvents()
 
@@ -109,7 +109,7 @@ def answer(page, explorer, question):
 
 def content(page, panel):
     """Main contents of the panel: figures, tables, lists and texts on them."""
-    view = page.panels[panel]
+    view = page.bench.docks[panel].panel
     return {"attention": lambda: view.halves, "words": lambda: view.shown}.get(
         panel, lambda: view
     )()
@@ -157,7 +157,7 @@ def at_twice_the_pixels(page, explorer, other, wait, looks) -> None:
 
 def assert_fits(page, key, size):
     """A panel that is shown, in a window of this size."""
-    view, dock = page.panels[key], page.bench.docks[key]
+    view, dock = page.bench.docks[key].panel, page.bench.docks[key]
     fit(page, size)
     bars = dock.area.verticalScrollBar(), dock.area.horizontalScrollBar()
     assert [bar.maximum() for bar in bars] == [0, 0], f"{key}, {size}: the panel scrolls"

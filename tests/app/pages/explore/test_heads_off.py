@@ -18,7 +18,7 @@ def wall(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     explorer.truly(explorer.of_kind("attend")[-1])
-    wall = page.panels["attention"].overview.grid
+    wall = page.bench.docks["attention"].panel.overview.grid
     wait(lambda: wall.size_in_heads == (3, 2))
     return wall
 
@@ -42,13 +42,13 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     assert "Without heads 2.2, compared with tiny (all heads)." in page.comparison.said.whole()
     assert "Heads switched off: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
-    assert_accessible(page.panels["attention"])
+    assert_accessible(page.bench.docks["attention"].panel)
 
 
 def test_it_is_switched_on_again_by_the_button_with_the_comparison_and_with_another_model(
     page, wall, qtbot, wait, classifier
 ):
-    switch = page.panels["attention"].overview.switch
+    switch = page.bench.docks["attention"].panel.overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)
     wait(lambda: page.state.is_settled)
@@ -73,7 +73,7 @@ def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, exp
     assert not box.isVisible()
     page.state.switch_head(1, 1)
     assert box.isVisible() and not box.isEnabled() and "panel Texts" in box.toolTip()
-    page.panels["texts"].typed.setPlainText("the cat\na dog sat")
+    page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     assert box.isEnabled()
     box.setFocus()
@@ -105,7 +105,7 @@ def said_below(page) -> str:
 
 
 def test_means_that_take_long_tell_how_far_they_are_and_end_with_zero(page, workers, wait):
-    page.panels["texts"].typed.setPlainText("the cat\na dog sat")
+    page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     page.state.switch_head(0, 0)
     workers.is_held = True

@@ -126,10 +126,10 @@ def test_keys_and_dragging_move_through_the_steps(page):
 
 
 def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explorer, answer, wait):
-    words = page.panels["words"]
+    words = page.bench.docks["words"].panel
     picked = page.state.first.tokens
     page.state.pick(3)
-    before = page.panels["words"].predictions.state.fills[0].answer
+    before = page.bench.docks["words"].panel.predictions.state.fills[0].answer
     assert before is not None
     click(page, 1)
     assert page.state.first.tokens == picked and page.state.picked == 3
@@ -149,7 +149,7 @@ def test_attention_follows(page, explorer, answer, wait):
     page.bench.show_panel("attention")
     wait(lambda: explorer.of_kind("attend"))
     answer()
-    state = page.panels["attention"]._state
+    state = page.bench.docks["attention"].panel._state
     wait(lambda: len(state.tokens))
     shown = []
     for number in (0, 6):
@@ -177,7 +177,7 @@ def test_scales_end_as_far_as_any_step_needed(page, answer, wait):
 
 
 def test_bars_of_two_steps_have_one_scale(page, answer, wait):
-    words = page.panels["words"].predictions
+    words = page.bench.docks["words"].panel.predictions
     assert words.cards[0].bars.most < 1, "of a checkpoint they end where its largest does"
     for number in (6, 0, 6):
         click(page, number)
@@ -340,7 +340,7 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     for number in (0, len(moments.steps) - 1):
         page.training_bar.slider.setValue(number)
         settle(page)
-        answer = page.panels["words"]._state.fills[0].answer
+        answer = page.bench.docks["words"].panel._state.fills[0].answer
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))
     assert said[0] < 0.5 < said[1]

@@ -90,7 +90,7 @@ def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     assert page.bench.is_seen("predictions")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
-    assert page.panels["words"].stack.currentIndex() == 1
+    assert page.bench.docks["words"].panel.stack.currentIndex() == 1
 
 
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
@@ -171,7 +171,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.waitUntil(lambda: len(page.state.first.tokens) == 8, timeout=LATER)
     place = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
-    cards = page.panels["words"].predictions.cards
+    cards = page.bench.docks["words"].panel.predictions.cards
     card = lambda: cards and cards[0]  # noqa: E731
     qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
     before = card().bars.shown
@@ -186,13 +186,13 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     assert "“cat”" in card().head.whole()
 
     page.bench.show_panel("attention")
-    state = page.panels["attention"]._state
+    state = page.bench.docks["attention"].panel._state
     qtbot.waitUntil(
         lambda: state.maps.thumbnails is not None and len(state.links.weights) > 0, timeout=LATER
     )
     assert state.maps.size == (3, 2)
     first = state.map
-    grid = page.panels["attention"].overview.grid
+    grid = page.bench.docks["attention"].panel.overview.grid
     place = grid.cell(1, 1).center().toPoint()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert (state.map != first).any()
@@ -223,7 +223,7 @@ def test_compare_puts_a_second_model_beside_the_first(ready, classifier, worksho
 
 
 def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
-    history = ready.panels["history"].history
+    history = ready.bench.docks["history"].panel.history
     history.keep_input()
     ready.text.set_text("a dog")
     wait(lambda: ready.state.is_settled)
@@ -237,7 +237,7 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
 
 
 def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
-    history = ready.panels["history"].history
+    history = ready.bench.docks["history"].panel.history
     ready.state.toggle_mask(2)
     history.keep_input()
     kept = ready.state.first.input
@@ -258,7 +258,7 @@ def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
 def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
     ready.toggles["history"].click()
     wait(lambda: ready.bench.is_seen("history"))
-    assert ready.panels["history"].width() < ready.bench.width() / 2
+    assert ready.bench.docks["history"].panel.width() < ready.bench.width() / 2
     ready.toggles["history"].click()
     wait(lambda: not ready.bench.is_seen("history"))
 
@@ -272,13 +272,13 @@ def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
     ready.bench.show_panel("heads")
     wait(lambda: ready.bench.is_seen("heads"))
     assert not begun, "no texts are chosen"
-    ready.panels["texts"].typed.setPlainText("the cat sat\na dog")
+    ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog")
     wait(lambda: ready.state.chosen is not None)
     assert begun
     ready.bench.show_panel("words")
     wait(lambda: ready.bench.is_seen("words"))
     begun.clear()
-    ready.panels["texts"].typed.setPlainText("the cat sat\na dog\na mat")
+    ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog\na mat")
     wait(lambda: ready.state.chosen is not None and ready.state.chosen.count == 3)
     assert not begun, "no panel over texts is seen"
     ready.bench.show_panel("heads")

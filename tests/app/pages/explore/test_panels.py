@@ -60,7 +60,7 @@ def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(pa
         while asked < len(explorer.asked):
             explorer.truly(explorer.asked[asked])
             asked += 1
-        buttons = bench.panels[key].findChildren(FigureButton)
+        buttons = bench.docks[key].panel.findChildren(FigureButton)
         assert bool(buttons) == (key != "history")
         if buttons and description.is_offered(page.state) and not description.works_on_texts:
             wait(lambda buttons=buttons: any(button._make() for button in buttons))
@@ -89,7 +89,7 @@ def test_a_panel_from_outside_is_shown_and_answered(qtbot, studio, model, monkey
     page.arrive({"text": "the cat sat"})
     qtbot.waitUntil(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
     page.bench.show_panel("counting")
-    shown = page.panels["counting"]
+    shown = page.bench.docks["counting"].panel
     qtbot.waitUntil(lambda: shown.label.text() == "9 letters, 3 layers", timeout=LATER)
     page.state.set_texts("the mat")
     qtbot.waitUntil(lambda: shown.label.text() == "6 letters, 3 layers", timeout=LATER)

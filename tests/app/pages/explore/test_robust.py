@@ -78,9 +78,9 @@ def look(page, explorer, model, wait, panel, text):
         count = len(page.state.first.tokens)
         weights = np.full((3, 2, count, count), 1 / count, np.float16)
         explorer.attend(explorer.of_kind("attend")[-1], weights)
-        page.panels["attention"]._state.point(0, 0)
+        page.bench.docks["attention"].panel._state.point(0, 0)
     page.state.pick(min(1, len(page.state.first.tokens) - 1))
-    page.panels["history"].history.keep_input()
+    page.bench.docks["history"].panel.history.keep_input()
 
 
 def test_any_text_is_shown_as_it_is(page, explorer, model, wait):

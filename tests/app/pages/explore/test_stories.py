@@ -63,7 +63,7 @@ class Hand:
                 if bar.tabText(number).replace("&", "") == title:
                     self.click(bar, bar.tabRect(number).center())
         self.until(lambda: self.page.bench.is_seen(key))
-        return self.page.panels[key]
+        return self.page.bench.docks[key].panel
 
     def type(self, widget: QWidget, *lines: str) -> None:
         """One action: texts in a field."""
@@ -263,7 +263,7 @@ def test_are_my_texts_apart_in_a_layer(hand):
 
 def test_which_sentence_is_hardest(hand):
     chosen(hand, *LABELLED)
-    view = hand.page.panels["texts"]
+    view = hand.page.bench.docks["texts"].panel
     hand.click(view.bar.run)
     hand.until(lambda: len(view._state.scores) == len(TEXTS) and not view._state.work.is_running)
     cells = [[view.rows.index(n, column).data() for n in range(8)] for column in (LOSS, TEXT)]
@@ -320,7 +320,7 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     assert bar.said.text() == "Step 24 · computing …", "the panels show another step"
     hand.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
-    words = page.panels["words"].predictions
+    words = page.bench.docks["words"].panel.predictions
     bars = words.cards[0].bars.shown
     assert bars and all(None not in (one.probability, one.second) for one in bars)
     assert any(abs(one.probability - one.second) > 0.01 for one in bars)

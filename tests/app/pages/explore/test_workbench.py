@@ -100,7 +100,7 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     assert made(bench) == ["One & only"]
     bench.show_panel("aside")
     assert made(bench) == ["Aside", "One & only"]
-    assert list(bench.panels) == ["one", "two", "aside"]
+    assert list(bench.docks) == ["one", "two", "aside"]
     assert made(bench) == ["Aside", "One & only"], "their names make none"
     bench.show_panel("two")
     bench.set_shown(False)

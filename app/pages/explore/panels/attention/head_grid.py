@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 from app.pages.explore.captions import source
 from app.pages.explore.panels.attention.lines import dashed, head_dashes, head_role
 from app.pages.explore.panels.attention.maps import POOLED, mosaic, picture
-from app.pages.explore.panels.attention.matrix import Legend, paint_scale
+from app.pages.explore.panels.attention.matrix import ZOOM, ZOOMS, Legend, paint_scale
 from app.pages.explore.panels.attention.state import MEASURES, AttentionState
 from app.pages.explore.paper import CENTER, LEFT, RIGHT
 from app.theme import PICKED, SPACE, Role, colour, print_color, repaints
@@ -47,13 +47,11 @@ from app.widgets.text.numbers import decimal
 
 SMALLEST = 6  # px of a head before the area scrolls
 NEAREST = 512  # largest px of a head
-ZOOM = 1.25  # factor of a step
 GAP = 3  # px between heads
 DIMMEST = 0.88  # opacity of the tint over the head with the smallest value
 HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the saved figure, and of a gap
 MARGIN = 24.0  # px for layer and head numbers on paper
 SCALE = QRectF(MARGIN, 18, 220, 10)  # px of its colour scale, below the heads
-ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
 class HeadGrid(QWidget):
@@ -146,7 +144,6 @@ class HeadGrid(QWidget):
         return area if isinstance(area, QScrollArea) else None
 
     def cell(self, layer: int, head: int) -> QRectF:
-        """Rectangle of a head."""
         left, top = self._margins()
         step = self._side() + GAP
         return QRectF(left + head * step, top + layer * step, self._side(), self._side())
@@ -158,7 +155,6 @@ class HeadGrid(QWidget):
         return self._hint(28)
 
     def _hint(self, side: int) -> QSize:
-        """Size for heads of so many px, or of their size if zoomed."""
         (layers, heads), (left, top) = self.size_in_heads, self._margins()
         step = (side if self.zoom == 1 else self._side()) + GAP
         return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
@@ -215,7 +211,6 @@ class HeadGrid(QWidget):
             self._state.selection.pick(layer, head)
 
     def _drag(self, now: QPoint) -> None:
-        """Scroll; ignores tiny moves of a click."""
         assert self._pressed is not None
         distance = now - self._pressed
         if not self._is_dragged and distance.manhattanLength() < QApplication.startDragDistance():
@@ -342,7 +337,6 @@ class HeadGrid(QWidget):
         return round(GAP * self.devicePixelRatioF())
 
     def _paint_numbers(self, painter: QPainter) -> None:
-        """Paint layer and head numbers, as many as fit."""
         (layers, heads), current = self.size_in_heads, self._state.selection.current
         left, top = self._margins()
         painter.setFont(_small(self.font()))
@@ -445,7 +439,6 @@ class Overview(QWidget):
         self._on_head()
 
     def _measures(self) -> tuple[QComboBox, QStackedWidget]:
-        """Choice of the measure, and its help buttons."""
         measure, pages = ComboBox(), QStackedWidget()
         measure.setAccessibleName(self.tr("Measure"))
         measure.addItems([in_language(entry.name) for entry in MEASURES])
@@ -482,13 +475,10 @@ class Overview(QWidget):
             self.said.setText(text.format(maps.layers_there, maps.size[0]))
         elif maps.query.is_waiting:
             self.said.setText(self.tr("Running the model …"))
+        elif maps.has_heads:
+            self.said.setText(self.tr("%Ln head(s) selected.", "", count))
         else:
-            selected = (
-                self.tr("%Ln head(s) selected.", "", count)
-                if maps.has_heads
-                else self.tr("%Ln layer(s) selected.", "", count)
-            )
-            self.said.setText(selected)
+            self.said.setText(self.tr("%Ln layer(s) selected.", "", count))
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:

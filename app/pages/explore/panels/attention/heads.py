@@ -73,7 +73,6 @@ class HeadsState(QObject):
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """Selected query and key token."""
         query, key = self.of.pair_numbers
         count = len(self.of.maps.tokens)
         return (query, key) if 0 <= query < count and 0 <= key < count else None
@@ -228,7 +227,6 @@ class HeadsState(QObject):
         self._compute()
 
     def _compute(self) -> None:
-        """Compute new layers in the background."""
         maps = self.of.maps
         weights, done = maps.weights, 0 if self.figures is None else len(self.figures.values)
         is_due = self.is_seen and self._work is None and maps.shown_measure != "norms"
@@ -294,7 +292,6 @@ class HeadRows(ColumnsModel[Head]):
         self._follow_column()
 
     def row_of(self, layer: int, head: int) -> int:
-        """Row of a head, -1 if it is missing."""
         target = (layer, head)
         return next((n for n in range(len(self.order)) if self.row(n) == target), -1)
 
@@ -396,7 +393,6 @@ class HeadsTable(QWidget):
         self._say()
 
     def _on_pairs(self, typed: str) -> None:
-        """Show the best heads for the typed pairs at the top."""
         self._state.set_pairs(typed)
         self.table.scrollToTop()
 
@@ -419,7 +415,6 @@ class HeadsTable(QWidget):
         self._widths |= sizes
 
     def _follow(self) -> None:
-        """Select the current head's row."""
         row = self.rows.row_of(self._state.of.layer, self._state.of.head)
         self._is_following = True
         if row >= 0:

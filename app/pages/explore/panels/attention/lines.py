@@ -107,10 +107,6 @@ class Lines(QWidget):
         column = min(self._widest + 3 * SPACE, self.width() * COLUMN)
         return column, self.width() - column
 
-    def row_at(self, y: float) -> int:
-        row = int(y // self.row_height())
-        return row if 0 <= row < len(self._state.tokens) else -1
-
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_head(self) -> None:
@@ -168,7 +164,6 @@ class Lines(QWidget):
         self.update()
 
     def _between(self) -> QRect:
-        """Area between the two columns of tokens."""
         left, right = self.ends()
         return QRect(round(left), 0, round(right - left), self.height())
 
@@ -206,7 +201,8 @@ class Lines(QWidget):
     def at(self, point: QPointF) -> tuple[int, int]:
         """Index of the query or the key token at a point; -1 for the other, or none."""
         left, right = self.ends()
-        row = self.row_at(point.y())
+        row = int(point.y() // self.row_height())
+        row = row if 0 <= row < len(self._state.tokens) else -1
         if point.x() <= left:
             return row, -1
         return (-1, row) if point.x() >= right else (-1, -1)
@@ -272,7 +268,6 @@ class Lines(QWidget):
         return [colour(head_role(n, count), count**-0.5) for n in range(count)]
 
     def _focus(self) -> tuple[int, int]:
-        """Token to highlight: the one under the mouse, else the selected one."""
         row, column = self._state.pointed
         if row < 0 and column < 0:
             return self._state.picked, -1
@@ -304,7 +299,6 @@ class Lines(QWidget):
                 painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)
 
     def _box(self, number: int, at_left: bool) -> QRectF:
-        """Box of a token's name, in the left or the right column."""
         height, (left, right) = self.row_height(), self.ends()
         if at_left:
             return QRectF(0, number * height, left, height)
@@ -401,7 +395,6 @@ def draw(
 
 
 def _crossing(links: Links, first: float, last: float) -> Links:
-    """Links of which a part is between two rows."""
     low = np.minimum(links.rows, links.columns) + 0.5 <= last
     crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
     rows, columns, weights, count = links

@@ -37,7 +37,6 @@ NO_LINKS = Links(np.zeros(0, int), np.zeros(0, int), np.zeros(0, np.float32), 0)
 
 
 def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
-    """True if both draw the same lines."""
     return len(some) == len(others) and all(
         all(map(np.array_equal, links[:3], other[:3]))
         for links, other in zip(some, others, strict=True)
@@ -139,7 +138,6 @@ class StrongestLinks(QObject):
                 self._draw()
 
     def forget(self) -> None:
-        """Drop all links, without a signal."""
         self._soon.stop()
         self.drawn, self._maps, self._rankings = (), (), ()
         if self._ranking is not None:

@@ -85,7 +85,6 @@ class AttentionMaps(QObject):
 
     @property
     def side(self) -> ModelInput:
-        """The side whose attention is shown."""
         return self._explore.both[self.shows_second]
 
     @property
@@ -101,7 +100,6 @@ class AttentionMaps(QObject):
 
     @property
     def layers_there(self) -> int:
-        """Number of computed layers."""
         return 0 if self.weights is None else len(self.weights)
 
     @property
@@ -129,7 +127,6 @@ class AttentionMaps(QObject):
         self._queries.set_seen(seen, self.side.index)
 
     def show_side(self, second: bool) -> None:
-        """Show the maps of the first or the second model."""
         if second != self.shows_second:
             self.shows_second = second
             self._forget()
@@ -137,7 +134,6 @@ class AttentionMaps(QObject):
             self._on_answer()
 
     def set_measure(self, measure: Measure) -> None:
-        """Choose the measure."""
         if measure != self.measure:
             self.measure = measure
             self._queries.invalidate()

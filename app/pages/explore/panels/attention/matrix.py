@@ -72,7 +72,7 @@ class Matrix(QWidget):
         self._picture: QPixmap | None = None
         self._named: tuple[str, ...] = ()  # labels
         self.zoom = 1.0
-        self._first = QPointF(0, 0)
+        self.first = QPointF(0, 0)  # column and row at the top left, in cells
         self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # layout, and its key
         self._pressed: QPointF | None = None  # position of the start of a click or drag
         self._is_dragged = False
@@ -98,13 +98,7 @@ class Matrix(QWidget):
         return self._layout()[0]
 
     def cell_size(self) -> float:
-        """px of a cell."""
         return self._layout()[2]
-
-    @property
-    def first(self) -> QPointF:
-        """Column and row at the top left, in cells."""
-        return self._first
 
     def field(self) -> QRect:
         """Rectangle of the map in whole pixels, without labels."""
@@ -117,8 +111,8 @@ class Matrix(QWidget):
     def cell(self, row: int, column: int) -> QRectF:
         """Rectangle of a weight; outside the field if not visible."""
         field, size = self.field(), self.cell_size()
-        left = field.left() + (column - self._first.x()) * size
-        return QRectF(left, field.top() + (row - self._first.y()) * size, size, size)
+        left = field.left() + (column - self.first.x()) * size
+        return QRectF(left, field.top() + (row - self.first.y()) * size, size, size)
 
     def _layout(self) -> tuple[bool, int, float]:
         """If tokens are labelled, the margin, and px of a cell."""
@@ -140,7 +134,6 @@ class Matrix(QWidget):
         return min(round(widest) + 2 * SPACE, WIDEST, round(NAMES * room))
 
     def _zoomed(self, margin: int) -> float:
-        """px of a cell with this margin."""
         return min(self._fitting(margin) * self.zoom, LARGEST)
 
     def _fitting(self, margin: int) -> float:
@@ -156,7 +149,7 @@ class Matrix(QWidget):
         fixed = around if around is not None else field.center()
         if not before:
             return
-        cell = (fixed - field.topLeft()) / before + self._first
+        cell = (fixed - field.topLeft()) / before + self.first
         most = LARGEST / max(self._fitting(TITLE + self._names_width()), 1e-9)
         self.zoom = max(1.0, min(zoom, most))
         self._picture = None
@@ -170,7 +163,7 @@ class Matrix(QWidget):
             return
         most = count - field.width() / size, count - field.height() / size
         x, y = min(first.x(), most[0]), min(first.y(), most[1])
-        self._first = QPointF(max(0.0, x), max(0.0, y))
+        self.first = QPointF(max(0.0, x), max(0.0, y))
         self._picture = None
         self.moved.emit()
         self.update()
@@ -180,25 +173,25 @@ class Matrix(QWidget):
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.set_zoom(self.zoom * ZOOM ** steps.y(), event.position())
         elif self.zoom > 1:
-            self.show_from(self._first - QPointF(steps.x(), steps.y()) * WHEEL)
+            self.show_from(self.first - QPointF(steps.x(), steps.y()) * WHEEL)
         else:
             event.ignore()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.show_from(self._first)
+        self.show_from(self.first)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
             self._laid_out = None
-            self.show_from(self._first)
+            self.show_from(self.first)
 
     def _on_head(self) -> None:
         self._picture = None
         if self._named is not self._state.names:
             self._named = self._state.names
-            self.show_from(self._first)
+            self.show_from(self.first)
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -209,8 +202,8 @@ class Matrix(QWidget):
         size = self.cell_size()
         if not count or not size:
             return -1, -1
-        column = int((point.x() - field.left()) / size + self._first.x())
-        row = int((point.y() - field.top()) / size + self._first.y())
+        column = int((point.x() - field.left()) / size + self.first.x())
+        row = int((point.y() - field.top()) / size + self.first.y())
         row = -1 if point.y() < field.top() else row
         column = -1 if point.x() < field.left() else column
         beyond = point.x() > field.right() or point.y() > field.bottom()
@@ -225,7 +218,7 @@ class Matrix(QWidget):
         distance = event.position() - self._pressed
         if self._is_dragged or distance.manhattanLength() >= QApplication.startDragDistance():
             self._is_dragged, self._pressed = True, event.position()
-            self.show_from(self._first - distance / max(self.cell_size(), 1e-9))
+            self.show_from(self.first - distance / max(self.cell_size(), 1e-9))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -259,9 +252,9 @@ class Matrix(QWidget):
     def _bring_into_sight(self, row: int, column: int) -> None:
         field, size = self.field(), max(self.cell_size(), 1e-9)
         across, down = field.width() / size, field.height() / size
-        x = min(max(self._first.x(), column + 1 - across), column)
-        y = min(max(self._first.y(), row + 1 - down), row)
-        if QPointF(x, y) != self._first:
+        x = min(max(self.first.x(), column + 1 - across), column)
+        y = min(max(self.first.y(), row + 1 - down), row)
+        if QPointF(x, y) != self.first:
             self.show_from(QPointF(x, y))
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
@@ -283,7 +276,6 @@ class Matrix(QWidget):
         self._paint_crosshair(painter, QRectF(field))
 
     def _draw(self, field: QRect) -> QPixmap:
-        """The visible part, in device pixels."""
         ratio, state = self.devicePixelRatioF(), self._state
         wide, high = (max(1, round(side * ratio)) for side in (field.width(), field.height()))
         most, count = state.maps.largest, len(state.tokens)
@@ -291,7 +283,7 @@ class Matrix(QWidget):
         if self.zoom == 1:
             shown = stretched(levels(state.map, most), wide)
         else:
-            left, top = self._first.x() * size, self._first.y() * size
+            left, top = self.first.x() * size, self.first.y() * size
             columns = np.minimum((np.arange(wide) + 0.5 + left) // size, count - 1).astype(int)
             rows = np.minimum((np.arange(high) + 0.5 + top) // size, count - 1).astype(int)
             first, last = (rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)
@@ -317,7 +309,7 @@ class Matrix(QWidget):
         (row, column), margin = state.pointed, self._layout()[1]
         room = margin - TITLE - SPACE
         pens = colour(Role.MUTED), colour(Role.TEXT)
-        first, last = self._first, len(state.names)
+        first, last = self.first, len(state.names)
         metrics, right = painter.fontMetrics(), Qt.TextElideMode.ElideRight
         for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
             cell = self.cell(number, 0)

@@ -58,7 +58,6 @@ class Elements(QWidget):
         return QSize(40 * SPACE, 3 * (LEAST_BAND + HEAD))
 
     def band(self) -> float:
-        """px of a row of elements."""
         return max(LEAST_BAND, min(BAND, self.height() / 3 - HEAD))
 
     def element(self, number: int) -> QRectF:
@@ -148,8 +147,6 @@ def paint_elements(
 
 
 class PairView(QWidget):
-    """The selected pair in the current head."""
-
     def __init__(self, state: AttentionState) -> None:
         super().__init__()
         self._state = state

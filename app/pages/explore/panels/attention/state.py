@@ -99,7 +99,6 @@ class HeadSelection(QObject):
         return tuple(new + former)
 
     def pick(self, layer: int, head: int) -> None:
-        """Select this head alone."""
         self._choose(layer, head, ((layer, head),))
 
     def toggle(self, layer: int, head: int) -> None:
@@ -110,7 +109,6 @@ class HeadSelection(QObject):
         self._choose(layer, head, others or self.heads)
 
     def _choose(self, layer: int, head: int, heads: tuple[Head, ...]) -> None:
-        """Select `heads` if the given one exists."""
         exists = 0 <= layer < self._size[0] and 0 <= head < self._size[1]
         if exists and heads != self.heads:
             self.heads = heads
@@ -164,7 +162,6 @@ class AttentionState(QObject):
 
     @property
     def heads(self) -> tuple[Head, ...]:
-        """Chosen heads; the last is the current one."""
         return self.selection.heads
 
     @property
@@ -182,12 +179,10 @@ class AttentionState(QObject):
 
     @property
     def drawn(self) -> tuple[Links, ...]:
-        """Links of all chosen heads."""
         return self.strongest.drawn
 
     @property
     def links(self) -> Links:
-        """Links of the current head."""
         return self.drawn[-1] if self.drawn else NO_LINKS
 
     def link_rows(self) -> list[Link]:
@@ -223,19 +218,12 @@ class AttentionState(QObject):
         """Selected query and key token of the shown side; -1 for none."""
         return self._own(self.explore.picked), self._own(self.explore.target)
 
-    def in_block(self, row: int, column: int) -> bool:
-        """True if a cell of the map is in the shown block."""
-        ends = self.tokens[row].segment, self.tokens[column].segment
-        return self.block is None or ends == self.block
-
     @property
     def texts(self) -> MeasureTexts:
-        """Texts of the measure that is shown."""
         return next(each for each in MEASURES if each.measure == self.maps.shown_measure)
 
     @property
     def head_names(self) -> tuple[str, ...]:
-        """Names of the chosen heads, in the order of `heads`."""
         return tuple(self.head_name(*head) for head in self.heads)
 
     def head_name(self, layer: int, head: int) -> str:
@@ -246,7 +234,6 @@ class AttentionState(QObject):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def set_seen(self, seen: bool) -> None:
-        """Set if the panel is visible."""
         self.maps.set_seen(seen)
         self.see_pair(self._sees_pair)
 
@@ -256,7 +243,6 @@ class AttentionState(QObject):
         self._pairs.set_seen(seen and self.maps.is_seen, self.maps.side.index)
 
     def show_side(self, second: bool) -> None:
-        """Show the first or the second model."""
         self.maps.show_side(second)
         self.see_pair(self._sees_pair)
 
@@ -410,7 +396,6 @@ class AttentionState(QObject):
 
 
 def describe_head(state: AttentionState) -> str:
-    """Describe the current head."""
     if state.maps.weights is None:
         return tr("No attention yet.")
     strongest = list(zip(*state.links[:3], strict=True))[:MAX_NAMED]
@@ -437,7 +422,7 @@ def _pointed_text(state: AttentionState) -> str:
     (row, column), names = state.pointed, state.names
     if row >= 0 and column >= 0:
         ends = names[row], names[column]
-        if not state.in_block(row, column):
+        if state.block not in (None, (state.tokens[row].segment, state.tokens[column].segment)):
             return tr("From “{0}” to “{1}”: not in the selected texts").format(*ends)
         return tr("From “{0}” to “{1}”: {2}").format(*ends, decimal(float(state.map[row, column])))
     if row < 0 and column < 0:
@@ -451,6 +436,5 @@ def _pointed_text(state: AttentionState) -> str:
 
 
 def _named(state: AttentionState, weights: np.ndarray) -> str:
-    """The strongest links of a token."""
     best = np.argsort(-weights, kind="stable")[:MAX_NAMED]
     return ", ".join(f"“{state.names[n]}” {weights[n]:.2f}" for n in best)

@@ -31,7 +31,13 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.captions import source
-from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import (
+    MakePanel,
+    Panel,
+    PanelContext,
+    PanelDescription,
+    ResultStack,
+)
 from app.pages.explore.panels.attention.head_grid import Overview, grid_figure, scroll_area
 from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable, heads_figure
 from app.pages.explore.panels.attention.lines import (
@@ -60,7 +66,7 @@ from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.table_figure import MAX_ROWS, table_figure
 from app.widgets.forms.controls import ComboBox, SpinBox
 from app.widgets.help import HelpButton
-from app.widgets.page import EmptyState, Stack
+from app.widgets.page import Stack
 from app.widgets.screen import set_shown
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
@@ -104,11 +110,8 @@ class AttentionView(Panel):
         self.halves.addWidget(self.forms)
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
-        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
-        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
-        self.stack = Stack()
-        for page in (self._all(), self.problem, self.waiting):
-            self.stack.addWidget(page)
+        self.page = self._all()
+        self.stack = ResultStack(self.page)
         layouts.column(self.stack, parent=self, margins=(0, SPACE, 0, 0))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
@@ -125,7 +128,6 @@ class AttentionView(Panel):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _all(self) -> QWidget:
-        """Controls, read-out, and the pictures below."""
         page = QWidget()
         texts = layouts.row(
             (self.readout, 1), (self.filters.left_out, 1), self.note, spacing=4 * SPACE
@@ -214,7 +216,6 @@ class AttentionView(Panel):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def show_form(self, form: int) -> None:
-        """Show maps, links, query and key, or heads."""
         self.form.choose(form)  # no segment for HEADS
         with QSignalBlocker(self.overview.list):
             self.overview.list.setChecked(form == HEADS)
@@ -223,18 +224,12 @@ class AttentionView(Panel):
         self.heads.set_seen(form == HEADS)
 
     def _tint(self) -> None:
-        """Tint the head grid by the sorting column."""
         is_shown = self.heads.is_seen
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_query_changed(self) -> None:
-        query = self._state.maps.query
-        if query.refusal is not None:
-            self.problem.title.setText(query.refusal.problem)
-            self.problem.text.setText(query.refusal.advice)
-            self.stack.setCurrentIndex(1)
-        else:
-            self.stack.setCurrentIndex(2 if self._state.maps.weights is None else 0)
+        maps = self._state.maps
+        self.stack.show_query(maps.query, None if maps.weights is None else self.page)
 
     def _on_head(self) -> None:
         state = self._state
@@ -252,16 +247,14 @@ class AttentionView(Panel):
         self._state.selection.pick(self.layer.value() - 1, self.head.value() - 1)
 
     def _say(self) -> None:
-        """Describe what the mouse points at, and count the links."""
         state = self._state
         hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
         if state.maps.weights is not None and not state.is_current_there:
             hint = self.tr("Computing layer {0} …").format(state.layer + 1)
         self.readout.setText(describe_pointed(state) or hint)
         self.note.setText(self._drawn())
-        self.filters.left_out.setVisible(
-            bool(self.filters.sentence())
-        )  # otherwise the read-out has the space
+        # otherwise the read-out has the space
+        self.filters.left_out.setVisible(bool(self.filters.sentence()))
 
     def _drawn(self) -> str:
         """Number of links drawn, and in all if there are too many."""
@@ -293,13 +286,7 @@ class AttentionView(Panel):
 
 
 def panel() -> PanelDescription:
-    return PanelDescription(
-        id="attention",
-        title=tr("Attention"),
-        icon="scan-search",
-        help="attention",
-        make=_make,
-    )
+    return PanelDescription("attention", tr("Attention"), "scan-search", "attention", _make)
 
 
 def _make(context: PanelContext) -> MakePanel:
@@ -363,9 +350,8 @@ class LinkFilters(QObject):
     def sentence(self) -> str:
         """Filters that hide links, and the fraction of the current head's attention; “” if none."""
         state = self._state
-        if state.maps.weights is None:
-            return ""
-        if not state.excludes_special and state.block is None:
+        hides_links = state.excludes_special or state.block is not None
+        if state.maps.weights is None or not hides_links:
             return ""
         text = self.tr("{0} of this head’s attention is not shown; the rest is not rescaled.")
         caption = text.format(numbers.percent(state.hidden_mass, 0))
@@ -451,7 +437,8 @@ class Drawing:
     def size(self) -> QSize:
         side = self.cell * len(self.tokens)
         width = GAP + 3 * self.label_width + LINES_WIDTH + side
-        return QSize(round(width), round(self.label_width + side + GAP + self._foot()))
+        foot = max(SCALE_HEIGHT, KEY_ROW * len(self.heads))  # colour scale and head names
+        return QSize(round(width), round(self.label_width + side + GAP + foot))
 
     def paint(self, painter: QPainter, _: QSizeF) -> None:
         painter.setFont(_token_font(self.cell))
@@ -475,10 +462,6 @@ class Drawing:
         painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, KEY_ROW), LEFT, self.value)
         bar = QRectF(right + GAP, foot + KEY_ROW, SCALE_WIDTH, SCALE_BAR)
         paint_scale(painter, bar, self.most, print_color, paper_font(SMALL))
-
-    def _foot(self) -> float:
-        """px below the maps for the colour scale and the head names."""
-        return max(SCALE_HEIGHT, KEY_ROW * len(self.heads) if len(self.heads) > 1 else 0.0)
 
     def _paint_key(self, painter: QPainter, left: float, top: float) -> None:
         """Legend of the heads, if there are several."""
@@ -548,7 +531,6 @@ def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
 def links_figure(
     state: AttentionState, rows: ColumnsModel[Link], left_out: str, drawn: str
 ) -> Figure:
-    """Table of the strongest links."""
     text = tr("{0}. The {1} strongest links that hold {2} of the attention shown ({3}).").format(
         in_language(state.texts.name),
         numbers.count(min(rows.rowCount(), MAX_ROWS)),

@@ -163,10 +163,10 @@ class Candidates(QWidget):
             return None
         columns, rows = [], list[list[object]]()
         if own:
-            bars = [
-                Bar(candidate.text, candidate.probability, second=scored_probability(other))
-                for candidate, other in own[:MOST_DRAWN]
-            ]
+            bars = []
+            for candidate, other in own[:MOST_DRAWN]:
+                second = None if other is None or other.problem else other.probability
+                bars.append(Bar(candidate.text, candidate.probability, second=second))
             columns.append((self.tr("Your words"), bars))
             rows += [["own", *row(candidate, other)] for candidate, other in own]
         if result is not None:
@@ -191,10 +191,6 @@ class Candidates(QWidget):
             most=1.0,
             is_paired=explore.is_compared,
         )
-
-
-def scored_probability(candidate: Candidate | None) -> float | None:
-    return None if candidate is None or candidate.problem else candidate.probability
 
 
 def row(candidate: Candidate, other: Candidate | None) -> Sequence[object]:

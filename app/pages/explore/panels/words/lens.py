@@ -240,7 +240,6 @@ class Lens(QWidget):
 
 
 def layer_name(number: int) -> str:
-    """Embeddings, or the layer of a row."""
     if not number:
         return tr("embeddings")
     return tr("layer {0}").format(number)

@@ -200,7 +200,6 @@ class PositionCard(Card):
     def show_position(
         self, position: MaskedPosition, other: MaskedPosition | None, mask: str, most: float
     ) -> None:
-        """Show a position, beside that of a second model if comparing."""
         actual = position.actual
         if actual is None:
             self.head.setText(mask)

@@ -55,7 +55,8 @@ class PseudoPerplexity(QWidget):
         self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
         self.strip = Words(self.tr("Probability of each token"), picks=True)
         self.table = NumbersTable(self.tr("Token scores"), 2)
-        self.automatic.toggled.connect(self._on_automatic)
+        for scoring in state.scorings:
+            self.automatic.toggled.connect(scoring.set_automatic)
         self.strip.word_picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
         head = layouts.row(self.summary, layouts.STRETCH, self.automatic, self.go)
@@ -78,10 +79,6 @@ class PseudoPerplexity(QWidget):
         runs = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
             scoring.stop() if runs else scoring.resume()
-
-    def _on_automatic(self, on: bool) -> None:
-        for scoring in self.state.scorings:
-            scoring.set_automatic(on)
 
     def _on_row(self, row: int) -> None:
         positions = self.state.scorings[0].scores

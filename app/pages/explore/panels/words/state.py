@@ -77,7 +77,6 @@ class WordsState(QObject):
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
     def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
-        """All masked positions, from left to right."""
         filled = self.fills[side].answer_of(MaskFilled)
         if filled is None:
             return ()
@@ -144,7 +143,6 @@ class WordsState(QObject):
             self.candidate_scores.invalidate()
 
     def search(self) -> None:
-        """Search once for whole words in the gap."""
         self._wants_search = True
         self.candidate_searches.invalidate()
 
@@ -284,7 +282,6 @@ class Scoring(PartsQuery[ScoreTokens, TokensScored]):
             self.resume()
 
     def resume(self) -> None:
-        """Resume scoring the current text."""
         self._next_question(self.side)
         self.is_paused = False
         if not self.is_complete:

@@ -28,10 +28,8 @@ CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")
 
 
 def panel() -> PanelDescription:
-    title = tr("Words")
-    return PanelDescription(
-        "words", title, icon="message-circle-question-mark", help="predictions", make=_make
-    )
+    icon = "message-circle-question-mark"
+    return PanelDescription("words", tr("Words"), icon, "predictions", _make)
 
 
 def _make(context: PanelContext) -> MakePanel:
@@ -81,7 +79,6 @@ class WordsView(Panel):
         self.show_state()
 
     def set_seen(self, seen: bool) -> None:
-        """Only the displayed part asks, and the next-sentence gauge."""
         self._is_seen = seen
         for part in self.parts:
             for query in part.queries:
@@ -108,9 +105,6 @@ class WordsView(Panel):
     def _part(self) -> Predictions | Candidates | Lens | PseudoPerplexity:
         return self.parts[self.shown.currentIndex()]
 
-    def _want_starter(self) -> None:
-        self._state.explore.model_wanted.emit(starter_model())
-
     def _all(self) -> QWidget:
         controls = Wrapping()
         controls.add(self.choice, self.help)
@@ -130,7 +124,10 @@ class WordsView(Panel):
                 "Most fine-tuned models have no head for masked language modelling. You can "
                 "still explore their attention."
             ),
-            buttons.primary(self.tr("Use the starter model"), self._want_starter),
+            buttons.primary(
+                self.tr("Use the starter model"),
+                lambda: self._state.explore.model_wanted.emit(starter_model()),
+            ),
         )
 
 

@@ -38,7 +38,7 @@ def choose_texts(wait):
     """`choose_texts(page, *lines)` types lines into the panel Texts and waits for them."""
 
     def choose(page: ExplorePage, *lines: str) -> None:
-        page.panels["texts"].typed.setPlainText("\n".join(lines))
+        page.bench.docks["texts"].panel.typed.setPlainText("\n".join(lines))
         wait(lambda: page.state.chosen is not None and page.state.chosen.count == len(lines))
 
     return choose

@@ -70,7 +70,7 @@ def whole(question):
 
 def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     """Six actions: tab, class, check, word, edit, and its text."""
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     state = view._states[0]
     page.bench.show_panel("attribution")  # 1
     serve(explorer, wait, lambda: state.is_complete)
@@ -118,7 +118,7 @@ def row(view, number) -> tuple[str, ...]:
 
 def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch):
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 80)
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     state = view._states[0]
     page.bench.show_panel("attribution")
     choose(view.controls.against, "label 2")
@@ -147,7 +147,7 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
 
 def test_words_are_swapped_replaced_and_suggested(page, explorer, wait, qtbot, model):
     """The suggestions come from another model, since the classifier predicts no tokens."""
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     page.bench.show_panel("attribution")
     page.state.pick(2)
     qtbot.mouseClick(view.edits.swap, Qt.MouseButton.LeftButton)
@@ -168,7 +168,7 @@ def test_words_are_swapped_replaced_and_suggested(page, explorer, wait, qtbot, m
 
 
 def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     state = view._states[0]
     page.bench.show_panel("attribution")
     arrive(page, wait, model)
@@ -187,7 +187,7 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
 
 
 def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     state = view._states[0]
     page.bench.show_panel("attribution")
 
@@ -210,7 +210,7 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
 
 
 def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
-    view = page.panels["attribution"]
+    view = page.bench.docks["attribution"].panel
     page.bench.show_panel("attribution")
     other = make_model(home.models / "other", Heads(outputs=3))
     page.state.compare(describe_model("other", other, "imported"))

@@ -43,7 +43,7 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tune
     """Six actions: texts, a second model, the panel, Compare, a column, and a text."""
     choose_texts(page, *TEXTS)  # 1
     page.bench.show_panel("difference")  # 2
-    view = page.panels["difference"]
+    view = page.bench.docks["difference"].panel
     assert not view.bar.run.isEnabled() and "second model" in view.bar.problem.text()
     page.state.compare(tuned)  # 3
     wait(lambda: page.state.is_settled)
@@ -83,7 +83,7 @@ def test_models_of_different_origin_are_not_compared_by_heads(
     choose_texts(page, *TEXTS)
     page.state.compare(entry)
     page.bench.show_panel("difference")
-    view = page.panels["difference"]
+    view = page.bench.docks["difference"].panel
     wait(view.bar.run.isEnabled)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: view._state.answer is not None and not view._state.work.is_running)

@@ -100,7 +100,7 @@ def planted(count: int) -> np.ndarray:
 
 def open_heads(page, explorer, wait):
     """The panel with the list of heads, for the planted attention."""
-    view = page.panels["attention"]
+    view = page.bench.docks["attention"].panel
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
@@ -112,7 +112,7 @@ def open_heads(page, explorer, wait):
 
 def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     """Three actions: tab, view, column; the head is first in the list and the grid."""
-    view = page.panels["attention"]
+    view = page.bench.docks["attention"].panel
     page.bench.show_panel("attention")  # 1
     wait(lambda: bool(explorer.of_kind("attend")))
     weights = planted(len(page.state.first.tokens))

@@ -19,14 +19,14 @@ def page(make_page, model):
 def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     """Five actions: two panels, the texts, Count, and a header."""
     page.bench.show_panel("texts")  # 1
-    texts = page.panels["texts"].typed
+    texts = page.bench.docks["texts"].panel.typed
     texts.setFocus()
     qtbot.keyClicks(texts, "the cat sat")  # 2
     QTest.keyClick(texts, Qt.Key.Key_Return)
     qtbot.keyClicks(texts, "a dog . the mat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     page.bench.show_panel("heads")  # 3
-    view = page.panels["heads"]
+    view = page.bench.docks["heads"].panel
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     header, section = view.table.horizontalHeader(), view.rows.column_index("previous")
@@ -53,7 +53,7 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     page.bench.show_panel("texts")
     choose_texts(page, "the cat sat")
     page.bench.show_panel("heads")
-    view = page.panels["heads"]
+    view = page.bench.docks["heads"].panel
     view._state.count()
     wait(lambda: view.rows.rowCount() == 6)
     view.grid.setFocus()
@@ -64,7 +64,7 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
     assert (page.state.layer, page.state.head) == (2, 0)
     assert view.rows.row(view.table.currentIndex().row()) == (2, 0)
-    page.panels["texts"].typed.setPlainText("a dog")
+    page.bench.docks["texts"].panel.typed.setPlainText("a dog")
     wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.of)
     page.state.pick_head(0, 0)
     assert "Other texts are chosen now" in view.note.text()
@@ -79,7 +79,7 @@ def test_heads_are_ranked_by_the_loss_without_them(
     page = make_page(classifier)
     choose_texts(page, "the cat\tlabel 1", "a dog sat\tlabel 0")  # 1
     page.bench.show_panel("heads")  # 2
-    view = page.panels["heads"]
+    view = page.bench.docks["heads"].panel
     view._state.count()
     wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     before = view._state.keys
@@ -111,7 +111,7 @@ def needed(make_page, choose_texts, classifier):
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
     choose_texts(page, *lines)
     page.bench.show_panel("heads")
-    view = page.panels["heads"]
+    view = page.bench.docks["heads"].panel
     view.page = page
     return view
 

@@ -23,7 +23,7 @@ def view(qtbot, make_page, choose_texts, classifier, wait):
     page = make_page(classifier, size=(1016, 664))
     choose_texts(page, *TEXTS)
     page.bench.show_panel("map")
-    view = page.panels["map"]
+    view = page.bench.docks["map"].panel
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: len(view.points.points) == 6 and len(view._state.rows) == 6)
     view.page = page
@@ -73,7 +73,7 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
     assert 0 < len(chosen) < 6 and view._state.inside == chosen
     explore = view.page.state
     assert explore.chosen.texts.rows == chosen and explore.chosen.count == len(chosen)
-    table = view.page.panels["texts"]
+    table = view.page.bench.docks["texts"].panel
     shown = {table.rows.order[i.row()] for i in table.table.selectionModel().selectedRows()}
     assert shown == set(chosen)
     assert "in the lasso" in view.note.text()

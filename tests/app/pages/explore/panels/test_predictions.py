@@ -60,7 +60,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
     answer(page, explorer, task="question_answering", spans=(best, other), value=0.2)
-    shown = page.panels["predictions"].sides[0].views["question_answering"]
+    shown = page.bench.docks["predictions"].panel.sides[0].views["question_answering"]
     assert shown.verdict.whole() == "cat · 70.0 %"
     selections = shown.passage.extraSelections()
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
@@ -171,8 +171,8 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
-    wait(lambda: "multiple_choice" in page.panels["predictions"].sides[0].views)
-    shown = page.panels["predictions"].sides[0].views["multiple_choice"]
+    wait(lambda: "multiple_choice" in page.bench.docks["predictions"].panel.sides[0].views)
+    shown = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
     assert not explorer.of_kind("predict") and "two choices" in shown.note.text()
     qtbot.keyClicks(shown.lines[0], "on the mat")
     qtbot.keyClicks(shown.lines[3], "on a dog")
@@ -196,7 +196,7 @@ def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home,
     wait(lambda: bool(explorer.of_kind("predict")) and explorer.asked[-1].endings == many)
     chances = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
-    shown = page.panels["predictions"].sides[0].views["multiple_choice"]
+    shown = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
     assert [line.text() for line in shown.lines] == list(many)
     page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
     wait(lambda: explorer.asked[-1].endings == ("on a", "on the"))
@@ -213,7 +213,7 @@ def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
     page.state.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
     answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
-    panel = page.panels["predictions"]
+    panel = page.bench.docks["predictions"].panel
     assert panel.sides[1].isVisible()
     assert [side.views["text_classification"].verdict.whole() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
@@ -227,7 +227,7 @@ def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
 def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     arrive(page, explorer, wait, folder, "the cat sat")
-    state = page.panels["predictions"]._states[0]
+    state = page.bench.docks["predictions"].panel._states[0]
     assert make_figure(state) is None
     chances = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
     answer(page, explorer, task=CLASSES, predictions=chances)
@@ -247,7 +247,7 @@ def test_words_that_decided_for_a_chosen_class_are_shown(page, home, explorer, w
     asked = explorer.of_kind("attribute")[-1]
     assert (asked.label, asked.text) == ("label 1", "the cat sat")
     explorer.truly(explorer.of_kind("predict")[-1])
-    shown = page.panels["predictions"].sides[0].deciding[CLASSES]
+    shown = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
     assert shown.choice.currentText() == "label 1"
     last = explorer.truly(asked)
     assert shown.words.shown == tuple(tint_effects(last.words)) != ()
@@ -271,7 +271,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("attribute")))
-    state = page.panels["predictions"].sides[0]._deciding
+    state = page.bench.docks["predictions"].panel.sides[0]._deciding
     words = [
         WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
     ]
@@ -323,6 +323,6 @@ def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
     assert (asked.text, asked.pair) == ("the cat sat", "a dog sat")
     explorer.truly(explorer.of_kind("predict")[-1])
     explorer.truly(asked)
-    shown = page.panels["predictions"].sides[0].deciding["pair_classification"]
+    shown = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
     assert shown.choice.currentText() == "label 2"
     assert [word.text for word in shown.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]

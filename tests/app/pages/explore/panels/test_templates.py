@@ -41,7 +41,7 @@ def typed(qtbot, field, text: str) -> None:
 
 def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered):
     """Four actions: the panel, templates, fillers, targets."""
-    view, state = page.panels["templates"], page.panels["templates"]._state
+    view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")  # 1
     wait(lambda: bool(explorer.of_kind("score_templates")))
     typed(qtbot, view.templates, "[TARGET] sat on a [FILLER] .")  # 2
@@ -76,7 +76,7 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
 
 
 def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, answered):
-    view, state = page.panels["templates"], page.panels["templates"]._state
+    view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")
     wait(lambda: bool(explorer.of_kind("score_templates")))
     answered(state)
@@ -92,7 +92,7 @@ def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, ans
 
 
 def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
-    view, state = page.panels["templates"], page.panels["templates"]._state
+    view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")
     wait(lambda: bool(explorer.of_kind("score_templates")))
     first = explorer.of_kind("score_templates")[-1]

@@ -38,7 +38,7 @@ def page(make_page, classifier):
 @pytest.fixture
 def view(page):
     page.bench.show_panel("texts")
-    return page.panels["texts"]
+    return page.bench.docks["texts"].panel
 
 
 def column(view, number):

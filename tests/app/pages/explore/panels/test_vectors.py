@@ -17,7 +17,7 @@ def page(make_page, model):
 
 def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     """Four actions: the panel, the word, the other texts, the layer."""
-    view = page.panels["vectors"]
+    view = page.bench.docks["vectors"].panel
     page.bench.show_panel("vectors")  # 1
     assert "Select a word" in view.note.text()
     page.state.pick(2)  # 2
@@ -55,7 +55,7 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
 
 def compared(page, explorer, wait):
     """The panel with the cosines of “cat”."""
-    view = page.panels["vectors"]
+    view = page.bench.docks["vectors"].panel
     page.bench.show_panel("vectors")
     page.state.pick(2)
     wait(lambda: explorer.of_kind("compare_word"))
