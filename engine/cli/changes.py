@@ -161,10 +161,6 @@ def _tables(old: Dataset, new: Dataset, found: list[RowDifference]) -> Iterator[
 def _line(cell: dict[str, Any]) -> str:
     signs = {"added": "+", "removed": "-", "changed": "~"}
     row = cell["row_before"] if cell["row_after"] is None else cell["row_after"]
-    values = [_short(cell[side]) for side in ("before", "after") if cell[side] is not None]
-    return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(values)}"
-
-
-def _short(cell: str) -> str:
-    line = " ".join(cell.split())
-    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
+    texts = [" ".join(text.split()) for text in (cell["before"], cell["after"]) if text is not None]
+    shown = [t if len(t) <= SHOWN_CHARACTERS else f"{t[:SHOWN_CHARACTERS]}…" for t in texts]
+    return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(shown)}"

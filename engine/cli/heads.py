@@ -345,7 +345,8 @@ def _prune(
         gone += len(one.heads)
         figure = "not finite" if one.figure is None else f"{one.figure:.4f}"
         echo(f"round {number}: {gone} of {len(records)} heads pruned, {pruned.metric} {figure}")
-    echo(f"{len(pruned.pruned)} heads can go: {' '.join(_names(pruned.pruned)) or 'none'}")
+    names = " ".join(f"{layer + 1}.{head + 1}" for layer, head in pruned.pruned)
+    echo(f"{len(pruned.pruned)} heads can go: {names or 'none'}")
     if save is not None and pruned.pruned:
         echo(f"The model without them was written to {save}")
     elif save is not None:
@@ -356,7 +357,3 @@ def _prune(
 
 def _numbered(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
     return [[layer + 1, head + 1] for layer, head in heads]
-
-
-def _names(heads: Sequence[tuple[int, int]]) -> list[str]:
-    return [f"{layer + 1}.{head + 1}" for layer, head in heads]

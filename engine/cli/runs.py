@@ -11,7 +11,6 @@ from engine.cli.options import AsJson
 from engine.config.changes import changes
 from engine.config.job import RUN_NAME_LENGTH
 from engine.errors import StudioError
-from engine.messages.batch import Target
 from engine.messages.events import Measured
 from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, checkpoint_step
@@ -88,26 +87,22 @@ def batch(
 
     run = RunFolder(folder.absolute())
     run.job()
-    shown = BatchPreview().show(run, step or _last_step(run))
+    events = run.last_events()
+    last = max((e.step for e in events if isinstance(e, Measured) and e.name == "loss"), default=1)
+    shown = BatchPreview().show(run, step or last)
     if as_json:
         echo_json_text(shown.model_dump_json(exclude={"to", "kind"}))
         return
     echo(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
     for number, row in enumerate(shown.rows, start=1):
-        targets = {one.position: one for one in row.targets}
+        targets = {
+            target.position: f"{'/' if target.shown_as == 'label' else '='}{target.wanted}"
+            for target in row.targets
+        }
         words = [
-            token + (_target_text(targets[place]) if place in targets else "")
-            for place, token in enumerate(row.tokens[: row.length])
+            token + targets.get(position, "")
+            for position, token in enumerate(row.tokens[: row.length])
         ]
         padding = len(row.tokens) - row.length
         echo("", f"{number}. {row.wanted}".rstrip())
         echo(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
-
-
-def _target_text(one: Target) -> str:
-    return f"/{one.wanted}" if one.shown_as == "label" else f"={one.wanted}"
-
-
-def _last_step(run: RunFolder) -> int:
-    losses = [e.step for e in run.last_events() if isinstance(e, Measured) and e.name == "loss"]
-    return max(losses, default=1)

@@ -100,6 +100,9 @@ class EncoderSpec(Spec):
 
     family: ClassVar[str]
     shares_layers: ClassVar[bool] = False
+    head_biases: ClassVar[bool] = True  # of the hidden layers of heads
+    # token heads have an additional hidden layer, as the masked-word head has
+    turns_tokens: ClassVar[bool] = False
 
     vocab_size: Annotated[int, Field(ge=6, le=10_000_000)] = Field(
         30522,
@@ -226,16 +229,6 @@ class EncoderSpec(Spec):
     def tells_segments(self) -> bool:
         """Inputs distinguish the two texts."""
         return self.segment_rows > 1 and not self.one_segment
-
-    @property
-    def head_biases(self) -> bool:
-        """The hidden layers of heads have biases."""
-        return True
-
-    @property
-    def turns_tokens(self) -> bool:
-        """Token heads have an additional hidden layer, as the masked-word head has."""
-        return False
 
     @property
     def relative_buckets(self) -> int:

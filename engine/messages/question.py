@@ -34,14 +34,11 @@ class PartAnswer(Answer):
 class Working(Answer):
     """Progress of the work on a question."""
 
+    is_final: ClassVar[bool] = False
     kind: Literal["working"] = "working"
     stage: PhraseField
     done: int = 0
     total: int = 0
-
-    @property
-    def is_final(self) -> bool:
-        return False
 
 
 class Refused(Answer):

@@ -107,7 +107,10 @@ class Encoder(nn.Module):
             hidden.append(last)
         pooled = None
         if self.pooler is not None:
-            pooled = self.pooler(self._summary(last, attention_mask))
+            summary_first = last
+            if self.causal:
+                summary_first = gather_rows(last, self.summary_positions(last, attention_mask))
+            pooled = self.pooler(summary_first)
         return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
     def iter_layers(self) -> Iterator[nn.Module]:
@@ -169,9 +172,3 @@ class Encoder(nn.Module):
         if attention_mask is not None:
             return attention_mask.sum(1, keepdim=True) - 1
         return rows.new_full((rows.size(0), 1), rows.size(1) - 1, dtype=torch.long)
-
-    def _summary(self, last: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Input of the pooler, float [B, T, D], with the summary token first."""
-        if not self.causal:
-            return last
-        return gather_rows(last, self.summary_positions(last, attention_mask))

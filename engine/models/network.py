@@ -27,13 +27,6 @@ Plan = UnpaddedBatch | ReadingOrder  # of an unpadded batch, for the encoder or 
 NO_TASK_HEAD = Heads()
 
 
-def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
-    """Encoder class of the family, from `FAMILIES`."""
-    module, _, name = FAMILIES[spec.family].network.rpartition(".")
-    network: type[Encoder] = getattr(import_module(f"engine.models.{module}"), name)
-    return network(spec, pooler)
-
-
 class Network(nn.Module):
     """Encoder and heads."""
 
@@ -41,7 +34,9 @@ class Network(nn.Module):
         """Draw new weights from torch's random state; see `init_parameter`."""
         super().__init__()
         self.spec = spec
-        self.encoder = encoder_for(spec, heads.pooler)
+        module, _, name = FAMILIES[spec.family].network.rpartition(".")
+        encoder_class: type[Encoder] = getattr(import_module(f"engine.models.{module}"), name)
+        self.encoder = encoder_class(spec, heads.pooler)
         token = self.encoder.embeddings.token
         self.mlm = MlmHead(spec, token, heads.own_decoder) if heads.mlm else None
         self.nsp = NspHead(spec) if heads.nsp else None

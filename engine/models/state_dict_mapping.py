@@ -151,12 +151,13 @@ class StateDictMapper:
         if promised.endswith(pretrains) and not mlm:
             self.note("{file} names an MLM head, but none was loaded.", file=self._file)
         pooler = family.pooler(head_of(kind) if outputs else None)
+        leaves = ("weight", *["bias"] * self._spec.head_biases)
         return Heads(
             mlm=mlm,
             nsp=self._family.has_nsp_head
             and self._has([family.published(n) for n in NSP_HEAD], phrase("NSP head")),
             outputs=outputs,
-            pooler=bool(pooler) and self._has(self._pooler(pooler), "pooler"),
+            pooler=bool(pooler) and self._has([f"{pooler}{leaf}" for leaf in leaves], "pooler"),
             kind=kind,
             sentence=self._sentence,
         )
@@ -165,9 +166,6 @@ class StateDictMapper:
         """Published names of the MLM head next to such a task head."""
         heads = Heads(mlm=True, outputs=outputs, kind=kind)
         return [published_name(n, self._family, heads) for n in mlm_head_parameters(self._spec)]
-
-    def _pooler(self, beginning: str) -> list[str]:
-        return [f"{beginning}{leaf}" for leaf in ("weight", *["bias"] * self._spec.head_biases)]
 
     def _probe_in_file(self) -> Heads | None:
         """Probe with all its tensors, or None."""

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.phrases import Phrase, phrase
+from engine.phrases import phrase
 from engine.record.backups import all_backups, back_up
 from engine.record.checking import read_only
 from engine.record.checkpoints import Checkpoint, match_imported
@@ -98,7 +98,14 @@ def _record_folders(
     for path in sorted(home.runs.iterdir()) if home.runs.is_dir() else ():
         before = states.get(path.name)
         if not is_valid_text(path.name):
-            report.problems.append(_nameless(path))
+            report.problems.append(
+                phrase(
+                    "The folder {folder} in {parent} has a name that is not valid text. Rename it "
+                    "to have it listed.",
+                    folder=path.name,
+                    parent=path.parent.name,
+                )
+            )
             continue
         folder = RunFolder(path)
         if before not in (None, "unreadable") or not _is_run(folder):
@@ -152,15 +159,6 @@ def _annotate(run: Run, annotations: Annotations | None) -> None:
             annotations.star,
         )
         run.tags, run.archived = list(annotations.tags), annotations.archived
-
-
-def _nameless(path: Path) -> Phrase:
-    return phrase(
-        "The folder {folder} in {parent} has a name that is not valid text. Rename it to "
-        "have it listed.",
-        folder=path.name,
-        parent=path.parent.name,
-    )
 
 
 def _reason(error: Exception, folder: RunFolder) -> StudioError:

@@ -9,7 +9,7 @@ import logging
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -82,7 +82,7 @@ class RunManager:
         self._preferences = RunPreferencesFile(home.settings)
         self.watch = RunWatch(record, self.workers)
         self._live_curves = LiveCurvesWriter(home)
-        self._searches = Searches(record, self._add_more)
+        self._searches = Searches(record, self._add)
         self.is_busy = False  # some run is not finished
 
     # ── states of runs ───────────────────────────────────────────────────────────────────────
@@ -130,7 +130,13 @@ class RunManager:
         with self._record.read() as session:
             queued, working = runs_in(session, ("queued",)), runs_in(session, WORKING)
         self.is_busy = bool(queued or working or self._searches.is_busy)
-        self._stay_awake(bool(working))
+        if working and self._preferences.get().keep_awake:
+            self.awake.hold()
+            if self.awake.problem and not self._told_of_sleep:
+                self._told_of_sleep = True
+                log.info("the system cannot be kept awake: %s", self.awake.problem)
+        else:
+            self.awake.release()
         if (queued or self._is_followed(working)) and self._runner is not None:
             self._runner.ensure()
         self.workers.reap(self._is_working)
@@ -142,15 +148,6 @@ class RunManager:
         tells = preferences.notify or preferences.on_end or preferences.keep_awake
         tells = tells or preferences.live_curves != "off"
         return any(tells or MARK in run.job for run in working)
-
-    def _stay_awake(self, working: bool) -> None:
-        if not working or not self._preferences.get().keep_awake:
-            self.awake.release()
-            return
-        self.awake.hold()
-        if self.awake.problem and not self._told_of_sleep:
-            self._told_of_sleep = True
-            log.info("the system cannot be kept awake: %s", self.awake.problem)
 
     def _new_runs(self) -> list[RunUpdate]:
         with self._record.read() as session:
@@ -203,7 +200,9 @@ class RunManager:
                 updates += update
                 continue
             device = _device(run)
-            starts = _in_use(device, used) < limit and not run.run_folder().has_worker()
+            # “auto” may become any device
+            in_use = used.total() if device == "auto" else used[device] + used["auto"]
+            starts = in_use < limit and not run.run_folder().has_worker()
             if starts:
                 self._launch(run)
                 updates.append(RunUpdate("run_changed", (run.id,)))
@@ -290,9 +289,6 @@ class RunManager:
         for run_id in ids:
             self._added(run_id)
         return ids
-
-    def _add_more(self, jobs: Sequence[JobSpec]) -> list[RunUpdate]:
-        return [RunUpdate("run_added", (run_id,)) for run_id in self._add(jobs)]
 
     def stop(self, run_id: str) -> list[RunUpdate]:
         """Ask a run to save and end; a waiting one just leaves the queue."""
@@ -535,8 +531,3 @@ def _delete(folder: Path) -> None:
 def _device(run: Run) -> str:
     """The device of a run, or the requested one until that is known."""
     return (run.device or run.asked_device()).partition(":")[0]
-
-
-def _in_use(device: str, used: Mapping[str, int]) -> int:
-    """Number of runs that use or may use a device: “auto” may become any device."""
-    return sum(used.values()) if device == "auto" else used.get(device, 0) + used.get("auto", 0)

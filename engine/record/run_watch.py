@@ -88,7 +88,7 @@ class RunWatch:
             run = find(session, seen.id)
             if run is None:
                 return
-            if run.state == "starting" and _is_unheard(run):
+            if run.state == "starting" and run.run_folder().events_size() == run.bytes_read:
                 run.state = "queued" if _launched_long_ago(run) else run.state
             elif ends and isinstance(ends[-1], Ended):
                 run.state = ends[-1].outcome
@@ -245,10 +245,6 @@ def _launched_long_ago(run: Run) -> bool:
     if run.launched is None:
         return True
     return not 0 <= (now() - run.launched).total_seconds() <= START_TIMEOUT
-
-
-def _is_unheard(run: Run) -> bool:
-    return run.run_folder().events_size() == run.bytes_read
 
 
 def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:

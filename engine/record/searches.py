@@ -28,17 +28,15 @@ from engine.runs.groups import runs_of_setting
 MARK = '"search":{'  # in the job of a run of a search
 ENDED = ("finished", "failed", "crashed", "stopped")
 
-Add = Callable[[Sequence[JobSpec]], list[RunUpdate]]
-
 
 class Searches:
     """All searches of a home. Used by one thread of the process that starts the runs.
 
     Args:
-        add: queues jobs.
+        add: queues jobs, and returns the ids of their runs.
     """
 
-    def __init__(self, record: Record, add: Add) -> None:
+    def __init__(self, record: Record, add: Callable[[Sequence[JobSpec]], list[str]]) -> None:
         self._record, self._add = record, add
         self._unseen: set[str] | None = None  # ids of groups to look at; None: all
         self._asked: _Asked | None = None
@@ -113,7 +111,8 @@ class Searches:
         job, group = runs[0].job, runs[0].job.group
         assert group is not None
         number = 1 + max(run.job.group.setting for run in runs if run.job.group is not None)
-        return self._add(runs_of_setting(job, group, number, answer.values))
+        ids = self._add(runs_of_setting(job, group, number, answer.values))
+        return [RunUpdate("run_added", (run_id,)) for run_id in ids]
 
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
         """Stop a run if the others of its search were better at the same evaluation."""

@@ -152,7 +152,8 @@ class CellHasWord(Spec):
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
         before = rf"^[^{IN_WORD}]*" if self.first else rf"(^|[^{IN_WORD}])"
-        pattern = rf"{before}{_quoted(self.word)}($|[^{IN_WORD}])"
+        word = self.word.replace(r"\E", r"\E\\E\Q")  # unlike Python, RE2 has \Q … \E
+        pattern = rf"{before}\Q{word}\E($|[^{IN_WORD}])"
         cells = _cells(predictions, self.column)
         return _bools(pc.match_substring_regex(cells, pattern, ignore_case=True))
 
@@ -336,11 +337,6 @@ def _cells(predictions: Predictions, column: str) -> "pa.ChunkedArray[pa.StringS
             columns=", ".join(predictions.columns),
         )
     return predictions.cells(column)
-
-
-def _quoted(text: str) -> str:
-    r"""A text as RE2 matches it literally; unlike Python, RE2 has \Q … \E."""
-    return r"\Q" + text.replace(r"\E", r"\E\\E\Q") + r"\E"
 
 
 def _bools(found: Any) -> NDArray[np.bool_]:

@@ -87,19 +87,11 @@ def holds_numbers(info: PredictionInfo) -> bool:
     return TASKS[info.task].predicts_numbers(info.metrics)
 
 
-def _gold(predictions: Predictions) -> NDArray[np.float64]:
-    return parse_numbers(predictions.table["gold"])
-
-
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     """The predicted number in full precision if stored, else as written."""
     if holds_numbers(predictions.info):
         return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
     return parse_numbers(predictions.table["predicted"])
-
-
-def _residual(predictions: Predictions) -> Numbers:
-    return figure(predictions, "predicted") - figure(predictions, "gold")
 
 
 def _margin(predictions: Predictions) -> NDArray[np.float64]:
@@ -128,9 +120,9 @@ FIGURES: Mapping[RowFigure, Callable[[Predictions], Numbers]] = {
         predictions, lambda cells: pc.count_substring_regex(cells, WORD)
     ),
     "characters": lambda predictions: _counted(predictions, pc.utf8_length),
-    "gold": _gold,
+    "gold": lambda predictions: parse_numbers(predictions.table["gold"]),
     "predicted": _predicted,
-    "residual": _residual,
+    "residual": lambda predictions: figure(predictions, "predicted") - figure(predictions, "gold"),
     "margin": _margin,
     "no_answer": _no_answer,
 }

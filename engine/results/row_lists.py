@@ -21,7 +21,7 @@ def mistakes_first(predictions: Predictions) -> Places:
     missing probability; numbers are sorted by their residual, largest first.
     """
     if holds_numbers(predictions.info):
-        return _falling(np.abs(figure(predictions, "residual")))
+        return np.argsort(-np.abs(figure(predictions, "residual")), kind="stable")
     score, confidence = figure(predictions, "score"), figure(predictions, "probability")
     is_wrong = score < 1
     if np.isnan(confidence).all():
@@ -54,10 +54,6 @@ def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
     if not written.any() or np.isnan(numbers[written]).any():
         return None
     return pa.array(numbers, pa.float64(), from_pandas=True)
-
-
-def _falling(numbers: NDArray[np.floating]) -> Places:
-    return np.argsort(-numbers, kind="stable")
 
 
 def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:

@@ -62,9 +62,8 @@ def scores_by_seed(run: RunFolder, shown: Predictions) -> dict[int, float]:
         return {}
     target = without_seed(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
-    same = (
-        other for other in folders if _has_results(other) and without_seed(other.job()) == target
-    )
+    complete = (other for other in folders if other.spec_file.is_file() and other.results.is_dir())
+    same = (other for other in complete if without_seed(other.job()) == target)
     return scores_like(same, shown.info, main_metric(shown).name)
 
 
@@ -83,10 +82,6 @@ def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
         low=mean.low,
         high=mean.high,
     )
-
-
-def _has_results(run: RunFolder) -> bool:
-    return run.spec_file.is_file() and run.results.is_dir()
 
 
 def _rows(facts: PredictionInfo) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.progress import ProgressCallback, no_progress
-from engine.results.comparing import Comparison, compare
+from engine.results.comparing import compare
 from engine.results.intervals import Interval
 from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions, read_predictions
@@ -72,7 +72,8 @@ def score_runs(
         progress(number, len(runs))
         if cancelled():
             return []
-        file = _file(run, part)
+        stored = stored_predictions(RunFolder(run.folder).results)
+        file = next((item.file for item in stored if item.info.part == part), None)
         if file is None:
             continue
         predictions = read_predictions(file)
@@ -88,11 +89,6 @@ def score_runs(
     return _corrected(scored)
 
 
-def _file(run: Candidate, part: SplitName) -> Path | None:
-    stored = stored_predictions(RunFolder(run.folder).results)
-    return next((item.file for item in stored if item.info.part == part), None)
-
-
 def _against(first: Predictions, second: Predictions, score: RunScore) -> RunScore:
     try:
         comparison = compare(first, second)
@@ -100,24 +96,19 @@ def _against(first: Predictions, second: Predictions, score: RunScore) -> RunSco
         return replace(score, problem=error.problem)
     if not comparison.rows:
         return replace(score, problem=str(comparison.sentence))
-    main = _main(comparison, score.metric)
+    metrics = comparison.metrics  # that of the score, else the first
+    main = next((metric for metric in metrics if metric.name == score.metric), metrics[0])
     return RunScore(
         score.run,
         score.file,
         score.metric,
         score.score,
-        main,
+        main.difference,
         comparison.mcnemar,
         int(comparison.better.sum()),
         int(comparison.worse.sum()),
         comparison.sentence,
     )
-
-
-def _main(comparison: Comparison, metric: str) -> Interval:
-    """The difference in the metric of the score, else in the first metric."""
-    metrics = comparison.metrics
-    return next((item for item in metrics if item.name == metric), metrics[0]).difference
 
 
 def _corrected(found: Sequence[RunScore]) -> list[RunScore]:

@@ -28,7 +28,6 @@ from engine.phrases import Phrase, phrase
 from engine.results.conditions import CellHasWord, Condition, Conditions, HasSpan, mask, sentence
 from engine.results.groups import (
     Group,
-    RowScores,
     by_column,
     by_figure,
     by_first_word,
@@ -41,7 +40,7 @@ from engine.results.groups import (
 from engine.results.intervals import Interval, mean_interval
 from engine.results.labels import labels
 from engine.results.masked_tokens import OCCURRENCES, POSITION
-from engine.results.predictions import PredictionInfo, Predictions
+from engine.results.predictions import Predictions
 from engine.results.row_figures import figure, holds_numbers, text_columns
 from engine.results.significance import benjamini_hochberg, hypergeometric_tail, permutation_tail
 from engine.results.spans import span_table
@@ -157,22 +156,18 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
             continue
         covered |= rows
         conditions = (tried[first].condition, tried[second].condition)[: 1 + (first != second)]
-        reported.append(_told(predictions, conditions, scores, float(adjusted[index])))
+        # the scores of all rows, not only of the searched ones
+        inside = mask(predictions, conditions) & ~np.isnan(scores.values)
+        reported.append(
+            WorstSlice(
+                Group(conditions, int(inside.sum()), mean_interval(scores.values[inside])),
+                mean_interval(scores.values[~inside]),
+                float(adjusted[index]),
+                scores.is_binary,
+                scores.name,
+            )
+        )
     return WorstSlices(tuple(reported), len(p), len(usable))
-
-
-def _told(
-    predictions: Predictions, conditions: tuple[Condition, ...], scores: RowScores, p: float
-) -> WorstSlice:
-    """A slice with the scores of all rows, not only of the searched ones."""
-    inside = mask(predictions, conditions) & ~np.isnan(scores.values)
-    return WorstSlice(
-        Group(conditions, int(inside.sum()), mean_interval(scores.values[inside])),
-        mean_interval(scores.values[~inside]),
-        p,
-        scores.is_binary,
-        scores.name,
-    )
 
 
 @dataclass(frozen=True)
@@ -346,14 +341,13 @@ def candidates(
         rows: indices of the N rows, rising.
     """
     some = Predictions(predictions.info, predictions.table.take(rows))
-    result = (*_of_rows(some), *_words(some, min_rows))
-    return tuple(item for item in result if min_rows <= item.rows.sum() <= len(rows) - min_rows)
-
-
-def _of_rows(some: Predictions) -> Iterator[Candidate]:
-    for about, groups in _groups(some):
-        for conditions in groups:
-            yield Candidate(conditions[0], mask(some, conditions), about)
+    of_rows = (
+        Candidate(conditions[0], mask(some, conditions), about)
+        for about, groups in _groups(some)
+        for conditions in groups
+    )
+    every = (*of_rows, *_words(some, min_rows))
+    return tuple(item for item in every if min_rows <= item.rows.sum() <= len(rows) - min_rows)
 
 
 def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
@@ -374,12 +368,9 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     if head.tags_tokens:
         types = span_table(some).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
-    for column in other_columns(some.info, some.columns):
-        yield f"column {column}", by_column(some, column)
-
-
-def other_columns(facts: PredictionInfo, columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(column for column in columns if column not in facts.mapping.columns)
+    for column in some.columns:
+        if column not in mapping.columns:
+            yield f"column {column}", by_column(some, column)
 
 
 def length_figure(predictions: Predictions) -> RowFigure:

@@ -50,7 +50,7 @@ def spikes(steps: Steps, losses: Values) -> list[Alert]:
                 times=times,
             ),
         )
-        for place, times in _outliers(losses, LARGER, FAR)
+        for place, times in _outliers(losses, LARGER)
     ]
 
 
@@ -66,7 +66,7 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
                 times=times,
             ),
         )
-        for place, times in _outliers(norms, EXPLODED, FAR)
+        for place, times in _outliers(norms, EXPLODED)
     ]
 
 
@@ -85,7 +85,7 @@ def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list
     return [Alert("no improvement", step, sentence)]
 
 
-def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, float]]:
+def _outliers(values: Values, larger: float) -> list[tuple[int, float]]:
     """Indices of values far above the preceding ones, and their multiples of the median."""
     known = np.flatnonzero(np.isfinite(values))
     finite = values[known]
@@ -94,17 +94,17 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
     padded = np.concatenate([np.full(BEFORE, np.inf), finite])
     windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
     # only values far above the minimum are checked: medians of all windows are slow
-    likely = [
-        place
-        for first in range(MIN_VALUES, len(finite), AT_ONCE)
-        for place in _above(finite, windows, slice(first, first + AT_ONCE), larger)
-    ]
+    likely: list[int] = []
+    for first in range(MIN_VALUES, len(finite), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        above = finite[some] > larger * windows[some].min(axis=1)
+        likely += (first + np.flatnonzero(above)).tolist()
     outliers: list[tuple[int, float]] = []
     for place in likely:
         window = windows[place][np.isfinite(windows[place])]
         middle = float(np.median(window))
         spread = TO_SD * float(np.median(np.abs(window - middle)))
-        is_far = finite[place] - middle > far * max(spread, 1e-12)
+        is_far = finite[place] - middle > FAR * max(spread, 1e-12)
         if middle > 0 and finite[place] > larger * middle and is_far:
             if outliers and place - outliers[-1][0] < APART:
                 continue
@@ -112,8 +112,3 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
             if len(outliers) == MAX_ALERTS:
                 break
     return [(int(known[place]), times) for place, times in outliers]
-
-
-def _above(finite: Values, windows: Values, some: slice, times: float) -> list[int]:
-    above = finite[some] > times * windows[some].min(axis=1)
-    return [some.start + place for place in np.flatnonzero(above).tolist()]

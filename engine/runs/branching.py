@@ -24,7 +24,9 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     before = source.job()
     changed = changes(before, job)
     _check(changed)
-    if (problem := check_remaining_steps(before, job, step, _steps(source))) is not None:
+    totals = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
+    total = totals[-1] if totals else 0
+    if (problem := check_remaining_steps(before, job, step, total)) is not None:
         raise problem
     checkpoint = _checkpoint(source, step)
     if into.exists():
@@ -83,11 +85,6 @@ def _total_steps(before: JobSpec, job: JobSpec, steps: int) -> int:
         return new.steps
     longer = (new.epochs * new.train_fraction) / (old.epochs * old.train_fraction)
     return round(steps * longer * old.batch_size / new.batch_size)
-
-
-def _steps(source: RunFolder) -> int:
-    totals = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
-    return totals[-1] if totals else 0
 
 
 def _checkpoint(source: RunFolder, step: int) -> Path:

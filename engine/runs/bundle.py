@@ -77,7 +77,12 @@ def pack(
                             if cancelled():
                                 raise Cancelled
                     sums[run.path.name][name] = digest.hexdigest()
-            facts = {"form": FORM, "runs": [_facts(run, annotations or {}, sums) for run in runs]}
+            named = annotations or {}
+            listed = [
+                {"id": name, "annotations": dict(named.get(name, {})), "files": dict(sums[name])}
+                for name in (run.path.name for run in runs)
+            ]
+            facts = {"form": FORM, "runs": listed}
             packed.writestr(_member(INDEX), json.dumps(facts, indent=1))
         os.replace(temporary, path)
     finally:
@@ -153,15 +158,6 @@ def _select_files(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
         if not any(file.is_relative_to(folder) for folder in weights)
         or any(file.is_relative_to(folder) for folder in keeps)
     ]
-
-
-def _facts(
-    run: RunFolder,
-    annotations: Mapping[str, Mapping[str, Any]],
-    sums: Mapping[str, Mapping[str, str]],
-) -> dict[str, Any]:
-    name = run.path.name
-    return {"id": name, "annotations": dict(annotations.get(name, {})), "files": dict(sums[name])}
 
 
 def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:

@@ -72,10 +72,6 @@ def _origin(host: str, name: str, revision: str, licence: str) -> str:
     )
 
 
-def _files(node: Node) -> Needed:
-    return Needed(phrase("File “{name}”", name=node.title), (_place(node),), _gone(node))
-
-
 def _data(node: Node) -> Needed:
     title = phrase("Data set “{name}”, {version}", name=node.title, version=node.detail)
     spec = read_dataset(node.place)
@@ -165,15 +161,16 @@ def _how_it_came(run: RunFolder) -> Iterator[str]:
         )
 
 
-def _export(node: Node) -> Needed:
-    title = phrase("Export “{name}”, {form}", name=node.title, form=node.detail)
+def _plain(node: Node, title: str) -> Needed:
     return Needed(title, (_place(node),), _gone(node))
 
 
 READERS: dict[str, Callable[[Node], Needed]] = {
-    "files": _files,
+    "files": lambda node: _plain(node, phrase("File “{name}”", name=node.title)),
     "data": _data,
     "model": _model,
     "run": _run,
-    "export": _export,
+    "export": lambda node: _plain(
+        node, phrase("Export “{name}”, {form}", name=node.title, form=node.detail)
+    ),
 }

@@ -64,15 +64,12 @@ class MultipleChoiceLearner(Learner):
 
     task: MultipleChoice
     term = "choices"
+    tokenization = "choices"
 
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
         self._first: int | None = None  # the number that labels use for the first ending
         self._endings = USUAL
-
-    @property
-    def tokenization(self) -> str:
-        return "choices"
 
     def fit_labels(self, rows: Rows) -> None:
         endings = row_endings(rows)

@@ -28,7 +28,6 @@ from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.errors import StudioError
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
-from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
@@ -231,6 +230,7 @@ class TokenClassificationLearner(Learner):
 
     task: TokenClassification
     no_target = UNKNOWN
+    tokenization = "words-2"  # version 1 had no sentence starts
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
@@ -243,10 +243,6 @@ class TokenClassificationLearner(Learner):
     @property
     def measured(self) -> tuple[str, ...]:
         return super().measured if are_spans(self._labels) else ("accuracy", "loss")
-
-    @property
-    def tokenization(self) -> str:
-        return "words-2"  # version 1 had no sentence starts
 
     def fit_labels(self, rows: Rows) -> None:
         self._studied = (rows, tag_numbers(rows))
@@ -379,7 +375,11 @@ class TokenClassificationLearner(Learner):
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
         shares, numbers = best.values.tolist(), best.indices.tolist()
-        begins = {t.start: n for n, t in reversed([*enumerate(given.described)]) if _is_text(t)}
+        begins = {
+            token.start: n
+            for n, token in reversed([*enumerate(given.described)])
+            if not token.special and token.segment == 0 and token.start < token.end
+        }
         words = [(a, b, begins[a]) for a, b in word_spans(question.text) if a in begins]
         tags = [self._labels[numbers[token]] for _, _, token in words]
         if are_spans(self._labels):
@@ -410,10 +410,6 @@ class TokenClassificationLearner(Learner):
     def metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._labels)
-
-
-def _is_text(token: Token) -> bool:
-    return not token.special and token.segment == 0 and token.start < token.end
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:

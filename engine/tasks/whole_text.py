@@ -23,9 +23,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 class WholeTextLearner(Learner):
     """Tokenizes a text or a pair of each row; a task adds the targets and the loss."""
 
-    @property
-    def tokenization(self) -> str:
-        return "examples"
+    tokenization = "examples"
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:

@@ -60,16 +60,13 @@ class ByteLevelBpe(Vocabulary):
     """A byte-level vocabulary; `merges` are pairs of tokens in merge order."""
 
     kind: ClassVar[str] = "byte-level BPE"
+    mark: ClassVar[str] = SPACE
     keeps_spaces: ClassVar[bool] = True
     merges: tuple[tuple[str, str], ...]
     special: Special = field(default=SPECIAL, kw_only=True)
     separators: int = field(default=2, kw_only=True)
     second_segment: int = field(default=0, kw_only=True)
     spaced: bool = False  # the first word counts as preceded by a space
-
-    @property
-    def mark(self) -> str:
-        return SPACE
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         library = LibraryTokenizer(models.BPE(ids, list(self.merges), fuse_unk=False))

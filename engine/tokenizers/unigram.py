@@ -30,16 +30,13 @@ class Unigram(Vocabulary):
     """A unigram vocabulary; `scores` are those of the first tokens, the others were added."""
 
     kind: ClassVar[str] = "Unigram"
+    mark: ClassVar[str] = MARK
     scores: tuple[float, ...]
     special: Special = field(default=SPECIAL, kw_only=True)
     lowercase: bool = field(default=True, kw_only=True)
     keep_accents: bool = False
     quotes: bool = True  # `` and '' become a double quotation mark
     characters: str = ""  # character map of SentencePiece, base64
-
-    @property
-    def mark(self) -> str:
-        return MARK
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         unknown = self.special[1]

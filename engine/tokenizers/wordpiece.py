@@ -60,15 +60,12 @@ class WordPiece(Vocabulary):
     """
 
     kind: ClassVar[str] = "WordPiece"
+    mark: ClassVar[str] = PREFIX
     special: Special = field(default=SPECIAL, kw_only=True)
     lowercase: bool = field(default=True, kw_only=True)
     strip_accents: bool | None = field(default=None, kw_only=True)  # None: as `lowercase`
     split_chinese: bool = field(default=True, kw_only=True)
     own: int | None = field(default=None, kw_only=True)
-
-    @property
-    def mark(self) -> str:
-        return PREFIX
 
     @property
     def longest_word(self) -> int:

@@ -130,7 +130,8 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     bench.update(heaviest)  # creates the optimiser state
     bench.update(heaviest)
     memory = peak_memory().decisive  # before the timed steps, which use dummy batches
-    seconds_per_step = min(bench.usual_step(plan) for _ in range(3))
+    width = min(plan.usual_width, bench.length)
+    seconds_per_step = min(bench.step(plan.share, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     return Estimated(
         steps=plan.steps,
@@ -183,7 +184,9 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
         return learner.tokenize(some, tokenizer, settings.max_length, folder, no_progress)
 
     if isinstance(rows.texts, StoredTexts):
-        texts = _limited(rows.texts.some(SAMPLED_ROWS, random))
+        texts = rows.texts.some(SAMPLED_ROWS, random)
+        ends = np.cumsum([len(text) for text in texts])
+        texts = texts[: max(1, int((ends <= SAMPLED_CHARACTERS).sum()))]
         examples = tokenize(Rows(texts))
         count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
         return Sample(np.resize(examples.lengths, count), examples, len(examples))
@@ -193,12 +196,6 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     fair = int((owners < len(pick)).sum())
     count = max(1, round(fair * len(rows) / max(1, len(pick))))
     return Sample(np.resize(examples.lengths[:fair], count), examples, fair)
-
-
-def _limited(texts: list[str]) -> list[str]:
-    """Return the first texts up to SAMPLED_CHARACTERS, at least one."""
-    ends = np.cumsum([len(text) for text in texts])
-    return texts[: max(1, int((ends <= SAMPLED_CHARACTERS).sum()))]
 
 
 def _longest(rows: Rows) -> np.ndarray:
@@ -271,36 +268,33 @@ class _Bench:
             self.network.reuse_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
         limit = self.network.spec.max_positions
-        self._length = min(self.settings.max_length, limit)
-        self._long_length = min(self.learner.long_inputs[0], limit)
+        self.length = min(self.settings.max_length, limit)
+        self.long_length = min(self.learner.long_inputs[0], limit)
         self._gradients = choose_graphs(
             self.network,
             self.learner,
             self.machine,
             read.job,
             tokenizer.pad,
-            lambda: self._dummy(plan.share, min(width, self._length), rng_for(0, SHARE)),
+            lambda: self._dummy(plan.share, min(width, self.length), rng_for(0, SHARE)),
         ) or GradientAccumulator(self.network, self.learner, self.machine)
 
     @property
     def has_long_inputs(self) -> bool:
-        return self._long_length > self._length
+        return self.long_length > self.length
 
     def heaviest(self, plan: _Plan) -> Batch:
         """Batch with the largest memory use, or the part of one process."""
         if self.has_long_inputs:
-            return self._dummy(plan.share, self._long_length, rng_for(self.settings.seed, SHARE))
+            return self._dummy(plan.share, self.long_length, rng_for(self.settings.seed, SHARE))
         numbers = plan.sample.heaviest(plan.batches)
         own = numbers[:: -plan.processes][::-1]  # every n-th, including the longest
         random = rng_for(self.settings.seed, SHARE)
         return self.learner.batch(plan.sample.examples, own, self.tokenizer, random)
 
-    def usual_step(self, plan: _Plan) -> float:
-        """Seconds of a step with inputs of the usual length."""
-        return self._step(plan.share, min(plan.usual_width, self._length))
-
-    def long_step(self, plan: _Plan) -> float:
-        return self._step(plan.share, self._long_length)
+    def step(self, count: int, width: int) -> float:
+        """Seconds of a step with random inputs of this length."""
+        return self.update(self._dummy(count, width, rng_for(self.settings.seed, SHARE, width)))
 
     def update(self, batch: Batch) -> float:
         """Seconds of an update."""
@@ -346,9 +340,6 @@ class _Bench:
         self.network.train()
         return time.perf_counter() - began
 
-    def _step(self, count: int, width: int) -> float:
-        return self.update(self._dummy(count, width, rng_for(self.settings.seed, SHARE, width)))
-
     def _dummy(self, count: int, width: int, random: np.random.Generator) -> Batch:
         return self.learner.dummy_batch(count, width, self.tokenizer, random)
 
@@ -358,7 +349,7 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     seconds = plan.steps * usual
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
-        seconds += last * (min(bench.long_step(plan) for _ in range(2)) - usual)
+        seconds += last * (min(bench.step(plan.share, bench.long_length) for _ in range(2)) - usual)
     if bench.vectors_per_token:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)

@@ -72,18 +72,15 @@ def _evaluate(run: TrainingRun) -> bool:
     progress.evaluations_without_improvement = (
         0 if improved else progress.evaluations_without_improvement + 1
     )
-    if not improved and not _breaks_tie(progress, score, loss):
-        return False
+    if not improved:
+        lowest = progress.best_loss  # NaN counts as highest
+        lower_loss = lowest is None or math.isnan(lowest) or loss < lowest
+        if score != progress.best_score or not lower_loss:
+            return False
     progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
     if predicted is not None and run.ranks.writes:
         save_predictions(run, predicted, metrics)
     return True
-
-
-def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
-    """True if the score ties with a lower loss; NaN counts as highest."""
-    best = progress.best_loss
-    return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
 def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:

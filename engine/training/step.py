@@ -144,12 +144,18 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
                 run.context.note(why, exact=False)
                 continue
             if run.setup.data.learner.needs_whole_batch and is_out_of_memory(error):
-                raise _cannot_split() from error
+                raise StudioError(
+                    "Out of memory: with in-batch negatives the whole batch is computed at once.",
+                    "Start a new run with a smaller batch size, or with gradient checkpointing.",
+                ) from error
             if run.ranks.shards:
                 raise _cannot_retry_alone(error) from error
             run.network.zero_grad(set_to_none=True)
-            size = sum(part.size for part, _ in shares)
-            run.progress.micro_batch_size = _halve(error, min(run.micro_batch_size or size, size))
+            rows = sum(part.size for part, _ in shares)
+            size = min(run.micro_batch_size or rows, rows)
+            if not is_out_of_memory(error) or size == 1:
+                raise
+            run.progress.micro_batch_size = size // 2
             run.context.note(out_of_memory_note(run.progress), exact=False)
 
 
@@ -199,20 +205,6 @@ def _cannot_retry_alone(error: Exception) -> Exception:
         "Start a new run with a smaller training.micro_batch_size, or with "
         "training.gradient_checkpointing.",
     )
-
-
-def _cannot_split() -> StudioError:
-    return StudioError(
-        "Out of memory: with in-batch negatives the whole batch is computed at once.",
-        "Start a new run with a smaller batch size, or with gradient checkpointing.",
-    )
-
-
-def _halve(error: Exception, size: int) -> int:
-    """Halve the micro-batch size if memory ran out; otherwise raise the error again."""
-    if not is_out_of_memory(error) or size == 1:
-        raise error
-    return size // 2
 
 
 class LossScaler:

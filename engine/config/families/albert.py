@@ -24,6 +24,7 @@ class AlbertSpec(WithTokenSize, WithSegments):
 
     family: ClassVar[str] = "albert"
     shares_layers: ClassVar[bool] = True
+    projects_tokens: ClassVar[bool] = True  # even to the same size
     layer_groups: Count = Field(
         1,
         title="Layer groups",
@@ -59,10 +60,6 @@ class AlbertSpec(WithTokenSize, WithSegments):
                 "layers",
             )
         return self
-
-    @property
-    def projects_tokens(self) -> bool:
-        return True  # even to the same size
 
     @property
     def stored_layers(self) -> int:

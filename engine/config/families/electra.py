@@ -18,10 +18,7 @@ class ElectraSpec(WithTokenSize, WithSegments):
     """ELECTRA (Clark et al. 2020): BERT; the small model has small embeddings."""
 
     family: ClassVar[str] = "electra"
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # independent of the layers
+    head_activation: ClassVar[Activation] = "gelu"  # independent of the layers
 
 
 FAMILY = Family(

@@ -32,6 +32,8 @@ class ModernBertSpec(EncoderSpec):
     """ModernBERT (Warner et al. 2024): 8,192 tokens, local attention in most layers."""
 
     family: ClassVar[str] = "modernbert"
+    head_biases: ClassVar[bool] = False
+    turns_tokens: ClassVar[bool] = True
     max_positions: Positions = changed(EncoderSpec, "max_positions", default=8192)
     dropout: Share = changed(
         EncoderSpec, "dropout", ("embedding_dropout", "mlp_dropout"), default=0.0
@@ -92,14 +94,6 @@ class ModernBertSpec(EncoderSpec):
             rotary_base=self.rotary_base,
             rotary_base_all=self.rotary_base_all,
         )
-
-    @property
-    def head_biases(self) -> bool:
-        return False
-
-    @property
-    def turns_tokens(self) -> bool:
-        return True
 
     @property
     def head_activation(self) -> Activation:

@@ -17,28 +17,15 @@ class MpnetSpec(EncoderSpec):
     """MPNet (Song et al. 2020): positions after the padding id, and relative positions."""
 
     family: ClassVar[str] = "mpnet"
-    padding: ClassVar[int] = 1  # fixed padding id
+    head_activation: ClassVar[Activation] = "gelu"  # independent of the layers
+    parts: ClassVar[LayerParts] = LayerParts(relative="buckets")
+    relative_buckets: ClassVar[int] = 32  # fixed in the published code, which ignores the config
+    fixed_pad_id: ClassVar[int] = 1
     head_dropout: Share | None = changed(EncoderSpec, "head_dropout", ())
 
     @property
-    def parts(self) -> LayerParts:
-        return LayerParts(relative="buckets")
-
-    @property
     def position_rows(self) -> int:
-        return self.max_positions + self.padding + 1
-
-    @property
-    def relative_buckets(self) -> int:
-        return 32  # fixed in the published code, which ignores the config
-
-    @property
-    def fixed_pad_id(self) -> int:
-        return self.padding
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # independent of the layers
+        return self.max_positions + self.fixed_pad_id + 1
 
 
 FAMILY = Family(

@@ -19,6 +19,7 @@ class RobertaSpec(WithSegments):
     """RoBERTa (Liu et al. 2019): BERT with positions after the padding id."""
 
     family: ClassVar[str] = "roberta"
+    head_activation: ClassVar[Activation] = "gelu"  # independent of the layers
     segments: Count = changed(
         WithSegments,
         "segments",
@@ -41,10 +42,6 @@ class RobertaSpec(WithSegments):
     @property
     def fixed_pad_id(self) -> int:
         return self.pad_token_id
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # independent of the layers
 
 
 FAMILY = Family(

@@ -140,9 +140,10 @@ class UnpaddedAttention(torch.autograd.Function):
     ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
             ctx.dtypes = q.dtype, k.dtype, v.dtype
+            width = max(width for _, width in where.keys.shapes)
             dtype = (
                 q.dtype
-                if _max_width(where) >= REDUCED_PRECISION_FROM
+                if width >= REDUCED_PRECISION_FROM
                 else torch.promote_types(q.dtype, torch.float32)
             )
             q, k, v = (_cast(x, dtype) for x in (q, k, v))
@@ -209,10 +210,6 @@ class UnpaddedAttention(torch.autograd.Function):
 def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Skip no-op casts: `to` releases the GIL even then."""
     return x if x.dtype == dtype else x.to(dtype)
-
-
-def _max_width(where: PaddedBlocks) -> int:
-    return max(width for _, width in where.keys.shapes)
 
 
 def _matmul(one: Tensor, other: Tensor, factor: float) -> Tensor:
