@@ -33,7 +33,7 @@ class Lengths:
 
     def fraction_above(self, length: int) -> float:
         """Fraction of inputs longer than `length`."""
-        return sum(one > length for one in self.sample) / len(self.sample)
+        return sum(size > length for size in self.sample) / len(self.sample)
 
 
 def lengths_in_dataset(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
@@ -51,7 +51,7 @@ def lengths_in_file(
     table = read(path, reading, glance=True)
     rows = islice(table, MEASURED_ROWS * MEASURED_PLACES)
     cells = (dict(zip(table.columns, row.cells, strict=False)) for row in rows)
-    return _lengths([row_texts(one, mapping) for one in cells], tokenizer)
+    return _lengths([row_texts(row, mapping) for row in cells], tokenizer)
 
 
 def row_texts(cells: Cells[str, Any], mapping: Mapping) -> Texts:

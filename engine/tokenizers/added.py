@@ -55,7 +55,7 @@ def put_added(
         special: names of the special tokens; their flags are those in `added`, if present.
     """
     known = {name: Added(name, special=True) for name in special}
-    known |= {one.content: one for one in added}
+    known |= {token.content: token for token in added}
     names = dict.fromkeys((*behind, *known))
     library.add_tokens([AddedToken(**known.get(name, Added(name)).flags()) for name in names])
 
@@ -63,20 +63,20 @@ def put_added(
 def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
     """Tokens except special ones with their default flags."""
     usual = {name: Added(name, special=True) for name in special}
-    flagged = [replace(one, special=True) if one.content in usual else one for one in added]
-    return tuple(one for one in flagged if one != usual.get(one.content))
+    flagged = [replace(token, special=True) if token.content in usual else token for token in added]
+    return tuple(token for token in flagged if token != usual.get(token.content))
 
 
 def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
     """Added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
     listed = entries or []
-    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
-    found = {}
-    for one in listed:
-        if isinstance(content := one.get("content"), str) and content:
-            found[content] = (_added(one), one.get("id"))
-    return found
+    tokens = {}
+    for entry in listed:
+        if isinstance(content := entry.get("content"), str) and content:
+            tokens[content] = (_added(entry), entry.get("id"))
+    return tokens
 
 
 def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
@@ -85,8 +85,8 @@ def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any
     if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
         raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
     rows = [
-        {**one, "id": int(key)} if isinstance(one, dict) else {"content": one, "id": int(key)}
-        for key, one in entries.items()
+        {**item, "id": int(key)} if isinstance(item, dict) else {"content": item, "id": int(key)}
+        for key, item in entries.items()
     ]
     return added_of(rows, path)
 
@@ -106,15 +106,15 @@ def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tu
 
 def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
     """Additional special tokens of a config, in any form."""
-    found = []
+    tokens = []
     for key in ALSO_SPECIAL:
         listed = config.get(key)
         entries = list(listed.values()) if isinstance(listed, dict) else listed
-        for one in entries if isinstance(entries, list) else ():
-            row = {"content": one} if isinstance(one, str) else one
+        for entry in entries if isinstance(entries, list) else ():
+            row = {"content": entry} if isinstance(entry, str) else entry
             if isinstance(row, dict) and isinstance(row.get("content"), str) and row["content"]:
-                found.append(_added({**row, "special": True}))
-    return tuple({one.content: one for one in found}.values())
+                tokens.append(_added({**row, "special": True}))
+    return tuple({token.content: token for token in tokens}.values())
 
 
 def _added(entry: dict[str, Any]) -> Added:

@@ -105,7 +105,7 @@ class ByteLevelBpe(Vocabulary):
 
     def named(self) -> dict[str, Any]:
         _, _, cls, sep, mask = self.special
-        flags = {one.content: one for one in self.added}
+        flags = {token.content: token for token in self.added}
         return {
             "tokenizer_class": "RobertaTokenizer" if self._is_usual else "PreTrainedTokenizerFast",
             "do_lower_case": False,
@@ -155,7 +155,7 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
     own = json_of(words)
     special = special_names(stated.config, SPECIAL)
     tokens, added, _ = stated.together(own, words)
-    unsplit = {*special, *(one.content for one in added)}
+    unsplit = {*special, *(token.content for token in added)}
     if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
         raise BadCheckpoint(
             "{folder} has {words} but no {merges}.",
@@ -183,7 +183,7 @@ def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tupl
     mask = stated.config.get("mask_token")
     takes_space = not isinstance(mask, dict) or mask.get("lstrip", True) is True
     flags = {special[4]: Added(special[4], lstrip=takes_space, special=True)}
-    return tuple((flags | {one.content: one for one in added}).values())
+    return tuple((flags | {token.content: token for token in added}).values())
 
 
 def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:

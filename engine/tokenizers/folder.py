@@ -48,10 +48,10 @@ def read_folder(folder: Path) -> Vocabulary:
     folder = shared_folder(folder)
     stated = read_stated(folder)
     path = folder / PUBLISHED
-    found = _published(json_of(path), stated, path) if path.exists() else _plain(folder, stated)
+    loaded = _published(json_of(path), stated, path) if path.exists() else _plain(folder, stated)
     if stated.has_segments is False:
-        found = replace(found, second_segment=0)
-    return replace(found, cuts_beginning=stated.config.get("truncation_side") == "left")
+        loaded = replace(loaded, second_segment=0)
+    return replace(loaded, cuts_beginning=stated.config.get("truncation_side") == "left")
 
 
 def _published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabulary:

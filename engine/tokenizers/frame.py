@@ -31,10 +31,10 @@ def frame_of(processor: object) -> Frame | None:
     """The frame of a post-processor in a tokenizer.json, or None. Raises UnknownFrame."""
     if processor is None:
         return None
-    found = [frame for one in _one_by_one(processor) if (frame := _frame(one)) is not None]
-    if len(found) != 1:
+    frames = [frame for step in _one_by_one(processor) if (frame := _frame(step)) is not None]
+    if len(frames) != 1:
         raise UnknownFrame
-    return found[0]
+    return frames[0]
 
 
 def _one_by_one(processor: object) -> Iterator[dict[str, Any]]:
@@ -44,42 +44,42 @@ def _one_by_one(processor: object) -> Iterator[dict[str, Any]]:
         yield processor
         return
     inside = processor.get("processors")
-    if not isinstance(inside, list) or not all(isinstance(one, dict) for one in inside):
+    if not isinstance(inside, list) or not all(isinstance(step, dict) for step in inside):
         raise UnknownFrame
     yield from inside
 
 
-def _frame(one: dict[str, Any]) -> Frame | None:
-    match one.get("type"):
+def _frame(step: dict[str, Any]) -> Frame | None:
+    match step.get("type"):
         case "ByteLevel":  # only affects offsets
             return None
         case "BertProcessing":
-            return Frame(_named(one, "cls"), _named(one, "sep"))
+            return Frame(_named(step, "cls"), _named(step, "sep"))
         case "RobertaProcessing":
-            return Frame(_named(one, "cls"), _named(one, "sep"), 2, 0)
+            return Frame(_named(step, "cls"), _named(step, "sep"), 2, 0)
         case "TemplateProcessing":
-            return _of_template(_pieces(one.get("single")), _pieces(one.get("pair")))
+            return _of_template(_pieces(step.get("single")), _pieces(step.get("pair")))
     raise UnknownFrame
 
 
-def _named(one: dict[str, Any], key: str) -> str:
-    match one.get(key):
+def _named(step: dict[str, Any], key: str) -> str:
+    match step.get(key):
         case [str() as name, int()]:
             return name
     raise UnknownFrame
 
 
 def _pieces(template: object) -> list[Piece]:
-    found = []
+    pieces = []
     for piece in template if isinstance(template, list) else ():
         match piece:
             case {"SpecialToken": {"id": str() as name, "type_id": int() as segment}}:
-                found.append((name, segment))
+                pieces.append((name, segment))
             case {"Sequence": {"id": "A" | "B" as name, "type_id": int() as segment}}:
-                found.append((f"${name}", segment))
+                pieces.append((f"${name}", segment))
             case _:
                 raise UnknownFrame
-    return found
+    return pieces
 
 
 def _of_template(single: list[Piece], pair: list[Piece]) -> Frame:
@@ -87,7 +87,7 @@ def _of_template(single: list[Piece], pair: list[Piece]) -> Frame:
         raise UnknownFrame
     cls, sep, second = single[0][0], single[2][0], pair[-1][1]
     between = len(pair) - 4
-    wanted = [(cls, 0), ("$A", 0), *[(sep, 0)] * between, ("$B", second), (sep, second)]
-    if pair != wanted or single[2][1] or second not in (0, 1):
+    expected = [(cls, 0), ("$A", 0), *[(sep, 0)] * between, ("$B", second), (sep, second)]
+    if pair != expected or single[2][1] or second not in (0, 1):
         raise UnknownFrame
     return Frame(cls, sep, between, second)

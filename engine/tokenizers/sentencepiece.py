@@ -96,24 +96,24 @@ def from_model(path: Path, stated: Stated) -> Vocabulary | None:
     Raises BadCheckpoint if it is damaged, or not a Unigram model.
     """
     network = path.parent / NETWORK
-    said = json_of(network).get("model_type") if network.exists() else None
+    model_type = json_of(network).get("model_type") if network.exists() else None
     named = stated.tokenizer if not stated.is_generic else ""
-    name = named or BY_NETWORK.get(said if isinstance(said, str) else "", "")
+    name = named or BY_NETWORK.get(model_type if isinstance(model_type, str) else "", "")
     layout = LAYOUTS.get(name)
     if layout is None:
         return None
     content = _published(read_model(path), layout, stated, name)
     names = dict(zip(SPECIAL_KEYS, layout.special, strict=True))
     stated = replace(stated, config=names | stated.config)
-    found = unigram.from_published(content, stated, path)
-    return found or tokenizer_json.from_published(content, stated, path)
+    vocabulary = unigram.from_published(content, stated, path)
+    return vocabulary or tokenizer_json.from_published(content, stated, path)
 
 
 def read_model(path: Path) -> Model:
     """Parse a file. Raises BadCheckpoint."""
     try:
         whole = decode_fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
-        pieces = [_piece(one) for one in message_fields(whole, PIECES)]
+        pieces = [_piece(message) for message in message_fields(whole, PIECES)]
         trainer = decode_fields(b"".join(message_fields(whole, TRAINER)), LARGEST_FILE)
         normalizer = decode_fields(b"".join(message_fields(whole, NORMALIZER)), LARGEST_FILE)
         kind = int_field(trainer, MODEL_TYPE) or UNIGRAM
@@ -133,16 +133,16 @@ def read_model(path: Path) -> Model:
 
 
 def _piece(message: bytes) -> tuple[str, float, int]:
-    found = decode_fields(message)
-    text = message_fields(found, PIECE)
-    score = struct.unpack("<f", struct.pack("<I", int_field(found, SCORE)))[0]
-    return (text[-1].decode("utf-8") if text else ""), score, int_field(found, KIND) or NORMAL
+    fields = decode_fields(message)
+    text = message_fields(fields, PIECE)
+    score = struct.unpack("<f", struct.pack("<I", int_field(fields, SCORE)))[0]
+    return (text[-1].decode("utf-8") if text else ""), score, int_field(fields, KIND) or NORMAL
 
 
 def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
     """The equivalent tokenizer.json."""
     scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
-    known = {text: place for place, (text, _) in enumerate(scored)}
+    known = {text: index for index, (text, _) in enumerate(scored)}
     for token in layout.special:
         if token not in known:
             known[token] = len(known)

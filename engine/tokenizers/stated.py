@@ -55,8 +55,8 @@ class Stated:
 
     def flag(self, key: str, in_file: bool) -> bool:
         """A setting of a tokenizer.json, unless the named class overrides it."""
-        said = None if self.is_generic else self.config.get(key)
-        return said if isinstance(said, bool) else in_file
+        value = None if self.is_generic else self.config.get(key)
+        return value if isinstance(value, bool) else in_file
 
     def together(
         self, own: dict[str, Any], path: Path, entries: object = None
@@ -76,8 +76,8 @@ class Stated:
         if any(ids[name] != number for name, (_, number) in added.items()):
             raise BadCheckpoint("{path} gives a token two ids.", ADVICE, path=path.name)
         tokens = in_order(ids, path)
-        unsplit = {one.content: one for one in self.special}
-        unsplit |= {name: one for name, (one, _) in added.items()}
+        unsplit = {token.content: token for token in self.special}
+        unsplit |= {name: token for name, (token, _) in added.items()}
         tokens += [name for name in unsplit if name not in ids]  # without an id, they come last
         count = max(own.values(), default=-1) + 1
         behind = all(number >= count for name, number in ids.items() if name not in own)
@@ -108,7 +108,7 @@ def read_stated(folder: Path) -> Stated:
     _refuse_others(tokenizer, decides)
     special = also_special(decides)
     all_special = {name_of(decides.get(key), "") for key in SPECIAL_KEYS}
-    all_special |= {one.content for one in special}
+    all_special |= {token.content for token in special}
     added = plain_added(ids, all_special) | decoder_of(decides, folder / CONFIG)
     return Stated(decides, tokenizer, added, special)
 

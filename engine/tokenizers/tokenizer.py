@@ -136,10 +136,10 @@ class Tokenizer:
         parts = [text] if pair is None else [text, pair]
         with _guarded():
             encoded = [self._beginning(_clean(part), max_length) for part in parts]
-        kept = self._share([len(one) for one in encoded], max_length)
+        counts = self._share([len(item) for item in encoded], max_length)
         tokens = [self._special(self.cls, 0)]
-        for segment, (one, count) in enumerate(zip(encoded, kept, strict=True)):
-            tokens += self._tokens(one, parts[segment], segment, self._kept(len(one), count))
+        for segment, (item, count) in enumerate(zip(encoded, counts, strict=True)):
+            tokens += self._tokens(item, parts[segment], segment, self._kept(len(item), count))
             sep = self._special(self.sep, segment, at=tokens[-1].end if count else 0)
             is_between = segment + 1 < len(parts)
             tokens += [sep] * (self.vocabulary.separators if is_between else 1)
@@ -147,7 +147,7 @@ class Tokenizer:
             ids=[token.id for token in tokens],
             segments=[token.segment for token in tokens],
             tokens=tuple(tokens),
-            truncated=any(count < len(one) for one, count in zip(encoded, kept, strict=True)),
+            truncated=any(count < len(item) for item, count in zip(encoded, counts, strict=True)),
         )
 
     def encode_many(
@@ -176,7 +176,7 @@ class Tokenizer:
         """
         if self._unmarked is not None:
             return [self._unmarked.encode(_clean(text), enough).ids for text in texts]
-        found: list[list[int]] = []
+        rows: list[list[int]] = []
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
@@ -185,11 +185,11 @@ class Tokenizer:
                 encode = self._encoded if self._words is None else self._words.encode
                 encoded = iter(encode(short))
                 for text, long in zip(clean, is_long, strict=True):
-                    found.append(self._beginning(text, enough or 0).ids if long else next(encoded))
-        return found
+                    rows.append(self._beginning(text, enough or 0).ids if long else next(encoded))
+        return rows
 
     def _encoded(self, texts: list[str]) -> list[list[int]]:
-        return [one.ids for one in self._library.encode_batch_fast(texts, add_special_tokens=False)]
+        return [row.ids for row in self._library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def decode_many(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Decode token ids on all cores, special tokens by name."""
@@ -204,20 +204,20 @@ class Tokenizer:
         """`placed` of many texts on all cores."""
         if self._unmarked is not None:
             matched = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
-            return [(list(one.ids), list(one.offsets)) for one in matched]
-        found: list[Placed] = []
+            return [(list(match.ids), list(match.offsets)) for match in matched]
+        rows: list[Placed] = []
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
                 encoded = self._library.encode_batch(clean, add_special_tokens=False)
-                for text, one in zip(clean, encoded, strict=True):
-                    offsets = one.offsets
+                for text, encoding in zip(clean, encoded, strict=True):
+                    offsets = encoding.offsets
                     if self.vocabulary.keeps_spaces:
                         offsets = [
                             (start + _spaces(text[start:end]), end) for start, end in offsets
                         ]
-                    found.append((one.ids, offsets))
-        return found
+                    rows.append((encoding.ids, offsets))
+        return rows
 
     def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """Ids of pre-split sentences, and the word index of each id.
@@ -229,15 +229,15 @@ class Tokenizer:
         if self._unmarked is not None:
             rows = []
             for words in clean:
-                found = [self._unmarked.encode(word).ids for word in words]
-                owners = [number for number, ids in enumerate(found) for _ in ids]
-                rows.append(([one for ids in found for one in ids], owners))
+                word_ids = [self._unmarked.encode(word).ids for word in words]
+                owners = [number for number, ids in enumerate(word_ids) for _ in ids]
+                rows.append(([token for ids in word_ids for token in ids], owners))
             return rows
         with _guarded():
             encoded = self._library_of_words.encode_batch(
                 clean, is_pretokenized=True, add_special_tokens=False
             )
-        return [(one.ids, [w for w in one.word_ids if w is not None]) for one in encoded]
+        return [(row.ids, [w for w in row.word_ids if w is not None]) for row in encoded]
 
     @cached_property
     def _library_of_words(self) -> LibraryTokenizer:
@@ -336,8 +336,8 @@ class Tokenizer:
         if len(lengths) == 1:
             return [room]
         short, half = min(lengths), room // 2
-        kept = (short, room - short) if short <= half else (half, room - half)
-        return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]
+        counts = (short, room - short) if short <= half else (half, room - half)
+        return list(counts) if lengths[0] <= lengths[1] else [counts[1], counts[0]]
 
 
 def _failed() -> StudioError:

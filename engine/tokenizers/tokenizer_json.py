@@ -103,9 +103,9 @@ class TokenizerJson(Vocabulary):
             return super().continued(ids)
         import numpy as np
 
-        found = np.zeros(ids.shape, dtype=np.bool_)
-        found[..., 1:] = ~self._ends[ids[..., :-1]]
-        return found
+        flags = np.zeros(ids.shape, dtype=np.bool_)
+        flags[..., 1:] = ~self._ends[ids[..., :-1]]
+        return flags
 
     @cached_property
     def _ends(self) -> "NDArray[np.bool_]":
@@ -165,7 +165,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
     special = _special(content, stated, tokens, frame)
     frame = frame or Frame(special[2], special[3])
     numbers = {token: number for number, token in enumerate(tokens)}
-    listed = [{"id": numbers[one.content], **one.flags()} for one in added]
+    listed = [{"id": numbers[token.content], **token.flags()} for token in added]
     whole = {name: content.get(name) for name in PARTS} | {
         "version": "1.0",
         "truncation": None,
@@ -175,7 +175,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
     }
     bears, written = _bearing(model, content)
     steps = _steps(whole["normalizer"], "normalizers")
-    lowers = any(one["type"] == "Lowercase" or one.get("lowercase") is True for one in steps)
+    lowers = any(step["type"] == "Lowercase" or step.get("lowercase") is True for step in steps)
     return TokenizerJson(
         tokens,
         json.dumps(whole, ensure_ascii=False),
@@ -211,10 +211,10 @@ def _special(
         None,
     ]
     names = []
-    for place, (key, usual, said) in enumerate(zip(SPECIAL_KEYS, USUAL_NAMES, used, strict=True)):
+    for index, (key, usual, token) in enumerate(zip(SPECIAL_KEYS, USUAL_NAMES, used, strict=True)):
         likely = next((name for name in usual if name in known), usual[0])
-        named = name_of(stated.config.get(key), said or likely)
-        names.append(said if said and place in (1, 2, 3) else named)
+        named = name_of(stated.config.get(key), token or likely)
+        names.append(token if token and index in (1, 2, 3) else named)
     pad, unknown, cls, sep, mask = names
     return pad, unknown, cls, sep, mask
 
@@ -239,8 +239,8 @@ def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
         raise ValueError(step)
     if step.get("type") == "Sequence":
         listed = step.get(inside)
-        for one in listed if isinstance(listed, list) else [0]:
-            yield from _steps(one, inside, depth + 1)
+        for inner in listed if isinstance(listed, list) else [0]:
+            yield from _steps(inner, inside, depth + 1)
     else:
         yield step
 

@@ -134,7 +134,7 @@ def _steps(normalizer: object) -> dict[str, str] | None:
     one_by_one = normalizer.get("normalizers", [normalizer])
     if not isinstance(one_by_one, list) or not all(isinstance(step, dict) for step in one_by_one):
         return None
-    found: dict[str, str] = {}
+    steps: dict[str, str] = {}
     for step in one_by_one:
         name, value = str(step.get("type")), ""
         match step:
@@ -146,12 +146,12 @@ def _steps(normalizer: object) -> dict[str, str] | None:
                 name = "spaces"
             case {"type": "Precompiled"}:
                 value = str(step.get("precompiled_charsmap") or "")
-        found[name] = value
-    places = [STEPS.index(name) if name in STEPS else -1 for name in found]
+        steps[name] = value
+    order = [STEPS.index(name) if name in STEPS else -1 for name in steps]
     pairs = (QUOTES, ("NFKD", "StripAccents"))
-    whole = all((first in found) == (second in found) for first, second in pairs)
-    in_place = -1 not in places and places == sorted(places) and len(found) == len(one_by_one)
-    return found if whole and in_place else None
+    whole = all((first in steps) == (second in steps) for first, second in pairs)
+    in_place = -1 not in order and order == sorted(order) and len(steps) == len(one_by_one)
+    return steps if whole and in_place else None
 
 
 def _splits(before: object) -> bool:

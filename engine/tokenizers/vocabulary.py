@@ -82,7 +82,7 @@ class Vocabulary(ABC):
     def common(self) -> list[Any]:
         """The part of `essence` that all kinds share."""
         around = [self.separators, self.second_segment, self.cuts_beginning]
-        return [self.tokens, self.special, [astuple(one) for one in self.added], *around]
+        return [self.tokens, self.special, [astuple(token) for token in self.added], *around]
 
     @abstractmethod
     def files(self) -> dict[str, str]:
@@ -117,7 +117,7 @@ class Vocabulary(ABC):
     @cached_property
     def unsplit(self) -> frozenset[str]:
         """Tokens that are never split."""
-        return frozenset((*self.special, *(one.content for one in self.added)))
+        return frozenset((*self.special, *(token.content for token in self.added)))
 
     def shown(self, token: str) -> str:
         """Display form of a token."""

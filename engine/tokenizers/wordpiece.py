@@ -139,8 +139,8 @@ def _of_tokens(
     if not settings["marked"]:
         settings["split_chinese"] = False
     special = special_names(stated.config, SPECIAL)
-    kept = own if own < len(tokens) else None
-    return WordPiece(tokens, special=special, added=added, own=kept, **settings)
+    count = own if own < len(tokens) else None
+    return WordPiece(tokens, special=special, added=added, own=count, **settings)
 
 
 def _has_capitals(token: str) -> bool:
@@ -160,8 +160,8 @@ def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> Wo
     settings |= flags_in(stated.config, SETTINGS)
     tokens, added, own = stated.together(ids, path)
     tokens = (*lines, *tokens[len(lines) :])  # a repeated token keeps both ids
-    found = _of_tokens(tokens, added, own, settings, stated)
-    return replace(found, added=unusual(added, found.special))
+    vocabulary = _of_tokens(tokens, added, own, settings, stated)
+    return replace(vocabulary, added=unusual(added, vocabulary.special))
 
 
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordPiece | None:
@@ -201,7 +201,7 @@ def parts_at_spaces(vocabulary: Vocabulary) -> bool:
         return False
     behind = () if vocabulary.own is None else vocabulary.tokens[vocabulary.own :]
     reach_over = any(any(map(str.isspace, name)) for name in vocabulary.unsplit.union(behind))
-    return not reach_over and not any(one.normalized for one in vocabulary.added)
+    return not reach_over and not any(token.normalized for token in vocabulary.added)
 
 
 class WordCache:
@@ -265,20 +265,20 @@ class LongestMatch:
         lengths: dict[str, set[int]] = {}
         for token in ids:
             lengths.setdefault(token[:1], set()).add(len(token))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+        self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
 
     def encode(self, text: str, enough: int | None = None) -> MatchedTokens:
         """Tokenize a text, or its start if it has more than `enough` tokens."""
         looked_at = self._lowered(text) if self._lowercase else text
-        found, place = MatchedTokens(), 0
-        while place < len(text) and (enough is None or len(found) <= enough):
-            number, end = self._at(text, looked_at, place)
+        matched, position = MatchedTokens(), 0
+        while position < len(text) and (enough is None or len(matched) <= enough):
+            number, end = self._at(text, looked_at, position)
             if number is not None:
-                found.ids.append(number)
-                found.offsets.append((place, end))
-                found.word_ids.append(len(found.word_ids))
-            place = end
-        return found
+                matched.ids.append(number)
+                matched.offsets.append((position, end))
+                matched.word_ids.append(len(matched.word_ids))
+            position = end
+        return matched
 
     def _at(self, text: str, lowered: str, place: int) -> tuple[int | None, int]:
         """The token at a position, None for skipped characters, and its end."""

@@ -65,8 +65,8 @@ class CheckInput:
         self._path = path
         self.rows = len(splits)
         self.text_columns = text_columns(mapping)
-        wanted = {text_columns(mapping), grouping_columns(mapping)}
-        keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in wanted}
+        columns = {text_columns(mapping), grouping_columns(mapping)}
+        keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in columns}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
         known: dict[str, int] = {}
         for table in self.batches(self.text_columns):
@@ -169,8 +169,8 @@ class CheckInput:
             np.stack([column.indices for column in columns]), axis=1, return_inverse=True
         )
         names = [
-            ", ".join(column.names[number] for column, number in zip(columns, one, strict=True))
-            for one in combinations.T.tolist()
+            ", ".join(column.names[number] for column, number in zip(columns, row, strict=True))
+            for row in combinations.T.tolist()
         ]
         return Labels(numbers.astype(np.int32), names)
 

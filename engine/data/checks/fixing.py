@@ -34,7 +34,9 @@ def apply_fixes_by_name(
     Returns None, without writing, if no finding has these fixes. Raises as `derive` does.
     """
     findings = run_checks(open_dataset(folder), progress, cancelled)
-    fixes = [fix for one in findings for fix in one.fixes if (one.check, fix.name) in names]
+    fixes = [
+        fix for finding in findings for fix in finding.fixes if (finding.check, fix.name) in names
+    ]
     if not fixes:
         return None
     return apply_fixes(fixes, folder, into, version, progress, cancelled)
@@ -95,7 +97,7 @@ def merge_texts(text: str, first: str, second: str) -> str:
             None, words, others, autojunk=False
         ).get_opcodes():
             if tag != "equal":
-                for overlapping in [one for one in changes if one[0] < end and start < one[1]]:
+                for overlapping in [span for span in changes if span[0] < end and start < span[1]]:
                     del changes[overlapping]
                 changes[start, end] = others[begin:stop]
     for (start, end), others in sorted(changes.items(), reverse=True):

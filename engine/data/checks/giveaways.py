@@ -53,8 +53,8 @@ def _words(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Fi
     )
     best = np.flatnonzero(gives_away)[np.argsort(-count[gives_away], kind="stable")][:SHOWN]
     return [
-        _word(data, labels, int(word_of[one]), int(label_of[one]), count[one] / total[one])
-        for one in best
+        _word(data, labels, int(word_of[pair]), int(label_of[pair]), count[pair] / total[pair])
+        for pair in best
     ]
 
 

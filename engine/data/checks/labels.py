@@ -105,13 +105,13 @@ def find_respelled(data: CheckInput) -> list[Finding]:
     labels = data.classes
     if labels is None:
         return []
-    spellings = sorted(find_spellings(labels.counts()), key=lambda one: -one.rows)
+    spellings = sorted(find_spellings(labels.counts()), key=lambda group: -group.rows)
     alone, more = spellings[:ALONE], spellings[ALONE:]
     findings = []
-    for one in alone:
+    for group in alone:
         usual, others = (
-            one.usual[:60],
-            join(", ", [f"“{name[:60]}”" for name in one.others[:SHOWN_SPELLINGS]]),
+            group.usual[:60],
+            join(", ", [f"“{name[:60]}”" for name in group.others[:SHOWN_SPELLINGS]]),
         )
         sentence = phrase(
             "The label “{usual}” seems to be written {others}, too: the model learns these as"
@@ -119,9 +119,9 @@ def find_respelled(data: CheckInput) -> list[Finding]:
             others=others,
             usual=usual,
         )
-        merge = phrase("Merge into “{usual}”", usual=one.usual[:40])
+        merge = phrase("Merge into “{usual}”", usual=group.usual[:40])
         change = phrase("{others} merged into “{usual}”.", others=others, usual=usual)
-        findings.append(_respelled(labels, [one], sentence, merge, change))
+        findings.append(_respelled(labels, [group], sentence, merge, change))
     if more:
         sentence = phrase(
             "{n:,} more label(s) are written in several ways: the model learns each of these as a"
@@ -136,11 +136,11 @@ def find_respelled(data: CheckInput) -> list[Finding]:
 def _respelled(
     labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str, change: str
 ) -> Finding:
-    usual = {other: one.usual for one in spellings for other in one.others}
+    usual = {other: group.usual for group in spellings for other in group.others}
     indices = [index for index, name in enumerate(labels.names) if name in usual]
     rows = np.flatnonzero(np.isin(labels.indices, indices))
     fix = Fix("merge", merge, change, spellings=usual)
-    count = sum(one.rows for one in spellings)
+    count = sum(group.rows for group in spellings)
     return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
 
 
@@ -213,9 +213,9 @@ def _move(data: CheckInput, of_each: list[RowIndices]) -> Fix | None:
     keys = np.random.Philox(data.split.seed).random_raw(data.rows)
     chosen = [no_rows()]
     for rows in of_each:
-        wanted = min(max(1, round(fraction * len(rows))), len(rows) - 1)
+        count = min(max(1, round(fraction * len(rows))), len(rows) - 1)
         free = rows[alone[rows]]
-        chosen.append(free[np.argsort(keys[free], kind="stable")][:wanted])
+        chosen.append(free[np.argsort(keys[free], kind="stable")][:count])
     moved = np.sort(np.concatenate(chosen))
     if not len(moved):
         return None

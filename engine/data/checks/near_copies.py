@@ -48,8 +48,8 @@ def near_copies(
     bands = _bands(shingled, texts, progress, weight * 0.5)
     pairs = _candidates(bands, has_words, progress)
     progress.advance(weight * 0.1)
-    for one in shingled:
-        pairs = pairs[_similarity(pairs, *one, progress) >= SIMILARITY]
+    for shingles in shingled:
+        pairs = pairs[_similarity(pairs, *shingles, progress) >= SIMILARITY]
     progress.advance(weight * 0.2)
     return connected(texts, pairs)
 
@@ -74,15 +74,15 @@ def _shingles(words: Words, hashes: Hashes, column: int) -> tuple[Hashes, NDArra
     padded = np.concatenate([hashes[words.ids], np.zeros(SHINGLE_WORDS, dtype=np.uint64)])
     ends = words.starts[:-1] + counts
     for first, last in _chunks(starts):
-        here = slice(starts[first], starts[last])
+        part = slice(starts[first], starts[last])
         positions = np.repeat(words.starts[first:last] - starts[first:last], own[first:last])
-        positions += np.arange(here.start, here.stop)
+        positions += np.arange(part.start, part.stop)
         limits = np.repeat(ends[first:last], own[first:last])
         sums = np.full(len(positions), column + 1, dtype=np.uint64)
         for step in range(SHINGLE_WORDS):
             sums *= np.uint64(0x9FB21C651E98DF25)
             sums += np.where(positions + step < limits, padded[positions + step], np.uint64(0))
-        shingles[here] = _mixed(sums)
+        shingles[part] = _mixed(sums)
     return shingles, starts
 
 
@@ -113,9 +113,9 @@ def _bands(
             smallest.fill(np.iinfo(np.uint64).max)
             for hashes, starts in shingled:
                 for first, last in _chunks(starts):
-                    here = hashes[starts[first] : starts[last]] * factor
+                    products = hashes[starts[first] : starts[last]] * factor
                     inside = starts[first:last] - starts[first]
-                    minima = np.minimum.reduceat(here, inside)
+                    minima = np.minimum.reduceat(products, inside)
                     np.minimum(smallest[first:last], minima, out=smallest[first:last])
             bands[band] = _mixed(bands[band] ^ smallest)
         progress.advance(weight / BANDS)
@@ -187,12 +187,12 @@ def _jaccard(
 def connected(texts: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The smallest index that each text is connected to by pairs, int64 [texts]."""
     root = np.arange(texts)
-    one, other = pairs[:, 0], pairs[:, 1]
+    first, second = pairs[:, 0], pairs[:, 1]
     while True:
-        smallest_root = np.minimum(root[one], root[other])
+        smallest_root = np.minimum(root[first], root[second])
         before = root.copy()
-        np.minimum.at(root, root[one], smallest_root)
-        np.minimum.at(root, root[other], smallest_root)
+        np.minimum.at(root, root[first], smallest_root)
+        np.minimum.at(root, root[second], smallest_root)
         while (root[root] != root).any():
             root = root[root]
         if (root == before).all():

@@ -57,7 +57,7 @@ def _findings(data: CheckInput) -> list[Finding]:
     for check in CHECKS.values():
         findings += check.find(data)
         data.progress.advance(CHECK_WORK * data.rows)
-    return sorted(findings, key=lambda one: SEVERITIES.index(one.severity))
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 class CheckedFiles(NamedTuple):
@@ -86,7 +86,7 @@ def check_files(
         data = CheckInput(collected.rows, wanted.mapping, splits, split, drawn, steps)
         findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
-        first = [tuple(lines[one.rows[:SHOWN_LINES]].tolist()) for one in findings]
+        first = [tuple(lines[finding.rows[:SHOWN_LINES]].tolist()) for finding in findings]
     return CheckedFiles(collected, findings, first)
 
 

@@ -189,7 +189,7 @@ def _has(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
 
 def _mixed_words(data: CheckInput) -> list[Finding]:
     pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in ALIKE]
-    either = [f"{one}{other}|{other}{one}" for one, other in pairs]
+    either = [f"{latin}{other}|{other}{latin}" for latin, other in pairs]
     rows = np.flatnonzero(_non_ascii(data) & _has(data, "|".join(either)))
     if not len(rows):
         return []
@@ -231,7 +231,7 @@ def _dropped(severity: Severity, sentence: str, rows: NDArray[np.int64], fix: st
 
 def _any(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
     """Rows with a text that matches, bool [N]."""
-    found: NDArray[np.bool_] = np.logical_or.reduce(
+    hits: NDArray[np.bool_] = np.logical_or.reduce(
         [data.matching(name, matches) for name in data.text_columns]
     )
-    return found
+    return hits

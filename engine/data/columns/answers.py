@@ -37,15 +37,15 @@ def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
     """
     if not cell.strip():
         return ()
-    found = []
+    answers = []
     for text, start in _stated(cell):
-        place = find_nearest(passage, text, start) if text else None
-        if place is None:
+        position = find_nearest(passage, text, start) if text else None
+        if position is None:
             raise AnswerMismatch(
                 phrase("the passage does not contain its answer “{text}”", text=text[:60])
             )
-        found.append(Answer(text, place))
-    return tuple(found)
+        answers.append(Answer(text, position))
+    return tuple(answers)
 
 
 def respell_answers(cell: str, passage: str) -> str | None:
@@ -54,17 +54,17 @@ def respell_answers(cell: str, passage: str) -> str | None:
     Ignores case, white space, surrounding punctuation, and the form of quotes and dashes. None if
     an answer is not found even so.
     """
-    found = []
+    answers = []
     for text, start in _stated(cell):
-        place = find_nearest(passage, text, start) if text else None
-        answer = _spelled(text, start, passage) if place is None else Answer(text, place)
+        position = find_nearest(passage, text, start) if text else None
+        answer = _spelled(text, start, passage) if position is None else Answer(text, position)
         if answer is None:
             return None
-        found.append(answer)
-    plain = found[0].text if len(found) == 1 else ""
-    if _stated(plain) == [(plain, 0)] and parse_answers(plain, passage) == tuple(found):
+        answers.append(answer)
+    plain = answers[0].text if len(answers) == 1 else ""
+    if _stated(plain) == [(plain, 0)] and parse_answers(plain, passage) == tuple(answers):
         return plain
-    return format_answers(found)
+    return format_answers(answers)
 
 
 def _spelled(text: str, start: int, passage: str) -> Answer | None:
@@ -74,7 +74,7 @@ def _spelled(text: str, start: int, passage: str) -> Answer | None:
         return None
     pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
     whole = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
-    nearest = min(whole.finditer(passage), key=lambda one: abs(one.start() - start), default=None)
+    nearest = min(whole.finditer(passage), key=lambda hit: abs(hit.start() - start), default=None)
     return None if nearest is None else Answer(nearest[0], nearest.start())
 
 
@@ -111,7 +111,7 @@ def _stated(cell: str) -> list[tuple[str, int]]:
         if isinstance(whole, dict):
             pairs = list(zip(whole["text"], whole["answer_start"], strict=True))
         else:
-            pairs = [(one["text"], one["answer_start"]) for one in whole]
+            pairs = [(answer["text"], answer["answer_start"]) for answer in whole]
         if not all(isinstance(text, str) and isinstance(start, int) for text, start in pairs):
             raise ValueError("other types")
     except (ValueError, TypeError, KeyError, RecursionError):

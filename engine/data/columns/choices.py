@@ -40,29 +40,29 @@ def parse_endings(
     Raises StudioError with the line if a row has fewer than two, an empty one, or another number
     than the first row.
     """
-    found: list[tuple[str, ...]] = []
-    for place, row in enumerate(cells):
+    choices: list[tuple[str, ...]] = []
+    for index, row in enumerate(cells):
         endings = row if len(row) > 1 else parse_list(row[0])
         if endings is None:
             raise StudioError(
                 "The choices in {place} are not a list of texts.",
                 "Write [“…”, “…”], in straight quotes, or use one column per choice.",
-                place=row_name(place, lines),
+                place=row_name(index, lines),
             )
         if len(endings) < 2:
             raise StudioError(
                 "Only {n} choice(s) in {place}, but at least two are needed.",
                 CORRECT_ROW,
                 n=len(endings),
-                place=row_name(place, lines),
+                place=row_name(index, lines),
             )
-        if found and len(endings) != len(found[0]):
+        if choices and len(endings) != len(choices[0]):
             raise StudioError(
                 "There are {count} choices in {place}, but {count2} in {where}.",
                 "All rows need the same number of choices: correct or remove those that differ.",
                 count=len(endings),
-                place=row_name(place, lines),
-                count2=len(found[0]),
+                place=row_name(index, lines),
+                count2=len(choices[0]),
                 where=row_name(0, lines),
             )
         empty = next((n for n, ending in enumerate(endings, start=1) if not ending.strip()), 0)
@@ -72,21 +72,21 @@ def parse_endings(
                 CORRECT_ROW,
                 empty=empty,
                 count=len(endings),
-                place=row_name(place, lines),
+                place=row_name(index, lines),
             )
-        found.append(endings)
-    return found
+        choices.append(endings)
+    return choices
 
 
 def parse_list(cell: str) -> tuple[str, ...] | None:
     """The texts of a JSON list, or None."""
     try:
-        found = json.loads(cell)
+        texts = json.loads(cell)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return None
-    return tuple(found)
+    return tuple(texts)
 
 
 def parse_choice_labels(
@@ -112,8 +112,8 @@ def parse_choice_labels(
 def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> int:
     if NUMBER.fullmatch(label) and 0 <= int(label) - first < len(endings):
         return int(label) - first
-    if len(label) == 1 and 0 <= (place := ord(label.upper()) - ord("A")) < len(endings):
-        return place
+    if len(label) == 1 and 0 <= (index := ord(label.upper()) - ord("A")) < len(endings):
+        return index
     if label in endings:
         return endings.index(label)
     last = chr(ord("A") + len(endings) - 1)
@@ -131,8 +131,8 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
 
 def first_choice_number(labels: Sequence[str], endings: int) -> int:
     """0 or 1: the number of the first ending, which is 1 if the last number occurs."""
-    found = {label.strip() for label in labels}
-    return 1 if str(endings) in found and "0" not in found else 0
+    stripped = {label.strip() for label in labels}
+    return 1 if str(endings) in stripped and "0" not in stripped else 0
 
 
 def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Mapping | None:
@@ -170,8 +170,8 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
     """A column with a usual name whose first cell is a list of at least two texts."""
-    found = (names[name] for name in LISTS if name in names)
-    return next(((c,) for c in found if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
+    usual = (names[name] for name in LISTS if name in names)
+    return next(((c,) for c in usual if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
 
 
 def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:

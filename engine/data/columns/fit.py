@@ -44,12 +44,12 @@ class CountedLabels:
 
     @cached_property
     def numbers(self) -> frozenset[float]:
-        found = (parse_number(cell) for cell in self.cells)
-        return frozenset(number for number in found if number is not None)
+        parsed = (parse_number(cell) for cell in self.cells)
+        return frozenset(number for number in parsed if number is not None)
 
     def strangers(self, known: tuple[str, ...]) -> list[str]:
-        _, found = match_labels((label for label in self.sets or self.cells if label), known)
-        return sorted(found)
+        _, unknown = match_labels((label for label in self.sets or self.cells if label), known)
+        return sorted(unknown)
 
 
 def task_problems(
@@ -75,13 +75,13 @@ def task_problems(
     counted = None if labels is None else CountedLabels(labels)
     lacking = [problem for _, problem in incomplete_columns(mapping, task, empty or {}, rows)]
     if missing_answers and "answers" in task.info.reads:
-        what = phrase(
+        message = phrase(
             "{missing:,} of {rows:,} rows have an answer that their passage does not contain.",
             missing=missing_answers,
             rows=rows,
         )
         advice = phrase("The checks of the data set can correct or drop these rows.")
-        lacking.append(StudioError(what, advice))
+        lacking.append(StudioError(message, advice))
     return [*missing, *lacking, *task.problems(mapping, counted)]
 
 
@@ -89,13 +89,13 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Problems that prevent a task from using a stored data set."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
-    found = task_problems(
+    wrong = task_problems(
         spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.missing_answers
     )
-    found += unseen_label_problems(spec.unseen, task)
+    wrong += unseen_label_problems(spec.unseen, task)
     if not spec.rows.get("train"):
-        found.append(StudioError("It has no training rows.", "Import it again with another split."))
-    return found
+        wrong.append(StudioError("It has no training rows.", "Import it again with another split."))
+    return wrong
 
 
 def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
@@ -133,27 +133,27 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
     """Problem for a role that is missing in some rows."""
     match role:
         case "text":
-            what = phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
+            text = phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
         case "pair":
-            what = phrase(
+            text = phrase(
                 "{missing:,} of {rows:,} rows have no second text.", missing=missing, rows=rows
             )
         case "endings":
-            what = phrase(
+            text = phrase(
                 "{missing:,} of {rows:,} rows have an empty choice.", missing=missing, rows=rows
             )
         case "tags":
-            what = phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
+            text = phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
         case _:
-            what = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
-    return StudioError(what, "Skip these rows, or complete them in the file.")
+            text = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
+    return StudioError(text, "Skip these rows, or complete them in the file.")
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
     """The first task that rows with these columns suit."""
     counted = CountedLabels(labels) if labels else None
-    found = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
-    return TASKS[found](kind=found)
+    first = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
+    return TASKS[first](kind=first)
 
 
 def mapping_for(
@@ -181,11 +181,11 @@ def labels_for_tasks(
 ) -> dict[str, str]:
     """By task, the label column that suits it if that of the mapping does not."""
     others = label_columns(columns, rows, mapping)
-    found = {
+    labels = {
         kind: _with_label(task(kind=kind), mapping, columns, rows, others).label
         for kind, task in TASKS.items()
     }
-    return {kind: label for kind, label in found.items() if label and label != mapping.label}
+    return {kind: label for kind, label in labels.items() if label and label != mapping.label}
 
 
 def _with_label(
@@ -203,8 +203,8 @@ def _with_label(
         return mapping
     own = () if mapping.label is None else (mapping.label,)
     for label in dict.fromkeys((*own, *others[:COMPARED_COLUMNS])):
-        wanted = mapping.model_copy(update={"label": label})
+        candidate = mapping.model_copy(update={"label": label})
         cells = Counter(row[columns.index(label)].strip() for row in rows)
-        if not any(task.problems(wanted, CountedLabels(cells))):
-            return wanted
+        if not any(task.problems(candidate, CountedLabels(cells))):
+            return candidate
     return mapping

@@ -21,13 +21,13 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
     They are in a JSON list, or separated by “|”, “;” or “,”: the first of these that is in any cell
     separates all. A cell that is one of the `known` labels is not split.
     """
-    given = list(cells)
-    lists = [(cell.strip(),) if cell.strip() in known else _list_in(cell) for cell in given]
-    rest = [cell for cell, labels in zip(given, lists, strict=True) if labels is None]
+    texts = list(cells)
+    lists = [(cell.strip(),) if cell.strip() in known else _list_in(cell) for cell in texts]
+    rest = [cell for cell, labels in zip(texts, lists, strict=True) if labels is None]
     sign = next((sign for sign in SEPARATORS if any(sign in cell for cell in rest)), None)
     return [
         (_each_once([cell] if sign is None else cell.split(sign)) if labels is None else labels)
-        for cell, labels in zip(given, lists, strict=True)
+        for cell, labels in zip(texts, lists, strict=True)
     ]
 
 
@@ -36,12 +36,12 @@ def _list_in(cell: str) -> tuple[str, ...] | None:
     if not cell.strip().startswith("["):
         return None
     try:
-        found = json.loads(cell, parse_int=str, parse_float=str)
+        labels = json.loads(cell, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return None
-    if not all(isinstance(label, str) for label in found):
+    if not all(isinstance(label, str) for label in labels):
         return None
-    return _each_once(found)
+    return _each_once(labels)
 
 
 def _each_once(labels: Iterable[str]) -> tuple[str, ...]:
@@ -81,17 +81,17 @@ def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = N
 
     Raises StudioError with the line if a cell is neither.
     """
-    said = [parse_yes_no(cell) for cell in cells]
-    for place, yes in enumerate(said):
+    flags = [parse_yes_no(cell) for cell in cells]
+    for index, yes in enumerate(flags):
         if yes is None:
             raise StudioError(
                 "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
                 "Use 1 or 0, true or false, yes or no.",
                 name=name[:60],
-                place=row_name(place, lines),
-                cells=cells[place][:60],
+                place=row_name(index, lines),
+                cells=cells[index][:60],
             )
-    return [bool(yes) for yes in said]
+    return [bool(yes) for yes in flags]
 
 
 def parse_yes_no(cell: str) -> bool | None:

@@ -118,21 +118,21 @@ def guess_mapping(
     if tags is not None:
         return Mapping(text=text, tags=tags), ()
     named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
-    scales = [one.name for one in statistics if one.is_scale and one.name not in (text, pair)]
-    if all(one.values == 1 for one in statistics if one.name in likely):
+    scales = [item.name for item in statistics if item.is_scale and item.name not in (text, pair)]
+    if all(item.values == 1 for item in statistics if item.name in likely):
         likely = [*scales, *likely]  # constant columns carry no information
     negative = None
     if pair is not None and pair == names.get("positive", names.get("pos")):
         negative = next((names[name] for name in NEGATIVES if name in names), None)
-    label = next((one for one in (*named, *likely) if one != negative), None)
+    label = next((name for name in (*named, *likely) if name != negative), None)
     if label is not None and not named:
         flags = flag_columns(columns, rows, Mapping(text=text, pair=pair))
-        others = (one for one in statistics if one.name in likely and one.values > 1)
-        if len(flags) >= LEAST_FLAGS and all(one.name in flags for one in others):
+        others = (item for item in statistics if item.name in likely and item.values > 1)
+        if len(flags) >= LEAST_FLAGS and all(item.name in flags for item in others):
             return Mapping(text=text, pair=pair, flags=flags), (*guessed, "flags")
         guessed.append("label")
-    found = Mapping(text=text, pair=pair, label=label, negative=negative)
-    return found, tuple(guessed) if len(columns) > 1 else ()
+    guess = Mapping(text=text, pair=pair, label=label, negative=negative)
+    return guess, tuple(guessed) if len(columns) > 1 else ()
 
 
 def guess_note(guessed: Collection[str]) -> str:
@@ -156,10 +156,10 @@ def flag_columns(
     """Columns other than the texts of `mapping` that are yes or no in every row."""
     return tuple(
         column
-        for place, column in enumerate(columns)
+        for index, column in enumerate(columns)
         if column not in mapping.texts
         and rows
-        and all(parse_yes_no(row[place]) is not None for row in rows)
+        and all(parse_yes_no(row[index]) is not None for row in rows)
     )
 
 
@@ -169,7 +169,7 @@ def label_columns(
     """Columns that may hold labels for the texts of `mapping`, likeliest first."""
     statistics = _statistics_of(columns, rows)
     named, likely = _labels(columns, statistics, mapping)
-    scales = [one.name for one in statistics if one.is_scale and one.name not in mapping.texts]
+    scales = [item.name for item in statistics if item.is_scale and item.name not in mapping.texts]
     return tuple(dict.fromkeys((*named, *likely, *scales)))
 
 
@@ -180,15 +180,16 @@ def _labels(
     free = [column for column in columns if column not in mapping.texts]
     plain = {plain_name(column): column for column in reversed(free)}
     named = [plain[name] for name in LABELS if name in plain]
-    labels = [one for one in statistics if one.is_label and one.name not in mapping.texts]
-    for name in [one.name for one in labels if one.name not in named]:
+    labels = [item for item in statistics if item.is_label and item.name not in mapping.texts]
+    for name in [item.name for item in labels if item.name not in named]:
         words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)  # entailment_label, ClassName
         named += [name] if any(word.lower() in LABEL_WORDS for word in words) else []
-    place = columns.index(mapping.text)
+    index = columns.index(mapping.text)
     likely = sorted(  # varying ones first, then by distance from the text
-        labels, key=lambda one: (one.values == 1, abs(columns.index(one.name) - place), one.name)
+        labels,
+        key=lambda item: (item.values == 1, abs(columns.index(item.name) - index), item.name),
     )
-    return named, [one.name for one in likely]
+    return named, [item.name for item in likely]
 
 
 def _answers(
@@ -217,8 +218,8 @@ def named_answers(names: dict[str, str]) -> str | None:
 
 def _statistics_of(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[_Statistics]:
     statistics = []
-    for place, name in enumerate(columns):
-        cells = [row[place] for row in rows]
+    for index, name in enumerate(columns):
+        cells = [row[index] for row in rows]
         count, characters = max(len(cells), 1), sum(map(len, cells))
         numbers = [number for number in map(parse_number, cells) if number is not None]
         fractions = [number for number in numbers if not number.is_integer()]
@@ -245,8 +246,8 @@ def _tags(
     candidates = [names[name] for name in TAGS if name in names and names[name] != text]
     if not candidates:
         return None
-    place = columns.index(text)
-    words = [len(split_words(row[place])) for row in rows]
+    index = columns.index(text)
+    words = [len(split_words(row[index])) for row in rows]
     if max(words, default=0) < 2:
         return None
     for name in candidates:
@@ -258,12 +259,12 @@ def _tags(
 
 def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:
     """The only two columns of text, or the longest one."""
-    texts = [one for one in statistics if one.is_text and not one.is_label]
+    texts = [item for item in statistics if item.is_text and not item.is_label]
     if len(texts) == 2 and min(t.length for t in texts) >= 0.3 * max(t.length for t in texts):
         return texts[0].name, texts[1].name
     if texts:
-        return max(texts, key=lambda one: one.length).name, None
-    others = [one for one in statistics if not one.is_label and one.length > 0]
+        return max(texts, key=lambda item: item.length).name, None
+    others = [item for item in statistics if not item.is_label and item.length > 0]
     if len(statistics) == 1:
         return statistics[0].name, None
-    return (max(others, key=lambda one: one.length).name, None) if others else (None, None)
+    return (max(others, key=lambda item: item.length).name, None) if others else (None, None)

@@ -32,11 +32,11 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
     Raises StudioError with the line if a cell has no finite number, or if cells mix decimal commas
     and points, which may mean thousands.
     """
-    found = [parse_number(cell) for cell in cells]
-    wrong = [place for place, number in enumerate(found) if number is None]
+    numbers = [parse_number(cell) for cell in cells]
+    wrong = [index for index, number in enumerate(numbers) if number is None]
     if wrong:
         cell = cells[wrong[0]].strip()
-        what = phrase("“{cell}”, which is not a finite number", cell=cell[:60]) if cell else "empty"
+        text = phrase("“{cell}”, which is not a finite number", cell=cell[:60]) if cell else "empty"
         more = (
             phrase("; {count:,} other rows have no number either", count=len(wrong) - 1)
             if len(wrong) > 1
@@ -46,11 +46,11 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
             "The number in {wrong} is {what}{more}.",
             "Use a number such as 3.5, remove the row, or choose another label column.",
             wrong=row_name(wrong[0], lines),
-            what=what,
+            what=text,
             more=more,
         )
-    comma = next((place for place, cell in enumerate(cells) if "," in cell), None)
-    point = next((place for place, cell in enumerate(cells) if "." in cell), None)
+    comma = next((index for index, cell in enumerate(cells) if "," in cell), None)
+    point = next((index for index, cell in enumerate(cells) if "." in cell), None)
     if comma is not None and point is not None:
         raise StudioError(
             "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in {point}.",
@@ -60,7 +60,7 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
             strip2=cells[point].strip(),
             point=row_name(point, lines),
         )
-    return np.array(found, dtype=np.float32)
+    return np.array(numbers, dtype=np.float32)
 
 
 def row_name(place: int, lines: Sequence[int] | None) -> str:

@@ -24,15 +24,15 @@ def plain_cells(cells: "pa.Array[Any]") -> list[str]:
 
     Printable ASCII with single spaces between words is processed in one pass.
     """
-    places, content = string_buffers(cells)
+    bounds, content = string_buffers(cells)
     if not len(cells):
         return []
-    first, last = int(places[0]), int(places[-1])
+    first, last = int(bounds[0]), int(bounds[-1])
     content = content[first:last]
     lowered = pa.py_buffer(content.tobytes().lower())
-    offsets = pa.py_buffer((places - first).tobytes())
+    offsets = pa.py_buffer((bounds - first).tobytes())
     plain: list[str] = _Strings.from_buffers(len(cells), offsets, lowered).to_pylist()
-    for number in _odd_cells(places - first, content):
+    for number in _odd_cells(bounds - first, content):
         plain[number] = plain_text(cells[number].as_py())
     return plain
 

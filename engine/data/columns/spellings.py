@@ -38,7 +38,7 @@ def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
     for label in labels:
         if label:
             alike.setdefault(plain_label(label), []).append(label)
-    rows = {plain: sum(labels[one] for one in some) for plain, some in alike.items()}
+    rows = {plain: sum(labels[name] for name in some) for plain, some in alike.items()}
     typos = _typos(rows)
     for typo, right in typos.items():
         while right in typos:
@@ -60,23 +60,23 @@ def _typos(rows: Mapping[str, int]) -> dict[str, str]:
     ]
     if len(words) > MAX_COMPARED:
         return {}
-    found = {}
+    typos = {}
     for rare in words:
-        frequent = (one for one in words if rows[one] >= TYPO_RARITY * rows[rare])
-        right = next((one for one in frequent if _one_letter_apart(rare, one)), None)
+        frequent = (word for word in words if rows[word] >= TYPO_RARITY * rows[rare])
+        right = next((word for word in frequent if _one_letter_apart(rare, word)), None)
         if right is not None:
-            found[rare] = right
-    return found
+            typos[rare] = right
+    return typos
 
 
-def _one_letter_apart(one: str, other: str) -> bool:
+def _one_letter_apart(word: str, other: str) -> bool:
     """True if a letter was changed, left out, doubled, or swapped with the next."""
-    if abs(len(one) - len(other)) > 1:
+    if abs(len(word) - len(other)) > 1:
         return False
     begin = 0
-    while begin < min(len(one), len(other)) and one[begin] == other[begin]:
+    while begin < min(len(word), len(other)) and word[begin] == other[begin]:
         begin += 1
-    rest, other_rest = one[begin:], other[begin:]
+    rest, other_rest = word[begin:], other[begin:]
     return (
         rest[1:] == other_rest[1:]
         or rest[1:] == other_rest
@@ -91,7 +91,7 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     All labels of a file follow one convention: exact; other case or numerals; or, if no label of
     the model is a number, indices from 0. The convention that matches most labels is used.
     """
-    given = list(dict.fromkeys(found))
+    labels = list(dict.fromkeys(found))
     has_numbers = any(parse_number(label) is not None for label in known)
     plain = {label: plain_label(label) for label in known}
     times = Counter(plain.values())
@@ -103,7 +103,7 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
     best: dict[str, str] = {}
     for way, key in zip(ways, keys, strict=True):
-        same = {label: way[key(label)] for label in given if key(label) in way}
+        same = {label: way[key(label)] for label in labels if key(label) in way}
         if len(same) > len(best):
             best = same
-    return best, [label for label in given if label not in best]
+    return best, [label for label in labels if label not in best]

@@ -107,14 +107,14 @@ class TagColumn:
             raise BadFile(self._path, problem, ADVICE, line=line)
         if self.scheme is None:
             return cells[self._tags], tags
-        kept, invalid = to_bio(tags, self.scheme)
+        converted, invalid = to_bio(tags, self.scheme)
         for token in invalid:
-            what = phrase(
+            remark = phrase(
                 "A tag such as “{tag}-” is not valid where it stands and was corrected",
                 tag=tags[token][:1],
             )
-            remarks.saw(what, self._line(line, token))
-        return (cells[self._tags] if kept == tags else join_words(kept)), kept
+            remarks.saw(remark, self._line(line, token))
+        return (cells[self._tags] if converted == tags else join_words(converted)), converted
 
     def _line(self, first: int, token: int) -> int:
         """Line of a token (from 0) of the row that starts in line `first`."""

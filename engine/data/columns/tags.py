@@ -60,16 +60,16 @@ def spans_from_tags(tags: Sequence[str]) -> list[Span]:
 
     Raises UnknownTag.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     mark_before, type_before = "O", ""
     for number, tag in enumerate(tags):
         mark, type_ = _parted(tag)
         if mark in GO_ON and mark_before in OPEN and type_ == type_before:
-            found[-1] = Span(type_, found[-1].start, number + 1)
+            spans[-1] = Span(type_, spans[-1].start, number + 1)
         elif mark != "O":
-            found.append(Span(type_, number, number + 1))
+            spans.append(Span(type_, number, number + 1))
         mark_before, type_before = mark, type_
-    return found
+    return spans
 
 
 def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
@@ -142,8 +142,8 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
 
 def are_spans(tags: Iterable[str]) -> bool:
     """True if tags look like span tags; otherwise each is a class of a word."""
-    found = set(tags)
-    return all(map(_is_tag, found)) and any(tag[1:2] == "-" for tag in found)
+    distinct = set(tags)
+    return all(map(_is_tag, distinct)) and any(tag[1:2] == "-" for tag in distinct)
 
 
 def tag_type(tag: str) -> str:

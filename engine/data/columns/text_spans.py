@@ -34,24 +34,24 @@ def tag_spans(
     longest is kept.
     """
     lost: list[str] = []
-    found = [one for span in dict.fromkeys(spans) if (one := _trimmed(text, span, lost))]
+    trimmed = [part for span in dict.fromkeys(spans) if (part := _trimmed(text, span, lost))]
     kept: list[TextSpan] = []
-    for span in sorted(found, key=lambda one: (one.start - one.end, one.start)):
+    for span in sorted(trimmed, key=lambda item: (item.start - item.end, item.start)):
         if any(span.start < other.end and other.start < span.end for other in kept):
             lost.append(phrase("Span that overlaps another one left out; the longer one was kept"))
         else:
             kept.append(span)
     kept.sort()
-    places = _parted(word_spans(text) if words is None else words, kept)
-    first = {start: number for number, (start, _) in enumerate(places)}
-    last = {end: number for number, (_, end) in enumerate(places)}
+    positions = _parted(word_spans(text) if words is None else words, kept)
+    first = {start: number for number, (start, _) in enumerate(positions)}
+    last = {end: number for number, (_, end) in enumerate(positions)}
     inside = [
         Span(label, first[start], last[end] + 1)
         for start, end, label in kept
         if start in first and end in last
     ]
-    tags = tags_from_spans(inside, len(places), "BIO")
-    return TaggedWords([text[start:end] for start, end in places], tags, lost)
+    tags = tags_from_spans(inside, len(positions), "BIO")
+    return TaggedWords([text[start:end] for start, end in positions], tags, lost)
 
 
 def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
@@ -73,15 +73,15 @@ def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
 
 def _parted(words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]) -> list[tuple[int, int]]:
     """Split words at span boundaries."""
-    cuts = sorted({place for span in spans for place in (span.start, span.end)})
-    found: list[tuple[int, int]] = []
+    cuts = sorted({cut for span in spans for cut in (span.start, span.end)})
+    parts: list[tuple[int, int]] = []
     number = 0
     for start, end in words:
         while number < len(cuts) and cuts[number] <= start:
             number += 1
         while number < len(cuts) and cuts[number] < end:
-            found.append((start, cuts[number]))
+            parts.append((start, cuts[number]))
             start = cuts[number]
             number += 1
-        found.append((start, end))
-    return found
+        parts.append((start, end))
+    return parts

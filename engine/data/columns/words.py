@@ -19,11 +19,11 @@ def split_words(cell: str) -> list[str]:
     text = cell.strip(" \t\r\n")
     if text.startswith("[") and text.endswith("]"):
         try:
-            found = json.loads(text)
+            words = json.loads(text)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, list) and all(type(one) in (str, int) for one in found):
-            return [str(one) for one in found]
+            words = None
+        if isinstance(words, list) and all(type(word) in (str, int) for word in words):
+            return [str(word) for word in words]
     return BETWEEN.split(text) if text else []
 
 
@@ -42,26 +42,26 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     character each; inner ones stay: U.S.A, don't, @name. So is each ideograph, as in BERT's
     tokenizers.
     """
-    found = []
+    spans = []
     for match in re.finditer(r"\S+", text):
         first, last = match.span()
         while first < last and text[first] in OPENING:
-            found.append((first, first + 1))
+            spans.append((first, first + 1))
             first += 1
         end = last
         while end > first and text[end - 1] in CLOSING:
             end -= 1
         if first < end:
-            found += _without_ideographs(text, first, end)
-        found += [(place, place + 1) for place in range(end, last)]
-    return found
+            spans += _without_ideographs(text, first, end)
+        spans += [(position, position + 1) for position in range(end, last)]
+    return spans
 
 
 def _without_ideographs(text: str, first: int, last: int) -> list[tuple[int, int]]:
     """Split a word at its ideographs, each a part of its own."""
-    found, start = [], first
+    parts, start = [], first
     for match in IDEOGRAPH.finditer(text, first, last):
-        found += [(start, match.start())] if start < match.start() else []
-        found.append(match.span())
+        parts += [(start, match.start())] if start < match.start() else []
+        parts.append(match.span())
         start = match.end()
-    return [*found, (start, last)] if start < last else found
+    return [*parts, (start, last)] if start < last else parts

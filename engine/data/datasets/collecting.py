@@ -75,33 +75,33 @@ def collect(
     notes: list[str] = []
     spans = Counter[str]()
     with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
-        for one in opened:
-            places, matched = _places(columns, one, wanted)
+        for file in opened:
+            indices, matched = _places(columns, file, wanted)
             remarks, rows = Remarks(), len(writer)
-            tags = _tag_column(columns, one, places, mapping, cancelled)
-            writer.begin(one.path, remarks)
-            given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
-            more = (names[one.path],) if names else ()
-            for found in one.table.batches():
-                batch = _placed(found, places, more)
+            tags = _tag_column(columns, file, indices, mapping, cancelled)
+            writer.begin(file.path, remarks)
+            own_split = SPLITS.index(file.source) if file.source in ("validation", "test") else FREE
+            more = (names[file.path],) if names else ()
+            for loaded in file.table.batches():
+                batch = _placed(loaded, indices, more)
                 kept = writer.filled(batch, remarks)
                 if kept is not None:
-                    found, batch = found.where(kept), batch.where(kept)
+                    loaded, batch = loaded.where(kept), batch.where(kept)
                 if tags is not None and mapping.tags is not None:
-                    batch.cells[columns.index(mapping.tags)] = tags.convert(found, remarks, spans)
-                writer.append(batch, given)
+                    batch.cells[columns.index(mapping.tags)] = tags.convert(loaded, remarks, spans)
+                writer.append(batch, own_split)
             writer.count()
             if len(writer) == rows:
-                raise _without_rows(one.path, cleaning.skip_empty if remarks.sentences() else ())
-            about = f"{one.path.name}: " if len(opened) > 1 else ""
+                raise _without_rows(file.path, cleaning.skip_empty if remarks.sentences() else ())
+            about = f"{file.path.name}: " if len(opened) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
-            told = (*matched, *one.table.notes, *converted, *remarks.sentences())
-            notes += [about + note for note in told]
-    digests = {str(one.path.absolute()): source_digest(one.path) for one in opened}
-    for one in opened:
-        if file_state(one.path) != one.state:
+            file_notes = (*matched, *file.table.notes, *converted, *remarks.sentences())
+            notes += [about + note for note in file_notes]
+    digests = {str(file.path.absolute()): source_digest(file.path) for file in opened}
+    for file in opened:
+        if file_state(file.path) != file.state:
             raise BadFile(
-                one.path, phrase("the file changed while it was read."), phrase("Import it again.")
+                file.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
     return writer.collected(digests, notes, spans)
 
@@ -152,14 +152,14 @@ def _open(
     for source, path in files:
         state = file_state(path)
         own = similar_reading(path, wanted.reading) if opened else wanted.reading
-        told = None if progress is None else _shifted(progress, done, sum(sizes))
-        opened.append(_Opened(source, path, state, own, read(path, own, told, cancelled)))
+        callback = None if progress is None else _shifted(progress, done, sum(sizes))
+        opened.append(_Opened(source, path, state, own, read(path, own, callback, cancelled)))
         done += state[0]
     return opened
 
 
 def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
-    return lambda here, _: progress(done + here, total)
+    return lambda position, _: progress(done + position, total)
 
 
 def source_digest(source: Path) -> str:
@@ -190,15 +190,15 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
 
 
 def _places(
-    columns: tuple[str, ...], one: _Opened, wanted: FileImport
+    columns: tuple[str, ...], file: _Opened, wanted: FileImport
 ) -> tuple[list[int | None], list[str]]:
     """Index of each column in this source, None if it is missing, and notes."""
-    own = one.table.columns
+    own = file.table.columns
     if columns == own:
         return list(range(len(columns))), []
     notes: list[str] = []
-    if wanted.reading.header and one.reading.header:
-        places = [own.index(name) if name in own else None for name in columns]
+    if wanted.reading.header and file.reading.header:
+        indices = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]
         if further:
             names = ", ".join(f"“{name}”" for name in further[:5])
@@ -208,26 +208,26 @@ def _places(
                 )
             )
     else:
-        places = [number if number < len(own) else None for number in range(len(columns))]
+        indices = [number if number < len(own) else None for number in range(len(columns))]
         notes.append(
             phrase("Columns were matched by position, because only one of the files has a header.")
         )
-    for name, place in zip(columns, places, strict=True):
-        if place is None and name in wanted.mapping.columns:
+    for name, index in zip(columns, indices, strict=True):
+        if index is None and name in wanted.mapping.columns:
             raise BadFile(
-                one.path,
+                file.path,
                 phrase("it has no column “{name}”.", name=name),
                 phrase(
                     "Its columns are: {own}. All files need the same columns.",
                     own=", ".join(own[:20]),
                 ),
             )
-    return places, notes
+    return indices, notes
 
 
 def _tag_column(
     columns: tuple[str, ...],
-    one: _Opened,
+    file: _Opened,
     places: list[int | None],
     mapping: Mapping,
     cancelled: Callable[[], bool] | None,
@@ -236,7 +236,7 @@ def _tag_column(
         return None
     text, tags = (places[columns.index(name)] for name in (mapping.text, mapping.tags))
     assert text is not None and tags is not None  # `_places` refuses a source without them
-    return TagColumn(one.path, one.reading, text, tags, cancelled)
+    return TagColumn(file.path, file.reading, text, tags, cancelled)
 
 
 def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Batch:
@@ -245,7 +245,7 @@ def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Ba
         return batch
     rows = len(batch)
     empty = pa.repeat(pa.scalar("", pa.string()), rows)
-    cells = [empty if place is None else batch.cells[place] for place in places]
+    cells = [empty if index is None else batch.cells[index] for index in places]
     return Batch(
-        batch.lines, [*cells, *(pa.repeat(pa.scalar(one, pa.string()), rows) for one in more)]
+        batch.lines, [*cells, *(pa.repeat(pa.scalar(text, pa.string()), rows) for text in more)]
     )

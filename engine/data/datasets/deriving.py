@@ -61,9 +61,9 @@ def derive(
     remarks, changes = Remarks(), Remarks()
     tags = Counter[str]()  # BIO already, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
-    with atomic_folder(into) as made:
-        place = made / "rows.parquet"
-        with RowWriter(place, columns, mapping, Split(), cleaning) as writer:
+    with atomic_folder(into) as target:
+        file = target / "rows.parquet"
+        with RowWriter(file, columns, mapping, Split(), cleaning) as writer:
             writer.begin(path, remarks, changes)
             for first, batch, splits in _batches(old, edits):
                 progress(first, len(old))
@@ -103,7 +103,7 @@ def derive(
             ),
         }
         return write_version(
-            made, old.spec.model_copy(update=update), collected, collected.given, cancelled
+            target, old.spec.model_copy(update=update), collected, collected.given, cancelled
         )
 
 

@@ -43,8 +43,8 @@ class Counts(NamedTuple):
 
 
 def count_differences(found: list[RowDifference]) -> Counts:
-    added = sum(one.before is None for one in found)
-    removed = sum(one.after is None for one in found)
+    added = sum(row.before is None for row in found)
+    removed = sum(row.after is None for row in found)
     return Counts(len(found) - added - removed, added, removed)
 
 
@@ -64,23 +64,23 @@ def differences(
     old_lines = old.column("_line").to_numpy()
     shared = [column for column in new.spec.columns if column in old.spec.columns]
     before = _matched(old, new, shared, cancelled)  # [rows of the newer]
-    here = np.flatnonzero(before >= 0)
-    there = before[here]
+    new_rows = np.flatnonzero(before >= 0)
+    old_rows = before[new_rows]
     cells: dict[int, dict[str, tuple[str, str]]] = defaultdict(dict)
     for name in shared:
         if cancelled():
             raise Cancelled
-        ours, theirs = new.column(name).take(here), old.column(name).take(there)
-        for place in np.flatnonzero(pc.not_equal(ours, theirs).to_numpy(False)).tolist():
-            number = int(here[place])
-            cells[number][name] = (theirs[place].as_py(), ours[place].as_py())
-    was, now = old.splits[there], new.splits[here]
+        ours, theirs = new.column(name).take(new_rows), old.column(name).take(old_rows)
+        for index in np.flatnonzero(pc.not_equal(ours, theirs).to_numpy(False)).tolist():
+            number = int(new_rows[index])
+            cells[number][name] = (theirs[index].as_py(), ours[index].as_py())
+    was, now = old.splits[old_rows], new.splits[new_rows]
     moved = {
-        int(here[place]): (SPLITS[was[place]], SPLITS[now[place]])
-        for place in np.flatnonzero(was != now)
+        int(new_rows[index]): (SPLITS[was[index]], SPLITS[now[index]])
+        for index in np.flatnonzero(was != now)
     }
     added = {int(number) for number in np.flatnonzero(before < 0)}
-    found = [
+    changed = [
         RowDifference(
             line=int(new_lines[number]),
             before=None if number in added else int(before[number]),
@@ -90,56 +90,56 @@ def differences(
         )
         for number in sorted({*cells, *moved, *added})
     ]
-    deleted = np.setdiff1d(np.arange(len(old)), there)
-    return found + [RowDifference(int(old_lines[n]), int(n), None, {}) for n in deleted]
+    deleted = np.setdiff1d(np.arange(len(old)), old_rows)
+    return changed + [RowDifference(int(old_lines[n]), int(n), None, {}) for n in deleted]
 
 
 def _matched(
     old: Dataset, new: Dataset, columns: list[str], cancelled: Callable[[], bool]
 ) -> NDArray[np.int64]:
     """Index in `old` of each row of `new`, ascending; -1 if there is none."""
-    lines, new_lines = (one.column("_line").to_numpy() for one in (old, new))
+    lines, new_lines = (dataset.column("_line").to_numpy() for dataset in (old, new))
     if np.array_equal(lines, new_lines):
         return np.arange(len(new_lines), dtype=np.int64)
     order = np.argsort(lines, kind="stable")
     if len(lines) and (np.diff(lines[order]) > 0).all():
-        places = np.searchsorted(lines, new_lines, sorter=order).clip(max=len(lines) - 1)
-        return np.where(lines[order[places]] == new_lines, order[places], -1)
-    cells, new_cells = (_whole_rows(one, columns, cancelled) for one in (old, new))
-    found = _unique_in_both(cells, new_cells)
-    _match_between(found, cells, new_cells)
-    _match_between(found, lines.tolist(), new_lines.tolist())
-    return found
+        positions = np.searchsorted(lines, new_lines, sorter=order).clip(max=len(lines) - 1)
+        return np.where(lines[order[positions]] == new_lines, order[positions], -1)
+    cells, new_cells = (_whole_rows(dataset, columns, cancelled) for dataset in (old, new))
+    matches = _unique_in_both(cells, new_cells)
+    _match_between(matches, cells, new_cells)
+    _match_between(matches, lines.tolist(), new_lines.tolist())
+    return matches
 
 
 def _whole_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
     """Hash of line and cells of each row."""
-    found = [hash(line) for line in dataset.column("_line").to_pylist()]
+    hashes = [hash(line) for line in dataset.column("_line").to_pylist()]
     for name in columns:
         if cancelled():
             raise Cancelled
         cells = dataset.column(name).to_pylist()
-        found = [hash(pair) for pair in zip(found, cells, strict=True)]
-    return found
+        hashes = [hash(pair) for pair in zip(hashes, cells, strict=True)]
+    return hashes
 
 
 def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
     """Match keys that are unique on both sides, in ascending order."""
     counts, new_counts = Counter(old), Counter(new)
-    places = {key: place for place, key in enumerate(old) if counts[key] == 1}
-    found, last = np.full(len(new), -1, dtype=np.int64), -1
+    positions = {key: index for index, key in enumerate(old) if counts[key] == 1}
+    matches, last = np.full(len(new), -1, dtype=np.int64), -1
     for number, key in enumerate(new):
-        place = places.get(key, -1) if new_counts[key] == 1 else -1
-        if place > last:
-            found[number] = last = place
-    return found
+        position = positions.get(key, -1) if new_counts[key] == 1 else -1
+        if position > last:
+            matches[number] = last = position
+    return matches
 
 
 def _match_between(found: NDArray[np.int64], old: list[int], new: list[int]) -> None:
     """Match equal keys between rows that are already matched, in order."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, key in enumerate(old):
-        places[key].append(place)
+    positions: dict[int, list[int]] = defaultdict(list)
+    for position, key in enumerate(old):
+        positions[key].append(position)
     ends, end = np.empty(len(found), dtype=np.int64), len(old)  # the next matched index
     for number in range(len(found) - 1, -1, -1):
         ends[number] = end
@@ -147,7 +147,7 @@ def _match_between(found: NDArray[np.int64], old: list[int], new: list[int]) -> 
     last = -1
     for number, key in enumerate(new):
         if found[number] < 0:
-            own = places.get(key, [])
+            own = positions.get(key, [])
             next_one = bisect_right(own, last)
             if next_one < len(own) and own[next_one] < ends[number]:
                 found[number] = own[next_one]

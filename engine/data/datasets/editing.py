@@ -64,18 +64,18 @@ class PendingEdits(Spec):
                 continue
             columns.update(edit.cells.keys())
             moved.update([] if edit.split is None else [edit.split])
-        found = [
+        sentences = [
             phrase("“{column}” edited in {n} row(s).", column=name[:60], n=columns[name])
             for name in spec.columns
             if columns[name]
         ]
-        found += [
+        sentences += [
             phrase("{n} row(s) moved to the {split} set.", n=count, split=split)
             for split, count in sorted(moved.items())
         ]
         if deleted:
-            found.append(phrase("{n} row(s) deleted.", n=deleted))
-        return tuple(found)
+            sentences.append(phrase("{n} row(s) deleted.", n=deleted))
+        return tuple(sentences)
 
     def write(self, path: Path) -> None:
         """Write the edits atomically; delete the file if there are none."""
@@ -93,7 +93,7 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
     Raises StudioError if the file is damaged or belongs to other rows.
     """
     try:
-        found = PendingEdits.model_validate_json(read_regular(path))
+        edits = PendingEdits.model_validate_json(read_regular(path))
     except FileNotFoundError:
         return PendingEdits(fingerprint=fingerprint)
     except (OSError, ValidationError) as error:
@@ -103,14 +103,14 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
             name=path.name,
             path=path,
         ) from error
-    if found.fingerprint != fingerprint:
+    if edits.fingerprint != fingerprint:
         raise StudioError(
             "The unsaved edits in {name} belong to another data set.",
             "Delete this file to edit the data set again: {path}.",
             name=path.name,
             path=path,
         )
-    return found
+    return edits
 
 
 def with_tag(cell: str, first: int, last: int, name: str) -> str:

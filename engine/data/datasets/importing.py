@@ -83,15 +83,15 @@ def import_dataset(
     files = list_files(sources)
     for _, path in files:
         _refuse_unwritable(path)
-    wanted = FileImport(sources, reading, mapping, split, cleaning)
+    request = FileImport(sources, reading, mapping, split, cleaning)
     with atomic_folder(into) as folder:
-        collected = collect(wanted, folder, progress, cancelled)
-        splits, said = split_rows(collected, sources, split)
+        collected = collect(request, folder, progress, cancelled)
+        splits, remarks = split_rows(collected, sources, split)
         spec = DatasetSpec(
             name=name,
             version=version,
             sources={
-                source: tuple(path.absolute() for one, path in files if one == source)
+                source: tuple(path.absolute() for key, path in files if key == source)
                 for source in sources
             },
             hub=hub or cached_origin(path for _, path in files),
@@ -100,7 +100,7 @@ def import_dataset(
             split=split,
             cleaning=cleaning,
             columns=collected.columns,
-            notes=(*collected.notes, *said, *label_notes(collected.labels or collected.spans)),
+            notes=(*collected.notes, *remarks, *label_notes(collected.labels or collected.spans)),
             rows={},
             fingerprint="",
         )
@@ -123,8 +123,8 @@ def collected_rows(
         BadFile: with the line of the first row that cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    place = scratch or Path(gettempdir())
-    with disk_errors_for(place), TemporaryDirectory(dir=place, prefix="check-") as folder:
+    parent = scratch or Path(gettempdir())
+    with disk_errors_for(parent), TemporaryDirectory(dir=parent, prefix="check-") as folder:
         yield collect(wanted, Path(folder), progress, cancelled)
 
 
@@ -175,8 +175,8 @@ def _licence(card: Path) -> str:
             front = FRONT.match(file.read(LARGEST_CARD).decode("utf-8", errors="replace"))
     except OSError:
         return ""
-    found = None if front is None else LICENCE.search(front[1])
-    return "" if found is None else found[1]
+    match = None if front is None else LICENCE.search(front[1])
+    return "" if match is None else match[1]
 
 
 def write_version(
@@ -190,7 +190,7 @@ def write_version(
     fingerprint = Fingerprint(collected.columns, spec.mapping)
     _write(folder, collected, splits, fingerprint, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
-    found = spec.model_copy(
+    updated = spec.model_copy(
         update={
             "source_sha256": collected.sha256,
             "rows": {name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
@@ -209,8 +209,8 @@ def write_version(
             "fingerprint": fingerprint.hexdigest(),
         }
     )
-    (folder / SPEC).write_text(found.model_dump_json(indent=1), encoding="utf-8")
-    return found
+    (folder / SPEC).write_text(updated.model_dump_json(indent=1), encoding="utf-8")
+    return updated
 
 
 def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, ...]:
@@ -253,8 +253,8 @@ class Fingerprint:
             pieces += [_lengths(cells).cast(pa.large_string()), COLON, cells]
         whole: Any = pc.binary_join_element_wise(*pieces, NOTHING)
         for texts in filter(len, whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]):
-            _, places, content = texts.buffers()
-            offsets = np.frombuffer(memoryview(places), dtype=np.int64)
+            _, offset_buffer, content = texts.buffers()
+            offsets = np.frombuffer(memoryview(offset_buffer), dtype=np.int64)
             first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
             if content is not None and last > first:
                 self._hash.update(memoryview(content)[int(first) : int(last)])
@@ -329,7 +329,7 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
 
 def label_notes(labels: dict[str, int]) -> list[str]:
     """Notes on label spellings."""
-    return [spelling_note(found) for found in label_spellings(labels)]
+    return [spelling_note(group) for group in label_spellings(labels)]
 
 
 def label_spellings(labels: dict[str, int]) -> list[Spellings]:

@@ -75,8 +75,8 @@ def read_corrections(
             except StudioError as error:
                 raise BadFile(file, error.problem, error.advice, row.line) from error
     _refuse_other_texts(file, dataset, texts, numbers, cells, lines)
-    places = np.array(list(new), dtype=np.int64)
-    before = dataset.column(label).take(places).to_pylist()
+    indices = np.array(list(new), dtype=np.int64)
+    before = dataset.column(label).take(indices).to_pylist()
     edits = {
         number: RowEdit(cells={label: name})
         for (number, name), old in zip(new.items(), before, strict=True)
@@ -106,13 +106,13 @@ class _Rows:
 
     def number(self, cell: str, line: int) -> int:
         """Row index in the version."""
-        said = cell.strip()
-        is_number = said.isascii() and said.isdecimal() and len(said) <= MAX_DIGITS
-        if not (is_number and int(said) < len(self._numbers)):
+        text = cell.strip()
+        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        if not (is_number and int(text) < len(self._numbers)):
             where = phrase("the data set") if self._part is None else self._part
             raise BadFile(
                 self._file,
-                phrase("no row has the number “{cell}”.", cell=said[:60]),
+                phrase("no row has the number “{cell}”.", cell=text[:60]),
                 phrase(
                     "Rows of {where} have the numbers 0 to {last}.",
                     where=where,
@@ -120,16 +120,16 @@ class _Rows:
                 ),
                 line,
             )
-        place = int(said)
-        if place in self._seen:
+        number = int(text)
+        if number in self._seen:
             raise BadFile(
                 self._file,
-                phrase("row {n} is also in line {line}.", n=place, line=self._seen[place]),
+                phrase("row {n} is also in line {line}.", n=number, line=self._seen[number]),
                 phrase("Name each row once."),
                 line,
             )
-        self._seen[place] = line
-        return int(self._numbers[place])
+        self._seen[number] = line
+        return int(self._numbers[number])
 
 
 Known = Callable[[str, int], str]
@@ -222,9 +222,9 @@ def _refuse_other_texts(
     lines: list[int],
 ) -> None:
     """Raise BadFile if the texts of the rows differ from those of the version."""
-    places = np.array(numbers, dtype=np.int64)
+    indices = np.array(numbers, dtype=np.int64)
     for at, name in enumerate(names):
-        ours = dataset.column(name).take(places).to_pylist()
+        ours = dataset.column(name).take(indices).to_pylist()
         for text, theirs, line in zip(ours, cells, lines, strict=True):
             if theirs[at] not in (text or "", escape_cell(text or "")):
                 raise BadFile(

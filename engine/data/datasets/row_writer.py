@@ -63,8 +63,8 @@ class _Cells(NamedTuple):
 
     @classmethod
     def of(cls, column: "pa.Array[Any]") -> Self:
-        found: Any = column.dictionary_encode()
-        return cls(found.dictionary.to_pylist(), found.indices.to_numpy())
+        encoded: Any = column.dictionary_encode()
+        return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
 
     def first(self) -> NDArray[np.int64]:
         """First row of each cell, int64 [names]."""
@@ -178,17 +178,17 @@ class RowWriter:
             batch.cells[self._label] = self._take_labels(batch, changes)
         self._note_empty(batch, remarks)
         self._note_missing_answers(batch, remarks)
-        for name, place in self._flags.items():
-            self._count_flag(name, batch.cells[place], batch.lines, path)
-        self._text_keys.append(self._keys_of([batch.cells[place] for place in self._texts]))
+        for name, index in self._flags.items():
+            self._count_flag(name, batch.cells[index], batch.lines, path)
+        self._text_keys.append(self._keys_of([batch.cells[index] for index in self._texts]))
         if self._split_column is None:
-            self._given += [given for _, given in self._new]
+            self._given += [splits for _, splits in self._new]
         else:
             column = batch.cells[self._split_column]
             self._given.append(self._splits_of(column, batch.lines, path))
         if len(self._first) < FIRST_ROWS:
-            wanted = batch.slice(0, FIRST_ROWS - len(self._first))
-            self._first += [cells for _, cells in wanted.rows()]
+            head = batch.slice(0, FIRST_ROWS - len(self._first))
+            self._first += [cells for _, cells in head.rows()]
         self._counted.append(batch)
         self._before += len(batch)
         self._new = []
@@ -196,12 +196,12 @@ class RowWriter:
     def filled(self, batch: Batch, remarks: Remarks) -> NDArray[np.bool_] | None:
         """Rows in which all required columns are filled, bool [rows]; None for all rows."""
         kept = np.ones(len(batch), dtype=bool)
-        for name, place in self._filled.items():
-            empty = blank_rows(batch.cells[place])
+        for name, index in self._filled.items():
+            empty = blank_rows(batch.cells[index])
             empty = empty[kept[empty]]
             if len(empty):
-                what = phrase("Row without “{name}” skipped", name=name[:60])
-                remarks.saw(what, int(batch.lines[empty[0]]), len(empty))
+                remark = phrase("Row without “{name}” skipped", name=name[:60])
+                remarks.saw(remark, int(batch.lines[empty[0]]), len(empty))
                 kept[empty] = False
         return None if kept.all() else kept
 
@@ -230,29 +230,29 @@ class RowWriter:
         for number, label in enumerate(stripped):
             line, times = int(batch.lines[first[number]]), int(counts[number])
             if label != cells.names[number]:
-                what = phrase("Label with white space around it, which was removed")
-                changes.saw(what, line, times)
+                remark = phrase("Label with white space around it, which was removed")
+                changes.saw(remark, line, times)
             if label != plain[number]:
-                what = phrase(
+                remark = phrase(
                     "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[number][:60]
                 )
-                changes.saw(what, line, times)
+                changes.saw(remark, line, times)
         return pa.array(plain, type=pa.string()).take(cells.numbers)
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
-        for name, place in self._used.items():
-            empty = blank_rows(batch.cells[place])
+        for name, index in self._used.items():
+            empty = blank_rows(batch.cells[index])
             if not len(empty):
                 continue
             self._empty.setdefault(name, []).append((self._before + empty).astype(np.int32))
-            about = {self._text: NO_TEXT, self._label: NO_LABEL}.get(place)
+            about = {self._text: NO_TEXT, self._label: NO_LABEL}.get(index)
             if about is not None:
                 remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
 
     def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
         if self._asked is None:
             return
-        passages, answers = (batch.cells[place].to_pylist() for place in self._asked)
+        passages, answers = (batch.cells[index].to_pylist() for index in self._asked)
         for row, (passage, cell) in enumerate(zip(passages, answers, strict=True)):
             try:
                 parse_answers(cell or "", passage or "")
@@ -283,8 +283,8 @@ class RowWriter:
     ) -> None:
         cells = _Cells.of(column)
         for number, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
-            said = parse_yes_no(cell)
-            if said is None:
+            flag = parse_yes_no(cell)
+            if flag is None:
                 raise BadFile(
                     path,
                     phrase(
@@ -295,7 +295,7 @@ class RowWriter:
                     phrase("Use 1 or 0, true or false, yes or no."),
                     line=int(lines[cells.first()[number]]),
                 )
-            self._with_flag[name] += int(rows) if said else 0
+            self._with_flag[name] += int(rows) if flag else 0
 
     def _flush(self) -> None:
         if not self._rows:
@@ -347,11 +347,11 @@ def _all(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
 
 def _ends(batch: Batch) -> NDArray[np.int64]:
     """Cumulative size of the rows in bytes, int64 [rows]."""
-    found = np.zeros(len(batch), dtype=np.int64)
+    ends = np.zeros(len(batch), dtype=np.int64)
     for column in batch.cells:
-        places, _ = string_buffers(column)
-        found += places[1:] - places[0]
-    return found
+        offsets, _ = string_buffers(column)
+        ends += offsets[1:] - offsets[0]
+    return ends
 
 
 def _joined(batches: list[Batch]) -> Batch:

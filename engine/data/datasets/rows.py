@@ -59,7 +59,7 @@ class Rows:
                 return {label: some(column) for label, column in cells.items()}
             return None if cells is None else [cells[number] for number in numbers]
 
-        return type(self)(**{one.name: some(getattr(self, one.name)) for one in fields(self)})
+        return type(self)(**{item.name: some(getattr(self, item.name)) for item in fields(self)})
 
     def unlabelled(self) -> Self:
         """The same rows without targets."""

@@ -35,8 +35,8 @@ def draw_splits(
     test_counts = _counts(sizes, free - validation_counts, test)
     rare = int((sizes == 1).sum()) if labels is not None else 0
     if groups is not None and rows > 0 and groups.max() + 1 < rows:
-        wanted = {VALIDATION: validation_counts, TEST: test_counts}
-        return _with_groups(wanted, sizes, order, numbers, groups), rare
+        counts = {VALIDATION: validation_counts, TEST: test_counts}
+        return _with_groups(counts, sizes, order, numbers, groups), rare
     few = numbers.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorts faster
     order = order[np.argsort(few[order], kind="stable")]
     ends = np.cumsum(sizes)
@@ -62,21 +62,21 @@ def _with_groups(
     """
     missing = {split: counts.tolist() for split, counts in wanted.items()}
     trained = sizes.tolist()  # training rows of each label
-    found: dict[int, int] = {}
+    assigned: dict[int, int] = {}
     units = _Units(order, labels, groups)
 
     def leaves_some(counts: dict[int, int]) -> bool:
         return all(trained[label] > count for label, count in counts.items())
 
     def put(group: int, counts: dict[int, int], split: int) -> None:
-        found[group] = split
+        assigned[group] = split
         for label, count in counts.items():
             missing[split][label] -= count
             trained[label] -= count
 
     for slack in (1, 2):  # allowed multiple of the missing rows
         for group, counts in units:
-            if group in found or not leaves_some(counts):
+            if group in assigned or not leaves_some(counts):
                 continue
             for split, left in missing.items():
                 if all(count <= slack * left[label] for label, count in counts.items()):
@@ -85,12 +85,12 @@ def _with_groups(
             if not any(max(left) > 0 for left in missing.values()):
                 break
     for split, counted in wanted.items():
-        if counted.sum() and split not in found.values():
-            able = [one for one in units if one[0] not in found and leaves_some(one[1])]
+        if counted.sum() and split not in assigned.values():
+            able = [unit for unit in units if unit[0] not in assigned and leaves_some(unit[1])]
             if able:
-                put(*min(able, key=lambda one: sum(one[1].values())), split)
+                put(*min(able, key=lambda unit: sum(unit[1].values())), split)
     by_group = np.full(groups.max() + 1, TRAIN, dtype=np.int8)
-    by_group[list(found.keys())] = list(found.values())
+    by_group[list(assigned.keys())] = list(assigned.values())
     return by_group[groups]
 
 

@@ -62,12 +62,12 @@ class StoredTexts(Sequence[str]):
         """Sample about `count` texts from at most `PLACES` row groups."""
         groups = self._dataset.groups_of(self._split)
         chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
-        found: list[str] = []
+        sample: list[str] = []
         for group in chosen:
             texts = list(self._dataset.texts_of(int(group), self._split))
-            wanted = random.permutation(len(texts))[: -(-count // len(chosen))]
-            found += [texts[number] for number in wanted]
-        return found
+            numbers = random.permutation(len(texts))[: -(-count // len(chosen))]
+            sample += [texts[number] for number in numbers]
+        return sample
 
 
 class Dataset:
@@ -119,13 +119,13 @@ class Dataset:
 
     def _read_splits(self) -> NDArray[np.int8]:
         known = pa.array(SPLITS)
-        found = [np.zeros(0, dtype=np.int8)]
+        parts = [np.zeros(0, dtype=np.int8)]
         for batch in self._file.iter_batches(columns=["_split"]):
             numbers = pc.index_in(batch.column(0), value_set=known)
             if numbers.null_count:
                 raise _damaged(self.folder)
-            found.append(numbers.to_numpy().astype(np.int8))
-        return np.concatenate(found)
+            parts.append(numbers.to_numpy().astype(np.int8))
+        return np.concatenate(parts)
 
     def _are_of(self, split: SplitName) -> NDArray[np.bool_]:
         """bool [rows]"""
@@ -142,7 +142,7 @@ class Dataset:
 
     def texts_of(self, group: int, split: SplitName) -> Iterator[str]:
         """Texts of a split in one row group."""
-        wanted = self._are_of(split)[self._starts[group] : self._starts[group + 1]]
+        mask = self._are_of(split)[self._starts[group] : self._starts[group + 1]]
         column = self.spec.mapping.text
         batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
         first = 0
@@ -151,7 +151,7 @@ class Dataset:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                inside = pa.array(wanted[first : first + len(batch)])
+                inside = pa.array(mask[first : first + len(batch)])
                 texts = batch.column(0).filter(inside).to_pylist()
             first += len(batch)
             yield from ("" if text is None else text for text in texts)
@@ -205,18 +205,18 @@ class Dataset:
     ) -> list[dict[str, Any]]:
         """Rows by index, with all columns or some; cells are truncated to `longest` characters."""
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
-        found: list[dict[str, Any]] = [{}] * len(numbers)
+        records: list[dict[str, Any]] = [{}] * len(numbers)
         for group in np.unique(groups):
-            places = np.flatnonzero(groups == group)
-            inside = numbers[places] - self._starts[group]
+            positions = np.flatnonzero(groups == group)
+            inside = numbers[positions] - self._starts[group]
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
             chosen = chosen.take(pa.array(inside))
             cells = [cells_of(column, longest) for column in chosen.columns]
             rows = zip(*cells, strict=True)
-            for place, row in zip(places.tolist(), rows, strict=True):
-                found[place] = dict(zip(chosen.column_names, row, strict=True))
-        return found
+            for position, row in zip(positions.tolist(), rows, strict=True):
+                records[position] = dict(zip(chosen.column_names, row, strict=True))
+        return records
 
     def find(
         self,
@@ -240,22 +240,22 @@ class Dataset:
 
     def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
         """bool [rows of the group]"""
-        wanted = self.spec.columns if text else ()
+        searched = self.spec.columns if text else ()
         named, cells = (None, ()) if label is None else self._cells_with(label)
-        columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
+        columns = dict.fromkeys([*searched, *([] if named is None else [named])])
         with self._reading():
             table = self._shared.read_row_group(group, columns=list(columns))
         hits = np.full(len(table), not text)
-        for name in wanted:
+        for name in searched:
             hits |= matching(
-                table.column(name), lambda one: pc.match_substring(one, text, ignore_case=True)
+                table.column(name), lambda part: pc.match_substring(part, text, ignore_case=True)
             )
         if named is not None:
             is_flag, wanted_cells = named in self.spec.mapping.flags, pa.array(cells, pa.string())
             hits &= matching(
                 table.column(named),
-                lambda one: pc.is_in(
-                    pc.utf8_lower(pc.utf8_trim_whitespace(one)) if is_flag else one, wanted_cells
+                lambda part: pc.is_in(
+                    pc.utf8_lower(pc.utf8_trim_whitespace(part)) if is_flag else part, wanted_cells
                 ),
             )
         return hits
@@ -414,11 +414,11 @@ def matching(
     column: "pa.ChunkedArray[Any]", match: Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 ) -> NDArray[np.bool_]:
     """Rows whose text matches, bool [rows]; null never does."""
-    found = [np.zeros(0, dtype=bool)]
+    parts = [np.zeros(0, dtype=bool)]
     for part in _parts(column):
         hits = match(part.dictionary).take(part.indices).fill_null(pa.scalar(False))
-        found.append(hits.to_numpy(zero_copy_only=False))
-    return np.concatenate(found)
+        parts.append(hits.to_numpy(zero_copy_only=False))
+    return np.concatenate(parts)
 
 
 def _parts(column: "pa.ChunkedArray[Any]") -> list[Any]:

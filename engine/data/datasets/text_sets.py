@@ -15,9 +15,9 @@ def rows_of(texts: TextSet) -> Rows:
     if texts.data is None:
         typed = texts.typed
         rows = Rows(
-            texts=[one.text for one in typed],
-            pairs=[one.pair or "" for one in typed] if any(one.pair for one in typed) else None,
-            labels=[one.label for one in typed] if any(one.label for one in typed) else None,
+            texts=[row.text for row in typed],
+            pairs=[row.pair or "" for row in typed] if any(row.pair for row in typed) else None,
+            labels=[row.label for row in typed] if any(row.label for row in typed) else None,
         )
     else:
         rows = open_dataset(texts.data.folder).rows(texts.part)

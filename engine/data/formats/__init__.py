@@ -21,8 +21,8 @@ from engine.data.formats.table import CSV, TSV
 from engine.data.formats.workbook import WORKBOOK
 
 FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accepts any text
-    one.name: one
-    for one in (
+    format_.name: format_
+    for format_ in (
         *(WORKBOOK, PARQUET, ARROW),
         *(DOCCANO, LABEL_STUDIO, PRODIGY, SPACY),
         *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),

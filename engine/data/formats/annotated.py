@@ -81,30 +81,30 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     """
     has_tags = has_labels = False
     further: dict[str, None] = {}
-    for _, one in _read(tool, lines, Remarks(), lines.glance):
-        has_tags |= one.spans is not None or one.tags is not None
-        has_labels |= one.labels is not None
+    for _, entry in _read(tool, lines, Remarks(), lines.glance):
+        has_tags |= entry.spans is not None or entry.tags is not None
+        has_labels |= entry.labels is not None
         if len(further) < MAX_COLUMNS:
-            further.update(dict.fromkeys(one.further))
+            further.update(dict.fromkeys(entry.further))
     has_words = has_tags and has_labels
     needed = {"text": True, "label": has_labels, "words": has_words, "tags": has_tags}
     columns = [name for name, is_needed in needed.items() if is_needed]
 
     def rows() -> Iterator[Row]:
-        for number, one in _read(tool, lines, remarks, False):
-            words, tags, lost = one.text, join_words(one.tags or ()), list[str]()
-            if has_tags and one.tags is None:
-                found = tag_spans(one.text, one.spans or (), one.words)
-                words, tags, lost = join_words(found.words), join_words(found.tags), found.lost
+        for number, entry in _read(tool, lines, remarks, False):
+            words, tags, lost = entry.text, join_words(entry.tags or ()), list[str]()
+            if has_tags and entry.tags is None:
+                tagged = tag_spans(entry.text, entry.spans or (), entry.words)
+                words, tags, lost = join_words(tagged.words), join_words(tagged.tags), tagged.lost
             cells = {
-                "text": words if has_tags and not has_words else one.text,
-                "label": join_labels(one.labels or ()),
+                "text": words if has_tags and not has_words else entry.text,
+                "label": join_labels(entry.labels or ()),
                 "words": words,
                 "tags": tags,
             }
-            for what in (*one.remarks, *lost):
-                remarks.saw(what, number)
-            row = [*map(cells.__getitem__, columns), *(one.further.get(n, "") for n in further)]
+            for remark in (*entry.remarks, *lost):
+                remarks.saw(remark, number)
+            row = [*map(cells.__getitem__, columns), *(entry.further.get(n, "") for n in further)]
             yield Row(number, tuple(map(without_surrogates, row)))
 
     return Content(unique_names((*columns, *further), lines, remarks), rows())
@@ -121,14 +121,14 @@ def _read(
     )
     for number, value in values:
         try:
-            found = tool.read(value)
+            result = tool.read(value)
         except NotOfTool as error:
             raise BadFile(lines.path, error.problem, ADVICE, line=number) from error
-        if isinstance(found, str):
-            remarks.saw(found, number)
+        if isinstance(result, str):
+            remarks.saw(result, number)
             continue
-        for one in found:
-            yield number, one
+        for entry in result:
+            yield number, entry
         if only_first and number > LOOKED_AT * 100:
             return
 
@@ -176,17 +176,17 @@ def first_values(lines: list[str]) -> list[Any]:
 
 def _first_in_list(text: str) -> list[Any]:
     """First values of a truncated list."""
-    decoder, place = json.JSONDecoder(), 1
-    found: list[Any] = []
-    while len(found) < LOOKED_AT and text.startswith("["):
-        while place < len(text) and text[place] in " \t\r\n,":
-            place += 1
+    decoder, position = json.JSONDecoder(), 1
+    values: list[Any] = []
+    while len(values) < LOOKED_AT and text.startswith("["):
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
             break
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 # ── what the tools ask of an object ──────────────────────────────────────────────────────────────
@@ -202,8 +202,8 @@ def text_in(item: Object, *keys: str) -> str:
 
 def span_in(item: Any, start: str, end: str, label: str) -> TextSpan:
     """A span from an object. Raises NotOfTool."""
-    found = (item.get(start), item.get(end), item.get(label)) if isinstance(item, dict) else ()
-    return _span(found)
+    values = (item.get(start), item.get(end), item.get(label)) if isinstance(item, dict) else ()
+    return _span(values)
 
 
 def span_of_list(item: Any) -> TextSpan:
@@ -223,25 +223,25 @@ def _span(found: tuple[Any, ...]) -> TextSpan:
 
 def list_in(item: Object, key: str) -> list[Any]:
     """The list under a key, or an empty one. Raises NotOfTool."""
-    found = item.get(key)
-    if found is None:
+    value = item.get(key)
+    if value is None:
         return []
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         raise NotOfTool(phrase("“{key}” is not a list.", key=key))
-    return found
+    return value
 
 
 def words_in(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
     """Positions of the tokens that are not white space; None if one has no position."""
-    found = []
+    words = []
     for token in tokens:
         match token:
             case {"start": int(start), "end": int(end)}:
                 if text[start:end].strip():
-                    found.append((start, end))
+                    words.append((start, end))
             case _:
                 return None
-    return found
+    return words
 
 
 def further_in(item: Object, known: tuple[str, ...]) -> dict[str, str]:

@@ -130,20 +130,20 @@ def is_archive(file: Path) -> bool:
 def members(file: Path) -> list[str]:
     """Sorted names of the possible data files in an archive."""
     with broken_named(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
-        found = archive.infolist()
-        if len(found) > MAX_MEMBERS:
+        entries = archive.infolist()
+        if len(entries) > MAX_MEMBERS:
             raise BadFile(
                 file,
                 phrase("it has more than {most:,} files.", most=MAX_MEMBERS),
                 phrase("Use a part of them."),
             )
-        return sorted(one.filename for one in found if _is_member(one))
+        return sorted(entry.filename for entry in entries if _is_member(entry))
 
 
-def _is_member(one: zipfile.ZipInfo) -> bool:
-    name = PurePosixPath(one.filename)
-    hidden = any(part.lower().startswith(LEFT_OUT) for part in (*name.parts, one.filename))
-    return not one.is_dir() and not hidden and not name.name.lower().startswith(ABOUT_DATA)
+def _is_member(entry: zipfile.ZipInfo) -> bool:
+    name = PurePosixPath(entry.filename)
+    hidden = any(part.lower().startswith(LEFT_OUT) for part in (*name.parts, entry.filename))
+    return not entry.is_dir() and not hidden and not name.name.lower().startswith(ABOUT_DATA)
 
 
 @contextmanager
@@ -219,7 +219,7 @@ class Source(io.RawIOBase):
             start = self._member.peek(6)[:6]
         else:
             start = raw.peek(6)[:6]
-        unpack = next((one for mark, one in UNPACKERS.items() if start.startswith(mark)), None)
+        unpack = next((type_ for mark, type_ in UNPACKERS.items() if start.startswith(mark)), None)
         self.is_packed = bool(self.place.member) or unpack is not None
         if unpack is not None:
             self._inner = unpack(self._inner)
@@ -230,12 +230,12 @@ class Source(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         with broken_named(self.path):
-            found = self._inner.read(len(buffer))
-        buffer[: len(found)] = found
-        self._count += len(found)
+            chunk = self._inner.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        self._count += len(chunk)
         if self.is_packed:
             self._refuse_bomb()
-        return len(found)
+        return len(chunk)
 
     def _refuse_bomb(self) -> None:
         packed = self._packed if self.place.member else self._raw.tell()
@@ -258,8 +258,8 @@ class Source(io.RawIOBase):
         return self._raw.tell() if self._member is None else int(self._member.tell() * self._share)
 
     def close(self) -> None:
-        for one in reversed(self._opened):
-            one.close()
+        for stream in reversed(self._opened):
+            stream.close()
         self._opened = []
         super().close()
 
@@ -282,10 +282,10 @@ def unpacked(path: Path) -> Iterator[Path]:
             yield source.place.file
             return
         with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
-            place = Path(tempfile.gettempdir()) / source.path.name
-            check_free_space(place, source.stated)
+            target = Path(tempfile.gettempdir()) / source.path.name
+            check_free_space(target, source.stated)
             copy = Path(folder) / "unpacked"
-            with disk_errors_for(place), open(copy, "xb", buffering=0) as file:
+            with disk_errors_for(target), open(copy, "xb", buffering=0) as file:
                 while chunk := memoryview(stream.read(CHUNK)):
                     while chunk:
                         chunk = chunk[file.write(chunk) :]

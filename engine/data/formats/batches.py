@@ -51,21 +51,21 @@ def rows_to_batch(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batc
 def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
     """Batches of at most `ROWS` rows; those before an unreadable row come before its error."""
     lines: list[int] = []
-    found: list[tuple[str, ...]] = []
+    batch: list[tuple[str, ...]] = []
     characters = 0
     wrong: BadFile | None = None
     try:
         for line, cells in rows:
             lines.append(line)
-            found.append(cells)
+            batch.append(cells)
             characters += sum(map(len, cells))
-            if len(found) >= ROWS or characters >= CHARACTERS:
-                yield rows_to_batch(lines, found)
-                lines, found, characters = [], [], 0
+            if len(batch) >= ROWS or characters >= CHARACTERS:
+                yield rows_to_batch(lines, batch)
+                lines, batch, characters = [], [], 0
     except BadFile as error:
         wrong = error
-    if found:
-        yield rows_to_batch(lines, found)
+    if batch:
+        yield rows_to_batch(lines, batch)
     if wrong is not None:
         raise wrong
 
@@ -76,10 +76,10 @@ def to_texts(cells: "pa.Array[Any]") -> list[str]:
 
 def string_buffers(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Offsets of the cells, int32 [rows + 1], and their bytes, uint8 [bytes]."""
-    _, places, content = cells.buffers()
-    if places is None or not len(cells):
+    _, offset_buffer, content = cells.buffers()
+    if offset_buffer is None or not len(cells):
         return np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.uint8)
-    offsets = np.frombuffer(memoryview(places), dtype=np.int32)[
+    offsets = np.frombuffer(memoryview(offset_buffer), dtype=np.int32)[
         cells.offset : cells.offset + len(cells) + 1
     ]
     empty = np.zeros(0, dtype=np.uint8)
@@ -88,10 +88,10 @@ def string_buffers(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[n
 
 def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
     """Indices of rows whose cell is empty or white space."""
-    places, content = string_buffers(cells)
+    offsets, content = string_buffers(cells)
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
-    begins, filled = places[:-1], np.diff(places) > 0
+    begins, filled = offsets[:-1], np.diff(offsets) > 0
     first = np.zeros(len(cells), dtype=np.uint8)
     first[filled] = content[begins[filled]]
     perhaps = np.flatnonzero(BEGINS_WHITE[first])
@@ -99,8 +99,8 @@ def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
         return perhaps
     texts = to_texts(cells.take(perhaps))
     are = np.array([not text or text.isspace() for text in texts], dtype=bool)
-    found: NDArray[np.int64] = perhaps[are]
-    return found
+    blank: NDArray[np.int64] = perhaps[are]
+    return blank
 
 
 WHITE = filter(str.isspace, map(chr, range(0xD800)))

@@ -45,12 +45,12 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
                 for span in spans
                 if start <= span.start and span.end <= end
             ]
-            found = tag_spans(text[start:end], inside)
-            for what in found.lost:
-                remarks.saw(what, number)
-            if found.words:
+            tagged = tag_spans(text[start:end], inside)
+            for remark in tagged.lost:
+                remarks.saw(remark, number)
+            if tagged.words:
                 name = file.relative_to(folder.path).as_posix()
-                yield Row(number, (join_words(found.words), join_words(found.tags), name))
+                yield Row(number, (join_words(tagged.words), join_words(tagged.tags), name))
 
 
 def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
@@ -68,17 +68,17 @@ def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
 
 
 def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) -> list[TextSpan]:
-    found: list[TextSpan] = []
+    spans: list[TextSpan] = []
     if not file.stat().st_size:
-        return found
+        return spans
     for line, content in enumerate(Lines(file, encoding), start=1):
-        said = content.rstrip("\r\n")
-        if not said.startswith("T"):
-            if said.strip():
-                what = phrase("Relations, events, attributes and notes of brat left out")
-                remarks.saw(what, number)
+        stripped = content.rstrip("\r\n")
+        if not stripped.startswith("T"):
+            if stripped.strip():
+                remark = phrase("Relations, events, attributes and notes of brat left out")
+                remarks.saw(remark, number)
             continue
-        match = SPAN.fullmatch(said)
+        match = SPAN.fullmatch(stripped)
         if match is None:
             raise BadFile(
                 file,
@@ -86,13 +86,13 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
                 phrase("Correct or delete this line."),
                 line=line,
             )
-        label, places, words = match.groups()
-        if ";" in places:
+        label, positions, words = match.groups()
+        if ";" in positions:
             remarks.saw(phrase("Discontinuous span left out"), number)
             continue
-        start, end = map(int, places.split())
-        found.append(_placed(TextSpan(start, end, label), words, text, file, line, remarks))
-    return found
+        start, end = map(int, positions.split())
+        spans.append(_placed(TextSpan(start, end, label), words, text, file, line, remarks))
+    return spans
 
 
 def _placed(
@@ -101,8 +101,8 @@ def _placed(
     """The span at the occurrence of its text."""
     if text[span.start : span.end].split() == words.split():
         return span
-    place = find_nearest(text, words, span.start) if words else None
-    if place is None:
+    position = find_nearest(text, words, span.start) if words else None
+    if position is None:
         raise BadFile(
             file,
             phrase(
@@ -121,7 +121,7 @@ def _placed(
             line=line,
         )
     )
-    return TextSpan(place, place + len(words), span.label)
+    return TextSpan(position, position + len(words), span.label)
 
 
 BRAT = Format("brat", phrase("brat folder"), (), open_folder=open_brat)

@@ -89,7 +89,7 @@ def _read(path: Path) -> Iterator[Any]:
     Not as a Python file: Arrow's threads may release its buffers during interpreter shutdown, which
     aborts the process.
     """
-    with unpacked(path) as place, pa.OSFile(str(check_regular(place)), "rb") as file:
+    with unpacked(path) as local_path, pa.OSFile(str(check_regular(local_path)), "rb") as file:
         try:
             yield file
         except BROKEN as error:
@@ -244,15 +244,15 @@ def _cells(
     values: list[Any]
     if pa.types.is_dictionary(column.type):
         once = column.dictionary.to_pylist()  # type: ignore[attr-defined]
-        places = column.indices.to_pylist()  # type: ignore[attr-defined]
-        values = [None if place is None else once[place] for place in places]
+        indices = column.indices.to_pylist()  # type: ignore[attr-defined]
+        values = [None if index is None else once[index] for index in indices]
     else:
         values = column.to_pylist()
     if column.null_count:
         first = values.index(None) if None in values else 0
         for number in range(column.null_count):
-            what = phrase("“{key}” is null, read as an empty cell", key=name)
-            remarks.saw(what, before + first + 1 if number == 0 else before + 1)
+            remark = phrase("“{key}” is null, read as an empty cell", key=name)
+            remarks.saw(remark, before + first + 1 if number == 0 else before + 1)
     if classes is not None:
         values = [_named(value, classes) for value in values]
     if all(type(value) is str for value in values):
@@ -263,7 +263,7 @@ def _cells(
 def _named(value: Any, classes: list[str]) -> Any:
     """Class name of an index, or of each in a list."""
     if isinstance(value, list):
-        return [_named(one, classes) for one in value]
+        return [_named(item, classes) for item in value]
     if type(value) is not int:
         return value
     if value == UNKNOWN_CLASS:
@@ -294,12 +294,12 @@ def _cell(value: Any) -> str:
 def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
     """Class names of each class column, from the JSON metadata of the `datasets` library."""
     try:
-        kept = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
-        features = kept["info"]["features"]
-        found = {str(name): _names_of(feature) for name, feature in features.items()}
+        metadata = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = metadata["info"]["features"]
+        classes = {str(name): _names_of(feature) for name, feature in features.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
-    return {name: names for name, names in found.items() if names}
+    return {name: names for name, names in classes.items() if names}
 
 
 def _names_of(feature: Any) -> list[str]:

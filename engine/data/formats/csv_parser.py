@@ -237,7 +237,7 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
 def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -> pa.Table | None:
     """Cells of all non-empty rows as strings; None if one has too few or too many."""
     try:
-        found: pa.Table = _csv.read_csv(
+        table: pa.Table = _csv.read_csv(
             pa.BufferReader(pa.py_buffer(content).slice(0, block.end)),
             read_options=_csv.ReadOptions(
                 use_threads=False, block_size=block.end + 1, column_names=names
@@ -253,7 +253,7 @@ def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -
         )
     except pa.ArrowInvalid:
         return None
-    return found
+    return table
 
 
 def _numbered(

@@ -27,57 +27,59 @@ def knows(items: list[Any]) -> bool:
         for item in items
     ):
         return False
-    entities = [one for item in items for one in _listed(item, "entities")]
+    entities = [entity for item in items for entity in _listed(item, "entities")]
     if entities:
-        return all(isinstance(one, dict) and "start_offset" in one for one in entities)
-    if numbered := [one for item in items for one in _listed(item, NUMBERED)]:
-        return all(isinstance(one, dict) and {"label", "user"} <= one.keys() for one in numbered)
-    labels = [one for item in items for key in LABELS for one in _listed(item, key)]
+        return all(isinstance(entity, dict) and "start_offset" in entity for entity in entities)
+    if numbered := [annotation for item in items for annotation in _listed(item, NUMBERED)]:
+        return all(isinstance(item, dict) and {"label", "user"} <= item.keys() for item in numbered)
+    labels = [label for item in items for key in LABELS for label in _listed(item, key)]
     if not labels:
         return False
-    if all(isinstance(one, list) for one in labels):
-        return all(len(one) == 3 and isinstance(one[0], int) for one in labels)
+    if all(isinstance(label, list) for label in labels):
+        return all(len(label) == 3 and isinstance(label[0], int) for label in labels)
     own = OWN.union(TEXTS, LABELS)
     is_own = all(own >= item.keys() and "id" in item for item in items)
-    return is_own and all(isinstance(one, str) for one in labels)
+    return is_own and all(isinstance(label, str) for label in labels)
 
 
 def _listed(item: dict[str, Any], key: str) -> list[Any]:
-    found = item.get(key)
-    return found if isinstance(found, list) else []
+    value = item.get(key)
+    return value if isinstance(value, list) else []
 
 
 def read(item: Any) -> list[Annotated]:
     """A text with its spans or labels. Raises NotOfTool."""
     if not isinstance(item, dict):
         raise NotOfTool(phrase("this is not an object."))
-    found = Annotated(text_in(item, *TEXTS))
+    entry = Annotated(text_in(item, *TEXTS))
     key = next((key for key in LABELS if key in item), LABELS[0])
-    given = list_in(item, key)
+    labels = list_in(item, key)
     if "entities" in item:
         entities = list_in(item, "entities")
-        found.spans = [span_in(one, "start_offset", "end_offset", "label") for one in entities]
+        entry.spans = [span_in(span, "start_offset", "end_offset", "label") for span in entities]
     elif annotations := list_in(item, NUMBERED):
-        _add_numbered(found, annotations)
-    elif any(isinstance(one, list) for one in given):
-        found.spans = [span_of_list(one) for one in given]
-    elif given:
-        found.labels = [str(one) for one in given]
+        _add_numbered(entry, annotations)
+    elif any(isinstance(label, list) for label in labels):
+        entry.spans = [span_of_list(label) for label in labels]
+    elif labels:
+        entry.labels = [str(label) for label in labels]
     if item.get("relations"):
-        found.remarks.append(phrase("Relations between spans left out"))
-    found.further = further_in(item, (*TEXTS, *LABELS))
-    return [found]
+        entry.remarks.append(phrase("Relations between spans left out"))
+    entry.further = further_in(item, (*TEXTS, *LABELS))
+    return [entry]
 
 
 def _add_numbered(found: Annotated, annotations: list[Any]) -> None:
     """Spans or labels whose names only the project knows. Raises NotOfTool."""
-    named = [one | {"label": str(one.get("label"))} for one in annotations if isinstance(one, dict)]
+    named = [
+        item | {"label": str(item.get("label"))} for item in annotations if isinstance(item, dict)
+    ]
     if len(named) < len(annotations):
         raise NotOfTool(phrase("“{key}” is not a list of objects.", key=NUMBERED))
-    if any("start_offset" in one for one in named):
-        found.spans = [span_in(one, "start_offset", "end_offset", "label") for one in named]
+    if any("start_offset" in item for item in named):
+        found.spans = [span_in(item, "start_offset", "end_offset", "label") for item in named]
     else:
-        found.labels = [one["label"] for one in named]
+        found.labels = [item["label"] for item in named]
     found.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 

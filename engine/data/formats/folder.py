@@ -47,7 +47,7 @@ class TextFolder:
             yield number, file
             if self.progress is not None:
                 notes = file.with_suffix(ANNOTATIONS)
-                done += sum(one.stat().st_size for one in (file, notes) if one.is_file())
+                done += sum(path.stat().st_size for path in (file, notes) if path.is_file())
                 self.progress(min(done, whole), whole)
 
     def first(self, rows: Iterator[Row]) -> Iterator[Row]:
@@ -190,12 +190,12 @@ def state_of_folder(folder: Path) -> tuple[int, int]:
 
 def sha256_of_folder(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for file in texts_below(folder, annotations=True):
         with open_regular(file) as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
-        found.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
-    return found.hexdigest()
+        total.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
+    return total.hexdigest()
 
 
 def labels_in(folder: Path) -> list[str]:
@@ -231,17 +231,17 @@ def texts_below(folder: Path, annotations: bool = False) -> list[Path]:
 
     With `annotations`, brat files, too.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     others = 0
-    for place, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        wanted = [
-            Path(place) / name
+        paths = [
+            Path(root) / name
             for name in names
             if _is_text(name) or (annotations and name.lower().endswith(ANNOTATIONS))
         ]
-        found += wanted
-        others += len(folders) + len(names) - len(wanted)
+        files += paths
+        others += len(folders) + len(names) - len(paths)
         if others > MAX_OTHERS:
             raise BadFile(
                 folder,
@@ -250,13 +250,13 @@ def texts_below(folder: Path, annotations: bool = False) -> list[Path]:
                 ),
                 phrase("Choose the folder in which the texts are."),
             )
-        if len(found) > MAX_FILES:
+        if len(files) > MAX_FILES:
             raise BadFile(
                 folder,
                 phrase("it has more than {most:,} texts.", most=MAX_FILES),
                 phrase("Use a part of them."),
             )
-    return sorted(found)
+    return sorted(files)
 
 
 def _is_text(name: str) -> bool:

@@ -39,8 +39,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         Cancelled: as `Lines` does.
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
-    if wanted := parse_place(lines.path).sheet:
-        document = _named_list(document, wanted, file_on_disk(lines.path))
+    if name := parse_place(lines.path).sheet:
+        document = _named_list(document, name, file_on_disk(lines.path))
     elif splits := _splits(document):
         raise BadFile(
             lines.path,
@@ -80,9 +80,9 @@ def may_have_lists(start: str) -> bool:
 
 def _named_list(document: object, wanted: str, file: Path) -> object:
     lists = document if isinstance(document, dict) else {}
-    if isinstance(found := lists.get(wanted), list):
-        return found
-    names = [key[:100] for key, one in lists.items() if isinstance(one, list)][:SHOWN_LISTS]
+    if isinstance(named := lists.get(wanted), list):
+        return named
+    names = [key[:100] for key, rows in lists.items() if isinstance(rows, list)][:SHOWN_LISTS]
     raise BadFile(
         file,
         phrase("there is no list “{name}” in it.", name=wanted[:100]),
@@ -96,7 +96,7 @@ def _splits(value: object) -> list[str]:
     """The lists of an object if there are several, all named like splits."""
     if not isinstance(value, dict):
         return []
-    lists = [key for key, one in value.items() if isinstance(one, list) and one]
+    lists = [key for key, rows in value.items() if isinstance(rows, list) and rows]
     return lists if len(lists) > 1 and all(map(split_from_name, lists)) else []
 
 
@@ -106,7 +106,7 @@ def _items(value: object) -> list[Object] | None:
         return rows
     if not isinstance(value, dict) or not value:
         return None
-    lists = [one for one in map(_objects, value.values()) if one is not None]
+    lists = [items for items in map(_objects, value.values()) if items is not None]
     if len(lists) == 1:
         return lists[0]
     if {"columns", "data"} <= value.keys():  # pandas' “split” orientation
@@ -118,26 +118,26 @@ def _items(value: object) -> list[Object] | None:
         )
         return [dict(zip(map(str, names), row, strict=True)) for row in data] if is_table else None
     columns = list(value.values())
-    if all(isinstance(one, list) for one in columns):
+    if all(isinstance(column, list) for column in columns):
         return _columnar_items(value, range(len(columns[0])))
-    if all(isinstance(one, dict) for one in columns):
-        return _columnar_items(value, dict.fromkeys(key for one in columns for key in one))
+    if all(isinstance(column, dict) for column in columns):
+        return _columnar_items(value, dict.fromkeys(key for column in columns for key in column))
     return None
 
 
 def _objects(value: object) -> list[Object] | None:
     if not isinstance(value, list) or not value:
         return None
-    return value if all(isinstance(one, dict) for one in value) else None
+    return value if all(isinstance(item, dict) for item in value) else None
 
 
 def _unnamed(value: object) -> list[Object] | None:
     """Texts, or rows as lists of equal length, without column names."""
     if not isinstance(value, list) or not value:
         return None
-    if all(type(one) is str for one in value):  # excludes Number
-        return [{"text": one} for one in value]
-    if not all(isinstance(one, list) for one in value) or len({len(one) for one in value}) != 1:
+    if all(type(text) is str for text in value):  # excludes Number
+        return [{"text": text} for text in value]
+    if not all(isinstance(row, list) for row in value) or len({len(row) for row in value}) != 1:
         return None
     if any(isinstance(cell, (list, dict)) for row in value for cell in row):
         return None
@@ -151,7 +151,7 @@ def _columnar_items(columns: Object, places: Iterable[Any]) -> list[Object] | No
     if not chosen or any(len(column) != len(chosen) for column in columns.values()):
         return None
     try:
-        return [{name: cells[place] for name, cells in columns.items()} for place in chosen]
+        return [{name: cells[index] for name, cells in columns.items()} for index in chosen]
     except KeyError:
         return None  # the columns have different indices
 
@@ -170,8 +170,8 @@ def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
     is_all = whole and sum(not line.isspace() for line in lines) == 1
     is_table = isinstance(value, list) or bool(_splits(value)) or _items(value) is not None
-    found = is_all and is_table
-    return Reading(format=DOCUMENT.name) if found else None
+    is_document = is_all and is_table
+    return Reading(format=DOCUMENT.name) if is_document else None
 
 
 DOCUMENT = Format("json", "JSON", (".json",), open_document, guess_document)

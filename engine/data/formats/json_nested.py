@@ -24,18 +24,18 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
     A key is excluded if a value in its objects is a list, as in the answers to a question.
     """
     keys: set[str] = set()
-    found: dict[str, dict[str, str]] = {}
+    nested: dict[str, dict[str, str]] = {}
     others: set[str] = set()
     for item in islice(items, LOOKED_AT):
         keys |= item.keys()
         for key, value in item.items():
             if isinstance(value, dict) and not any(isinstance(v, list) for v in value.values()):
-                found.setdefault(key, {}).update({name: f"{key}.{name}" for name in value})
+                nested.setdefault(key, {}).update({name: f"{key}.{name}" for name in value})
             elif value is not None:
                 others.add(key)
     names = {
         key: columns
-        for key, columns in found.items()
+        for key, columns in nested.items()
         if key not in others and 0 < len(columns) <= MOST_NAMES and not keys & {*columns.values()}
     }
     for key in names:
@@ -54,18 +54,18 @@ def flatten(item: dict[str, Any], names: Names) -> dict[str, Any]:
     """Replace nested objects by their columns. Values without a column stay under their key."""
     if not names.keys() & item.keys():
         return item
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in item.items():
         columns = names.get(key, {})
         if not columns or not (value is None or isinstance(value, dict)):
-            found[key] = value
+            flat[key] = value
             continue
         rest = {}
-        for name, one in (value or {}).items():
+        for name, cell in (value or {}).items():
             if name in columns and columns[name] not in item:
-                found[columns[name]] = one
+                flat[columns[name]] = cell
             else:
-                rest[name] = one
+                rest[name] = cell
         if rest:
-            found[key] = rest
-    return found
+            flat[key] = rest
+    return flat

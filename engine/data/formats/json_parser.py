@@ -164,10 +164,10 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
         nonlocal parse
         if len(keys) > len(parse.keys):
             parse = _Parser(tuple(keys))
-        found = None if names else parse(content, text.is_over)
-        if found is None:
+        parsed = None if names else parse(content, text.is_over)
+        if parsed is None:
             return None
-        text.take(found.end, found.newlines)
+        text.take(parsed.end, parsed.newlines)
         return {}  # no new keys
 
     def slow(size: int) -> Iterator[dict[str, Any]]:
@@ -189,11 +189,11 @@ def batches_of(
     parse = _Parser(keys)
 
     def fast(content: bytes) -> Batch | None:
-        found = None if names else parse(content, text.is_over)
-        if found is None:
+        parsed = None if names else parse(content, text.is_over)
+        if parsed is None:
             return None
-        batch = _numbered(lines, content, found, keys, text.before, remarks)
-        text.take(found.end, found.newlines)
+        batch = _numbered(lines, content, parsed, keys, text.before, remarks)
+        text.take(parsed.end, parsed.newlines)
         return batch
 
     def slow(size: int) -> Iterator[Batch]:
@@ -275,7 +275,7 @@ class _Parser:
 def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
     """One row per object; None if a value or a key does not fit."""
     try:
-        found: pa.Table = _json.read_json(
+        table: pa.Table = _json.read_json(
             pa.BufferReader(content),
             read_options=_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
             parse_options=_json.ParseOptions(
@@ -284,7 +284,7 @@ def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
         )
     except pa.ArrowInvalid:
         return None
-    return found
+    return table
 
 
 def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
@@ -301,12 +301,12 @@ def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
     colons = colons[np.searchsorted(_quotes(codes), colons) % 2 == 0]
     pieces: list[bytes] = []
     nulls = last = 0
-    for one in filter(None, map(PLAIN.match, repeat(content), colons.tolist())):
-        begin, end = one.span(2)
+    for match in filter(None, map(PLAIN.match, repeat(content), colons.tolist())):
+        begin, end = match.span(2)
         if begin < 0:
             nulls += 1
         else:
-            pieces += (content[last:begin], one[2])
+            pieces += (content[last:begin], match[2])
             last = end
     if not pieces:
         return content, nulls
@@ -325,8 +325,8 @@ def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
     before = np.searchsorted(slashes, quotes) - 1  # index of the last backslash before each quote
     behind = (before >= 0) & (slashes[before] == quotes - 1)
     hidden = behind & ((quotes - slashes[first[before]]) % 2 == 1)
-    found: NDArray[np.int64] = quotes[~hidden]
-    return found
+    unescaped: NDArray[np.int64] = quotes[~hidden]
+    return unescaped
 
 
 def _numbered(

@@ -44,19 +44,23 @@ def read(item: Any) -> list[Annotated] | str:
     data = item.get("data")
     if not isinstance(data, dict):
         raise NotOfTool(phrase("this task has no “data”."))
-    given = next((list_in(item, key) for key in ANNOTATIONS if key in item), [])
-    done = [one for one in given if isinstance(one, dict) and not one.get("was_cancelled")]
+    annotations = next((list_in(item, key) for key in ANNOTATIONS if key in item), [])
+    done = [
+        annotation
+        for annotation in annotations
+        if isinstance(annotation, dict) and not annotation.get("was_cancelled")
+    ]
     if not done:
         return phrase("Task without an annotation skipped")
     key = _key_of_text(data)
-    found = Annotated(text_in(data, key))
+    entry = Annotated(text_in(data, key))
     if len(done) > 1:
-        found.remarks.append(phrase("Task with several annotations, of which the first was used"))
+        entry.remarks.append(phrase("Task with several annotations, of which the first was used"))
     results = list_in(done[0], "result")
     for result in results:
-        _add(found, result)
-    found.further = further_in(data, (key,))
-    return [found]
+        _add(entry, result)
+    entry.further = further_in(data, (key,))
+    return [entry]
 
 
 def _key_of_text(data: dict[str, Any]) -> str:
@@ -75,7 +79,7 @@ def _add(found: Annotated, result: Any) -> None:
     if kind == SPANS:
         found.spans = (found.spans or []) + _spans(found, value)
     elif kind == CHOICES:
-        found.labels = (found.labels or []) + [str(one) for one in list_in(value, CHOICES)]
+        found.labels = (found.labels or []) + [str(name) for name in list_in(value, CHOICES)]
     elif kind == RATING:
         found.labels = [*(found.labels or []), str(value.get(RATING, ""))]
     else:
@@ -93,33 +97,33 @@ def _spans(found: Annotated, value: Any) -> list[TextSpan]:
     if len(labels) > 1:
         found.remarks.append(phrase("Span with several labels, of which the first was used"))
     start, end, label = span_in(value | {"label": labels[0]}, "start", "end", "label")
-    said = value.get("text")
-    if isinstance(said, str) and said and found.text[start:end].strip() != said.strip():
-        place = find_nearest(found.text, said, start)
-        if place is None:
-            raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=said[:60]))
+    text = value.get("text")
+    if isinstance(text, str) and text and found.text[start:end].strip() != text.strip():
+        position = find_nearest(found.text, text, start)
+        if position is None:
+            raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=text[:60]))
         found.remarks.append(
             phrase("Span not at the position given, its nearest occurrence was used")
         )
-        start, end = place, place + len(said)
+        start, end = position, position + len(text)
     return [TextSpan(start, end, label)]
 
 
 def _read_min(item: dict[str, Any]) -> Annotated:
     """A text, and the values of the controls by name."""
     values = {key: value for key, value in item.items() if key not in MARKS}
-    key = _key_of_text({name: one for name, one in values.items() if name not in DATES})
-    found = Annotated(values[key])
+    key = _key_of_text({name: value for name, value in values.items() if name not in DATES})
+    entry = Annotated(values[key])
     for value in values.values():
         if isinstance(value, dict) and CHOICES in value:
-            found.labels = (found.labels or []) + [str(one) for one in list_in(value, CHOICES)]
+            entry.labels = (entry.labels or []) + [str(name) for name in list_in(value, CHOICES)]
         elif isinstance(value, list) and all(
-            isinstance(one, dict) and {"start", "end"} <= one.keys() for one in value
+            isinstance(region, dict) and {"start", "end"} <= region.keys() for region in value
         ):
-            marked = [span for one in value for span in _spans(found, one)]
-            found.spans = (found.spans or []) + marked
-    found.further = further_in(values, (key,))  # plain values, no choices or spans
-    return found
+            marked = [span for region in value for span in _spans(entry, region)]
+            entry.spans = (entry.spans or []) + marked
+    entry.further = further_in(values, (key,))  # plain values, no choices or spans
+    return entry
 
 
 LABEL_STUDIO = annotated_format("label_studio", "Label Studio", Tool(knows, read))

@@ -43,8 +43,8 @@ def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
             remarks.saw(
                 phrase("Line of more than a million characters split into several rows"), number
             )
-            place = text.rfind(" ") + 1 or len(text)
-            text, begun = text[:place], text[place:]
+            cut = text.rfind(" ") + 1 or len(text)
+            text, begun = text[:cut], text[cut:]
             yield number, text
             continue
         yield number, text

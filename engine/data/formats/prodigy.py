@@ -38,19 +38,19 @@ def read(item: Any) -> list[Annotated] | str:
     is_label = isinstance(label, str) and "spans" not in item
     if answer == "ignore" or (answer == "reject" and not is_label):
         return phrase("Text that was not accepted skipped")
-    found = Annotated(text_in(item, "text"))
+    entry = Annotated(text_in(item, "text"))
     if "spans" in item:
-        given = list_in(item, "spans")
-        found.spans = [span_in(one, "start", "end", "label") for one in given]
+        spans = list_in(item, "spans")
+        entry.spans = [span_in(span, "start", "end", "label") for span in spans]
         tokens = item.get("tokens")
         if isinstance(tokens, list) and tokens:
-            found.words = words_in(found.text, tokens)
+            entry.words = words_in(entry.text, tokens)
     if isinstance(item.get("accept"), list):
-        found.labels = [str(one) for one in item["accept"]]
+        entry.labels = [str(option) for option in item["accept"]]
     elif is_label:
-        found.labels = [str(label) if answer == "accept" else f"not {label}"]
-    found.further = further_in(item, KNOWN)
-    return [found]
+        entry.labels = [str(label) if answer == "accept" else f"not {label}"]
+    entry.further = further_in(item, KNOWN)
+    return [entry]
 
 
 PRODIGY = annotated_format("prodigy", "Prodigy", Tool(knows, read))

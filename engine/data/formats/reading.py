@@ -94,16 +94,16 @@ def read(
         BadFile: with the line, here or while iterating.
         Cancelled: soon after `cancelled()` is true.
     """
-    remarks, found = Remarks(), get_format(reading)
-    if found.open_folder is not None and path.is_dir():
+    remarks, format_ = Remarks(), get_format(reading)
+    if format_.open_folder is not None and path.is_dir():
         refuse_splits(path)
         folder = TextFolder(path, reading.encoding, progress, cancelled, glance)
-        return TableReader(found.open_folder(folder, remarks), remarks)
+        return TableReader(format_.open_folder(folder, remarks), remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
-    if found.open is None:
+    if format_.open is None:
         problem = phrase("this is a file, not a folder of texts.")
         raise BadFile(path, problem, phrase("Choose another format."))
-    return TableReader(found.open(lines, reading, remarks), remarks)
+    return TableReader(format_.open(lines, reading, remarks), remarks)
 
 
 def get_format(reading: Reading) -> Format:
@@ -156,12 +156,12 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     """
     if path.is_dir():
         check_texts(path)
-        one = BRAT if has_annotations(path) else FOLDER
-        return Reading(format=one.name, encoding=encoding or "utf-8"), ()
+        format_ = BRAT if has_annotations(path) else FOLDER
+        return Reading(format=format_.name, encoding=encoding or "utf-8"), ()
     start = first_bytes(path)
-    binary = (one.recognise for one in FORMATS.values() if one.recognise is not None)
-    if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
-        return found, ()
+    binary = (format_.recognise for format_ in FORMATS.values() if format_.recognise is not None)
+    if (result := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
+        return result, ()
     file, _, part = parse_place(path)
     if part and split_from_name(part) is not None:
         chosen, note = (encoding, "") if encoding else recognise_encoding(path)
@@ -186,9 +186,9 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
         else line
         for line in lines
     ]
-    guesses = dict.fromkeys(one.guess for one in FORMATS.values())
+    guesses = dict.fromkeys(format_.guess for format_ in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
-    reading = next(one for one in readings if one is not None)
+    reading = next(candidate for candidate in readings if candidate is not None)
     notes = [note] if note else []
     if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
         notes.append(phrase("Double quotes are treated as text, because they are not balanced."))
@@ -202,14 +202,14 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
     """First whole lines, and whether they are all."""
-    found: list[str] = []
+    lines: list[str] = []
     characters = 0
     for line in Lines(path, encoding):
-        if len(found) == SAMPLE_LINES or (len(found) > 1 and characters > SAMPLE_CHARACTERS):
-            return found, False
-        found.append(line)
+        if len(lines) == SAMPLE_LINES or (len(lines) > 1 and characters > SAMPLE_CHARACTERS):
+            return lines, False
+        lines.append(line)
         characters += len(line)
-    return found, True
+    return lines, True
 
 
 def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:

@@ -43,11 +43,11 @@ class Remarks:
     def sentences(self) -> tuple[str, ...]:
         counted = (
             phrase(
-                "{what}: {count} times, first in line {line}.", what=what, count=count, line=line
+                "{what}: {count} times, first in line {line}.", what=remark, count=count, line=line
             )
             if count > 1
-            else phrase("{what}: once, in line {line}.", what=what, line=line)
-            for what, (count, line) in sorted(self._seen.items(), key=lambda one: one[1][1])
+            else phrase("{what}: once, in line {line}.", what=remark, line=line)
+            for remark, (count, line) in sorted(self._seen.items(), key=lambda item: item[1][1])
         )
         return tuple(concise(sentence)[0] for sentence in (*self._said, *counted))
 
@@ -91,21 +91,21 @@ class Format(NamedTuple):
 
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
     """Make column names unique, non-empty and different from ours."""
-    given = list(names)
-    if len(given) > MAX_COLUMNS:
+    original = list(names)
+    if len(original) > MAX_COLUMNS:
         raise BadFile(
             lines.path,
             phrase(
                 "it has {count:,} columns, more than the {columns:,} that can be read.",
-                count=len(given),
+                count=len(original),
                 columns=MAX_COLUMNS,
             ),
             phrase("Check the delimiter, or keep only the columns you need."),
             line=1,
         )
     taken = set(RESERVED)
-    found = []
-    for number, name in enumerate(given, start=1):
+    columns = []
+    for number, name in enumerate(original, start=1):
         plain = name.strip() or f"column {number}"
         unique, copy = plain, 1
         while unique in taken:
@@ -119,8 +119,8 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
                 1,
             )
         taken.add(unique)
-        found.append(unique)
-    return tuple(found)
+        columns.append(unique)
+    return tuple(columns)
 
 
 def numbered_columns(count: int) -> tuple[str, ...]:

@@ -113,27 +113,27 @@ class _Sheet:
 def _by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
     """Key the sizes by sheet name instead of file."""
     files = {
-        one["Id"]: str(PurePosixPath("xl") / one["Target"].removeprefix("/xl/"))
-        for one in _elements(archive, RELATIONS, "Relationship")
-        if {"Id", "Target"} <= one.keys()
+        element["Id"]: str(PurePosixPath("xl") / element["Target"].removeprefix("/xl/"))
+        for element in _elements(archive, RELATIONS, "Relationship")
+        if {"Id", "Target"} <= element.keys()
     }
-    found = {}
+    by_name = {}
     for sheet in _elements(archive, BOOK, "sheet"):
         key = next((value for name, value in sheet.items() if name.rpartition(":")[2] == "id"), "")
-        found[sheet.get("name", "")] = sizes.get(files.get(key, ""), 0)
+        by_name[sheet.get("name", "")] = sizes.get(files.get(key, ""), 0)
     unknown = max(sizes.values(), default=0) if set(sizes) - set(files.values()) else 0
-    return {name: size or unknown for name, size in found.items()}
+    return {name: size or unknown for name, size in by_name.items()}
 
 
 def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, str]]:
     """Attributes of all elements with a tag in a small file."""
-    found: list[dict[str, str]] = []
+    elements: list[dict[str, str]] = []
     if name not in archive.namelist():
-        return found
+        return elements
 
     def begin(element: str, attributes: dict[str, str]) -> None:
         if element.rpartition(":")[2] == tag:
-            found.append(attributes)
+            elements.append(attributes)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
@@ -141,7 +141,7 @@ def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, s
         parser.Parse(archive.read(name), True)
     except expat.ExpatError as error:
         raise ValueError(str(error)) from error
-    return found
+    return elements
 
 
 class _OpenSheets:

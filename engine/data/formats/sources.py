@@ -24,7 +24,7 @@ TEXT_FILES_OF_SPLITS = 3  # up to this many texts in a folder may be splits, not
 
 
 def format_suffixes() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(suffix for one in FORMATS.values() for suffix in one.suffixes))
+    return tuple(dict.fromkeys(suffix for kind in FORMATS.values() for suffix in kind.suffixes))
 
 
 def data_suffixes() -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def data_suffixes() -> tuple[str, ...]:
 
 def format_titles() -> str:
     """Titles of the readable formats, joined."""
-    return join(", ", (one.title for one in FORMATS.values() if one.suffixes))
+    return join(", ", (kind.title for kind in FORMATS.values() if kind.suffixes))
 
 
 def is_data_file(file: Path) -> bool:
@@ -53,9 +53,9 @@ def list_parts(file: Path) -> list[Path]:
         return [file]
     if is_archive(file):
         names = members(file)
-        found = [file / name for name in names if is_data_file(Path(name))]
-        found = found or [file / name for name in names]
-        return [file] if len(names) < 2 else found
+        parts = [file / name for name in names if is_data_file(Path(name))]
+        parts = parts or [file / name for name in names]
+        return [file] if len(names) < 2 else parts
     if file.suffix.lower() in WORKBOOK.suffixes:
         sheets = sheets_with_rows(file)
         return [file / sheet for sheet in sheets] if len(sheets) > 1 else [file]
@@ -96,12 +96,12 @@ def splits_in(folder: Path) -> list[Path]:
 
 def refuse_splits(folder: Path) -> None:
     """Raise BadFile if the sub-folders are the splits of a data set."""
-    if found := splits_in(folder):
+    if folders := splits_in(folder):
         raise BadFile(
             folder,
             phrase(
                 "its sub-folders {names} are splits of a data set.",
-                names=", ".join(one.name for one in found),
+                names=", ".join(split.name for split in folders),
             ),
             phrase("Import each of them as its split."),
         )

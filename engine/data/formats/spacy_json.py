@@ -34,7 +34,7 @@ def _is_doc(item: Object) -> bool:
     if not isinstance(item.get("text"), str):
         return False
     if isinstance(entities := item.get("entities"), list):
-        return all(isinstance(one, list) and len(one) >= 3 for one in entities)
+        return all(isinstance(entity, list) and len(entity) >= 3 for entity in entities)
     has_ents = isinstance(item.get("ents"), list)
     return has_ents or (isinstance(item.get("cats"), dict) and "tokens" in item)
 
@@ -42,7 +42,7 @@ def _is_doc(item: Object) -> bool:
 def _is_v2(item: Object) -> bool:
     paragraphs = item.get("paragraphs")
     return isinstance(paragraphs, list) and all(
-        isinstance(one, dict) and "sentences" in one for one in paragraphs
+        isinstance(paragraph, dict) and "sentences" in paragraph for paragraph in paragraphs
     )
 
 
@@ -62,19 +62,19 @@ def read(item: Any) -> list[Annotated]:
 
 
 def _example(text: str, item: Object) -> Annotated:
-    found = Annotated(text)
+    entry = Annotated(text)
     if "entities" in item:
-        found.spans = [span_of_list(one) for one in list_in(item, "entities")]
+        entry.spans = [span_of_list(span) for span in list_in(item, "entities")]
     elif "ents" in item:
-        found.spans = [span_in(one, "start", "end", "label") for one in list_in(item, "ents")]
-        found.words = words_in(text, list_in(item, "tokens")) or None
+        entry.spans = [span_in(span, "start", "end", "label") for span in list_in(item, "ents")]
+        entry.words = words_in(text, list_in(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
-        found.labels = [
+        entry.labels = [
             str(name)
             for name, score in cats.items()
             if isinstance(score, (int, float)) and score >= LEAST
         ]
-    return found
+    return entry
 
 
 def _sentence(sentence: Any) -> Annotated:

@@ -44,8 +44,10 @@ COLUMNS = ("id", "title", "question", "context", "answers")
 def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """A row for each question, numbered from 1."""
     rows = (
-        Row(number, (one.id, one.title, one.question, one.context, format_answers(one.answers)))
-        for number, one in enumerate(read_squad(lines, remarks), start=1)
+        Row(
+            number, (item.id, item.title, item.question, item.context, format_answers(item.answers))
+        )
+        for number, item in enumerate(read_squad(lines, remarks), start=1)
     )
     return Content(COLUMNS, rows)
 
@@ -72,15 +74,15 @@ def read_squad(lines: Lines, remarks: Remarks) -> list[Question]:
     articles = reader.field(whole, "data", list, phrase("the whole"))
     questions = list(reader.questions(articles))
     if reader.moved:
-        what = phrase(
+        remark = phrase(
             "Answer not found at the position given in the file, its nearest occurrence was used"
         )
         first, count = reader.moved[0][:100], len(reader.moved)
         remarks.say(
-            phrase("{what}: once, question {id}.", what=what, id=first)
+            phrase("{what}: once, question {id}.", what=remark, id=first)
             if count == 1
             else phrase(
-                "{what}: {count} times, first question {id}.", what=what, count=count, id=first
+                "{what}: {count} times, first question {id}.", what=remark, count=count, id=first
             )
         )
     return questions
@@ -99,25 +101,25 @@ class _Reader:
             where = phrase("article {number}", number=number)
             item = self.checked(article, dict, where)
             title = self.text(item, "title", where) if "title" in item else ""
-            for place, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
-                inside = phrase("{where}, paragraph {place}", where=where, place=place)
+            for position, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
+                inside = phrase("{where}, paragraph {place}", where=where, place=position)
                 part = self.checked(paragraph, dict, inside)
                 context = self.text(part, "context", inside)
-                for index, asked in enumerate(self.field(part, "qas", list, inside), start=1):
-                    here = phrase("{where}, question {place}", where=inside, place=index)
-                    yield self._question(asked, title, context, here)
+                for index, question in enumerate(self.field(part, "qas", list, inside), start=1):
+                    location = phrase("{where}, question {place}", where=inside, place=index)
+                    yield self._question(question, title, context, location)
 
     def _question(self, asked: object, title: str, context: str, where: str) -> Question:
         item = self.checked(asked, dict, where)
         id_ = self._id(item, where)
         where = phrase("question {id}", id=id_[:100])
         impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
-        given = self.field(item, "answers", list, where) if "answers" in item else []
-        if impossible and given:
+        entries = self.field(item, "answers", list, where) if "answers" in item else []
+        if impossible and entries:
             raise self._bad(
                 phrase("{where} is marked as impossible, but has an answer.", where=where)
             )
-        answers = tuple(self._answer(answer, context, where, id_) for answer in given)
+        answers = tuple(self._answer(answer, context, where, id_) for answer in entries)
         return Question(id_, title, context, self.text(item, "question", where), answers)
 
     def _id(self, item: dict[str, Any], where: str) -> str:

@@ -107,5 +107,5 @@ def write_json(value: object, level: int = 1) -> str:
         pairs = (f"{write_json(str(k))}: {write_json(v, level + 1)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(write_json(one, level + 1) for one in value) + "]"
+        return "[" + ", ".join(write_json(item, level + 1) for item in value) + "]"
     return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)

@@ -147,10 +147,10 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
 
 def _are_labelled(lines: list[str]) -> bool:
     full = [line for line in lines if line.strip()]
-    found = [match[1] for match in map(LABELLED.match, full) if match]
-    few = len(set(found)) <= max(2, min(200, len(full) // 3))
-    alike = len({":" in label for label in found}) == 1
-    return len(full) >= 4 and len(found) == len(full) and few and alike
+    labels = [match[1] for match in map(LABELLED.match, full) if match]
+    few = len(set(labels)) <= max(2, min(200, len(full) // 3))
+    alike = len({":" in label for label in labels}) == 1
+    return len(full) >= 4 and len(labels) == len(full) and few and alike
 
 
 def _sample(
@@ -186,9 +186,9 @@ def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
     for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
         for quoted in (True, False):
             rows, paired = _sample(lines, delimiter, quoted, whole)
-            width, share = _agreement(rows, delimiter)
-            if paired and width > 1 and share >= AGREE and share > score:
-                best, score = delimiter, share
+            width, fraction = _agreement(rows, delimiter)
+            if paired and width > 1 and fraction >= AGREE and fraction > score:
+                best, score = delimiter, fraction
     return best
 
 
@@ -198,12 +198,12 @@ def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
         return delimiter != "\t"
     rows, paired = _sample(lines, delimiter, True, whole)
     plain, _ = _sample(lines, delimiter, False, whole)
-    _, share = _agreement(rows, delimiter)
-    width, plain_share = _agreement(plain, delimiter)
-    even = plain_share == 1.0 and width > 1  # no quote contains a delimiter or a line end
+    _, fraction = _agreement(rows, delimiter)
+    width, plain_fraction = _agreement(plain, delimiter)
+    even = plain_fraction == 1.0 and width > 1  # no quote contains a delimiter or a line end
     if not paired:
-        return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_share >= AGREE))
-    if share > plain_share:
+        return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_fraction >= AGREE))
+    if fraction > plain_fraction:
         return True
     if even and len(plain) > len(rows):
         return False  # as quotes, they would span whole rows
@@ -261,9 +261,9 @@ def has_header(rows: list[list[str]]) -> bool:
 
 def _are_counted(names: list[str]) -> bool:
     """True for a word with ascending numbers: c0, c1, c2."""
-    found = [COUNTED.fullmatch(name) for name in names]
-    stems = {one[1] for one in found if one is not None}
-    numbers = [int(one[2]) for one in found if one is not None]
+    matches = [COUNTED.fullmatch(name) for name in names]
+    stems = {match[1] for match in matches if match is not None}
+    numbers = [int(match[2]) for match in matches if match is not None]
     follow = numbers == list(range(numbers[0], numbers[0] + len(names))) if numbers else False
     return len(names) > 2 and len(stems) == 1 and follow
 

@@ -82,11 +82,11 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
     used = [bool(cell) for cell in header.cells]
     below = (row for row in _rows(lines, sheet, Remarks()) if row.line > header.line)
     for row in below:
-        used = [one or bool(cell) for one, cell in zip(used, row.cells, strict=True)]
+        used = [is_used or bool(cell) for is_used, cell in zip(used, row.cells, strict=True)]
         if all(used):
             break
-    kept = [place for place, one in enumerate(used) if one]
-    return kept, [header.cells[place] for place in kept]
+    kept = [index for index, is_used in enumerate(used) if is_used]
+    return kept, [header.cells[index] for index in kept]
 
 
 def sheets_with_rows(path: Path) -> list[str]:
@@ -95,7 +95,7 @@ def sheets_with_rows(path: Path) -> list[str]:
     Raises BadFile as `open_workbook` does.
     """
     with _workbook(path) as (book, sizes):
-        shown = {one.name: str(one.visible).endswith("Visible") for one in book.sheets_metadata}
+        shown = {item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata}
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
         names = sorted(names, key=lambda name: not shown.get(name, True))
         return sorted(names, key=_with_table(book, names, sizes).__ne__)
@@ -107,7 +107,9 @@ def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int])
     if not names or any(sizes.get(name, 0) > LARGEST_SHEET for name in names):
         return next(iter(names), "")
     first, *others = (book.get_sheet_by_name(name) for name in names)
-    wider = (one for one in others if first.width == 1 < one.width and one.height > first.height)
+    wider = (
+        sheet for sheet in others if first.width == 1 < sheet.width and sheet.height > first.height
+    )
     return next(wider, first).name
 
 
@@ -122,16 +124,16 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
 
 def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
     """The sheet to read, and the other non-empty ones if none was named."""
-    wanted, names = parse_place(path).sheet, sheets_with_rows(path)
-    if wanted in names:
-        return wanted, []
-    if wanted:
+    sheet, names = parse_place(path).sheet, sheets_with_rows(path)
+    if sheet in names:
+        return sheet, []
+    if sheet:
         with _workbook(path) as (book, _):
             every = book.sheet_names
-        problem = phrase("there is no sheet “{name}” in it.", name=wanted[:100])
+        problem = phrase("there is no sheet “{name}” in it.", name=sheet[:100])
         advice = phrase("Its sheets are: {names}.", names=", ".join(every[:SHOWN_SHEETS]))
-        if wanted in every:
-            problem = phrase("the sheet “{name}” is empty.", name=wanted[:100])
+        if sheet in every:
+            problem = phrase("the sheet “{name}” is empty.", name=sheet[:100])
             advice = phrase("Choose another sheet.")
         raise BadFile(file_on_disk(path), problem, advice)
     if not names:
@@ -144,7 +146,7 @@ def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
 @contextmanager
 def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
     """The workbook, and the sizes of its sheets if known."""
-    with unpacked(path) as place, open_regular(place) as file:
+    with unpacked(path) as local_path, open_regular(local_path) as file:
         start = file.read(1 << 16)
         file.seek(0)
         if start.startswith(OLE):
@@ -232,10 +234,10 @@ def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
             if number % TICK_ROWS == 0:
                 lines.tick(lines.size * min(number, height) // height)
             cells = [_cell(value) for value in values]
-            for place, value in merged.get(number, {}).items():
-                if place < len(cells) and not cells[place]:
+            for index, value in merged.get(number, {}).items():
+                if index < len(cells) and not cells[index]:
                     remarks.saw(phrase("Merged cells, each read with their value"), number)
-                    cells[place] = _cell(value)
+                    cells[index] = _cell(value)
             if any(cells):
                 yield Row(number, tuple(cells))
         lines.tick(lines.size)
@@ -255,15 +257,15 @@ def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
         return {}
     assert sheet.start is not None
     first = sheet.start[1]  # first column of the rows
-    wanted = {top for (top, _), _ in ranges}
-    rows = {n: row for n, row in enumerate(sheet.iter_rows()) if n in wanted}
-    found: dict[int, dict[int, Any]] = {}
+    tops = {top for (top, _), _ in ranges}
+    rows = {n: row for n, row in enumerate(sheet.iter_rows()) if n in tops}
+    merged: dict[int, dict[int, Any]] = {}
     for (top, left), (bottom, right) in ranges:
-        places = range(max(left - first, 0), right - first + 1)
+        columns = range(max(left - first, 0), right - first + 1)
         value = rows[top][left - first] if top in rows and left >= first else ""
         for number in range(top, min(bottom, top + sheet.height) + 1):
-            found.setdefault(number + 1, {}).update(dict.fromkeys(places, value))
-    return found
+            merged.setdefault(number + 1, {}).update(dict.fromkeys(columns, value))
+    return merged
 
 
 def _cell(value: Any) -> str:

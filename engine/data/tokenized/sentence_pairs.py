@@ -106,7 +106,7 @@ def _tokenise(
         with TokenizedWriter(new, tokenizer.size) as writer:
             for batch in batches(texts):
                 split = [sentences(text) for text in batch]
-                tokenized = iter(tokenizer.contents([one for text in split for one in text]))
+                tokenized = iter(tokenizer.contents([part for text in split for part in text]))
                 for text in split:
                     for ids in islice(tokenized, len(text)):
                         if ids:

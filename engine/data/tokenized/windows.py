@@ -60,9 +60,9 @@ def windows(
         StudioError: if the question leaves no room for the context.
         ValueError: if ids and offsets differ in number, or the stride is not positive.
     """
-    places = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
-    if len(places) != len(context) or stride < 1:
-        raise ValueError(f"{len(context)} ids, {len(places)} offsets, a stride of {stride}")
+    bounds = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
+    if len(bounds) != len(context) or stride < 1:
+        raise ValueError(f"{len(context)} ids, {len(bounds)} offsets, a stride of {stride}")
     question_ids = list(question[:max_question_length])
     room = max_length - len(question_ids) - 2 - separators
     if room < 1:
@@ -88,7 +88,7 @@ def windows(
                 first=first,
                 begin=begin,
                 count=count,
-                offsets=np.pad(places[inside], ((begin, 1), (0, 0)), constant_values=NOWHERE),
+                offsets=np.pad(bounds[inside], ((begin, 1), (0, 0)), constant_values=NOWHERE),
                 best=np.pad(owners[inside] == index, (begin, 1)),
             )
         )
@@ -121,9 +121,9 @@ def tokens_between(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] 
         start: first character.
         end: the one after the last.
     """
-    places = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
-    first = int(np.searchsorted(places[:, 1], start, side="right"))
-    last = int(np.searchsorted(places[:, 0], end, side="left")) - 1
+    bounds = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
+    first = int(np.searchsorted(bounds[:, 1], start, side="right"))
+    last = int(np.searchsorted(bounds[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None
 
 
