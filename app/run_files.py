@@ -73,19 +73,19 @@ def import_runs(
             record.close()
 
 
-def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
-    for candidate in (given.absolute(), home.runs / given):
+def _find_folder(path: Path, home: Home, record: Record | None) -> Path:
+    for candidate in (path.absolute(), home.runs / path):
         if (candidate / "spec.json").is_file():
             return candidate
     if record is not None:
         with record.read() as session:
-            named = next((run for run in all_runs(session) if run.name == str(given)), None)
+            named = next((run for run in all_runs(session) if run.name == str(path)), None)
         if named is not None:
             return named.folder
     raise StudioError(
         "There is no run {given}.",
         "Name the folder of a run, or a run as the window calls it.",
-        given=str(given)[-200:],
+        given=str(path)[-200:],
     )
 
 

@@ -78,9 +78,9 @@ def in_language(text: str) -> str:
     return translated(text) if isinstance(text, Phrase) else _looked_up(text, -1)
 
 
-def translated(said: str) -> str:
+def translated(sentence: str) -> str:
     """Translate a phrase of the engine; a plain `str` stays as it is."""
-    return render(said, _looked_up)
+    return render(sentence, _looked_up)
 
 
 def _looked_up(text: str, number: int) -> str:

@@ -40,17 +40,19 @@ def delete(
     `changed` is called after each of them.
     """
 
-    def restore(place: Path) -> None:
-        background.run(owner, lambda: bring_back(place, folder), lambda _: changed(), notices.show)
+    def restore(trashed: Path) -> None:
+        background.run(
+            owner, lambda: bring_back(trashed, folder), lambda _: changed(), notices.show
+        )
 
-    def removed(place: Path) -> None:
+    def removed(trashed: Path) -> None:
         changed()
-        notices.say(sentence, tr("Undo"), lambda: restore(place))
+        notices.say(sentence, tr("Undo"), lambda: restore(trashed))
 
     background.run(owner, lambda: move_to_trash(folder), removed, notices.show)
 
 
-def bring_back(place: Path, folder: Path) -> None:
+def bring_back(trashed: Path, folder: Path) -> None:
     """Undo `move_to_trash`.
 
     Raises StudioError if it is no longer in the trash or its old path is occupied.
@@ -63,14 +65,14 @@ def bring_back(place: Path, folder: Path) -> None:
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        os.rename(place, folder)
+        os.rename(trashed, folder)
     except OSError as error:
         raise StudioError(
             "{folder} could not be restored from the trash.",
             "It was at {place}.",
             folder=folder.name,
-            place=place,
+            place=trashed,
         ) from error
     # desktops keep a note for each item in the trash
-    note = place.parent.parent / "info" / f"{place.name}.trashinfo"
+    note = trashed.parent.parent / "info" / f"{trashed.name}.trashinfo"
     note.unlink(missing_ok=True)

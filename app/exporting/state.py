@@ -64,9 +64,9 @@ class ExportState(QObject):
         self.precision = precision if precision in possible else possible[0]
         self._want()
 
-    def set_place(self, place: Path) -> None:
+    def set_place(self, folder: Path) -> None:
         """Set the parent folder of the export."""
-        self.place = place
+        self.place = folder
         self._want()
 
     def set_texts(self, texts: Path | None) -> None:

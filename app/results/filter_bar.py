@@ -301,11 +301,11 @@ class FilterBar(QWidget):
         predictions: Predictions,
         condition: Condition | None,
         now: Typed,
-        found: list[Subject],
+        subjects: list[Subject],
     ) -> None:
         if predictions is self._state.predictions and condition == self._edited:
             self.editor.show()
-            self.editor.edit(predictions, found, now)
+            self.editor.edit(predictions, subjects, now)
 
     def _on_applied(self, condition: Condition) -> None:
         if self._edited is None:

@@ -171,8 +171,8 @@ class ResultsState(QObject):
 
         self._run("list", work, self._on_listed)
 
-    def _on_listed(self, found: tuple[Places, Places, dict[Condition, Mask]]) -> None:
-        self.rows, self._order, self._masks = found
+    def _on_listed(self, listed: tuple[Places, Places, dict[Condition, Mask]]) -> None:
+        self.rows, self._order, self._masks = listed
         self.listed.emit()
 
     def sentence(self) -> str:
@@ -194,15 +194,15 @@ class ResultsState(QObject):
 
     def _run(
         self,
-        place: str,
+        kind: str,
         work: Callable[[], object],
         done: Callable[..., None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Run the newest work of a kind; earlier work is cancelled."""
-        if place in self._jobs:
-            self._jobs[place].cancel()
-        self._jobs[place] = background.run(self, work, done, failed or self._notices.show)
+        if kind in self._jobs:
+            self._jobs[kind].cancel()
+        self._jobs[kind] = background.run(self, work, done, failed or self._notices.show)
 
 
 def read(path: Path) -> Predictions:

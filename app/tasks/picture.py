@@ -113,12 +113,12 @@ class TaskPicture(QWidget):
         _chip(painter, output, self._scene.answer, Role.GOOD)
 
 
-def _chip(painter: QPainter, place: QRectF, word: str, role: Role, plain: bool = False) -> None:
+def _chip(painter: QPainter, box: QRectF, word: str, role: Role, plain: bool = False) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(role, 0.08 if plain else 0.16))
-    painter.drawRoundedRect(place, 4, 4)
+    painter.drawRoundedRect(box, 4, 4)
     painter.setPen(theme.colour(Role.MUTED if plain else Role.TEXT))
-    painter.drawText(place, Qt.AlignmentFlag.AlignCenter, word)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, word)
 
 
 def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) -> None:

@@ -71,10 +71,10 @@ class TaggedText(ReadOnlyText):
         super().__init__(name)
         self._shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
 
-    def show_text(self, text: str, found: tuple[SpanPrediction, ...], types: list[str]) -> None:
+    def show_text(self, text: str, spans: tuple[SpanPrediction, ...], types: list[str]) -> None:
         """Show `text` with spans marked; the index in `types` gives the colour."""
-        if (text, found, types) != self._shown:
-            self._shown = text, found, types
+        if (text, spans, types) != self._shown:
+            self._shown = text, spans, types
             self._write()
 
     def changeEvent(self, event: QEvent) -> None:

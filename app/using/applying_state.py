@@ -115,8 +115,8 @@ class ApplyingState(QObject):
         self.form = form
         self._look()
 
-    def set_place(self, place: Path) -> None:
-        self.place = place
+    def set_place(self, path: Path) -> None:
+        self.place = path
         self._look()
 
     def set_threshold(self, threshold: float) -> None:
@@ -128,9 +128,9 @@ class ApplyingState(QObject):
         self.mapping = Mapping.model_validate(used) if "text" in used else None
         self._look()
 
-    def _on_recognised(self, found: Recognised) -> None:
-        self._reading, self.found = None, found
-        guessed = found.mapping.model_dump(include=set(INPUTS)) if found.mapping else {}
+    def _on_recognised(self, recognised: Recognised) -> None:
+        self._reading, self.found = None, recognised
+        guessed = recognised.mapping.model_dump(include=set(INPUTS)) if recognised.mapping else {}
         self._map({role: column for role, column in guessed.items() if role in self.roles})
 
     def _on_unreadable(self, error: BaseException) -> None:

@@ -119,8 +119,8 @@ class NearestState(QObject):
     def _list(self) -> None:
         background.run(self, self._studio.datasets, self._on_listed)
 
-    def _on_listed(self, found: list[DataEntry]) -> None:
-        self.datasets = tuple(dataset for dataset in found if dataset.spec is not None)
+    def _on_listed(self, entries: list[DataEntry]) -> None:
+        self.datasets = tuple(dataset for dataset in entries if dataset.spec is not None)
         there = {dataset.folder for dataset in self.datasets}
         if self.data is None or self.data.folder not in there:
             self.choose(next(iter(self.datasets), None))

@@ -339,10 +339,10 @@ class Polling(QWidget):
         """Look for something new."""
         raise NotImplementedError
 
-    def set_polling(self, wanted: bool) -> None:
+    def set_polling(self, on: bool) -> None:
         """Begin to poll, or stop it until it is wanted again."""
-        self._is_wanted = wanted
-        if not wanted:
+        self._is_wanted = on
+        if not on:
             self._timer.stop()
         elif self.isVisible() and not self._timer.isActive():
             self._timer.start()

@@ -18,17 +18,17 @@ def available_area(widget: QWidget) -> QRect:
     return screen.availableGeometry().adjusted(0, FRAME_HEIGHT, 0, 0)
 
 
-def fit_rect(wanted: QRect, available: QRect) -> QRect:
-    """`wanted`, shrunk and moved as little as necessary to fit into `available`."""
-    size = wanted.size().boundedTo(available.size())
-    left = max(available.left(), min(wanted.left(), available.right() + 1 - size.width()))
-    top = max(available.top(), min(wanted.top(), available.bottom() + 1 - size.height()))
+def fit_rect(rect: QRect, available: QRect) -> QRect:
+    """`rect`, shrunk and moved as little as necessary to fit into `available`."""
+    size = rect.size().boundedTo(available.size())
+    left = max(available.left(), min(rect.left(), available.right() + 1 - size.width()))
+    top = max(available.top(), min(rect.top(), available.bottom() + 1 - size.height()))
     return QRect(left, top, size.width(), size.height())
 
 
-def resize_within(window: QWidget, wanted: QSize) -> None:
+def resize_within(window: QWidget, size: QSize) -> None:
     """Resize a window, at most to what its screen has room for."""
-    window.resize(wanted.boundedTo(available_area(window).size()))
+    window.resize(size.boundedTo(available_area(window).size()))
 
 
 def keep_within(window: QWidget) -> None:

@@ -104,6 +104,6 @@ class StatusBar(QFrame):
     def show_device(self, text: str) -> None:
         self.device.setText(text)
 
-    def _on_run(self, place: int) -> None:
-        if place < len(self._shown):
-            self.run_asked.emit(self._shown[place].run)
+    def _on_run(self, index: int) -> None:
+        if index < len(self._shown):
+            self.run_asked.emit(self._shown[index].run)

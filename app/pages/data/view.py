@@ -176,9 +176,9 @@ class DataPage(QWidget):
         view.search.setFocus()
         self._read_models()
 
-    def _on_revised(self, edits: EditsState, before: Path, made: Path) -> None:
+    def _on_revised(self, edits: EditsState, before: Path, version: Path) -> None:
         saved, file = edits.last_saved, edits.file
-        self.open_dataset(made)
+        self.open_dataset(version)
 
         def undo() -> None:
             """Go back to the parent version, with the edits as they were before saving."""
@@ -188,24 +188,26 @@ class DataPage(QWidget):
             except StudioError as error:
                 self._studio.notices.show(error)
                 return
-            self.state.discard(made)
+            self.state.discard(version)
             self.open_dataset(before)
 
         self._studio.notices.say(
-            self.tr("Saved as version {0} of “{1}”.").format(made.name, made.parent.name),
+            self.tr("Saved as version {0} of “{1}”.").format(version.name, version.parent.name),
             self.tr("Undo"),
             undo,
         )
 
-    def _on_fixed(self, before: Path, made: Path, change: str) -> None:
-        self.open_dataset(made)
+    def _on_fixed(self, before: Path, version: Path, change: str) -> None:
+        self.open_dataset(version)
 
         def undo() -> None:
-            self.state.discard(made)
+            self.state.discard(version)
             self.open_dataset(before)
 
         self._studio.notices.say(
-            self.tr("Version {0}: {1}").format(made.name, translated(change)), self.tr("Undo"), undo
+            self.tr("Version {0}: {1}").format(version.name, translated(change)),
+            self.tr("Undo"),
+            undo,
         )
 
     def _show_deleted(self, older: Path, rows: NDArray[np.int64]) -> None:

@@ -42,10 +42,10 @@ def head_list(heads: Sequence[tuple[int, int]]) -> str:
     return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
-def masked_words(given: TextInput) -> list[str]:
+def masked_words(text_input: TextInput) -> list[str]:
     return [
-        quoted(given.texts[segment][start:end])
-        for segment, spans in enumerate(given.masks[: len(given.texts)])
+        quoted(text_input.texts[segment][start:end])
+        for segment, spans in enumerate(text_input.masks[: len(text_input.texts)])
         for start, end in sorted(spans)
     ]
 

@@ -102,13 +102,13 @@ class HeadHeatmap(QWidget):
     def _area(self) -> QRectF:
         return cells_area(QRectF(self.rect()).adjusted(2, 2, -2, -2))
 
-    def _at(self, place: QPointF) -> tuple[int, int] | None:
+    def _at(self, point: QPointF) -> tuple[int, int] | None:
         area, (layers, heads) = self._area(), self.values.shape
-        if not layers or not area.contains(place):
+        if not layers or not area.contains(point):
             return None
-        layer = int((place.y() - area.top()) / area.height() * layers)
+        layer = int((point.y() - area.top()) / area.height() * layers)
         return min(layer, layers - 1), min(
-            int((place.x() - area.left()) / area.width() * heads), heads - 1
+            int((point.x() - area.left()) / area.width() * heads), heads - 1
         )
 
 

@@ -216,18 +216,18 @@ class Strip(QWidget):
         else:
             self._pick(index)
 
-    def _moved(self, key: int, here: int) -> int:
+    def _moved(self, key: int, number: int) -> int:
         """The token that a key leads to, or -1."""
         last = len(self.boxes) - 1
         if last < 0:
             return -1
         match key:
             case Qt.Key.Key_Left:
-                return max(0, here - 1)
+                return max(0, number - 1)
             case Qt.Key.Key_Right:
-                return min(last, here + 1)
+                return min(last, number + 1)
             case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                return self._beside(here, key == Qt.Key.Key_Down)
+                return self._beside(number, key == Qt.Key.Key_Down)
             case Qt.Key.Key_Home:
                 return 0
             case Qt.Key.Key_End:

@@ -333,14 +333,14 @@ class ExplorePage(Page):
         text = self.tr("Compare with a second model")
         self.compare.setToolTip(tooltip(text if can else why))
 
-    def show_input(self, wanted: TextInput) -> None:
+    def show_input(self, entered: TextInput) -> None:
         """Show an input with its masks."""
         self._is_showing = True
-        self.text.set_text(wanted.text)
-        self.pair.set_text(wanted.pair or "")
-        self.set_pair_shown(wanted.pair is not None)
+        self.text.set_text(entered.text)
+        self.pair.set_text(entered.pair or "")
+        self.set_pair_shown(entered.pair is not None)
         self._is_showing = False
-        self.state.set_input(wanted)
+        self.state.set_input(entered)
 
     def _on_edited(self) -> None:
         if self._is_showing:

@@ -332,19 +332,19 @@ class ListActions(QObject):
         else:
             action.do(self._table, self._state, able)
 
-    def _on_menu(self, place: QPoint) -> None:
+    def _on_menu(self, point: QPoint) -> None:
         if not self._selected():
             return
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
-        self._add_narrowing(menu, self._table.indexAt(place))
+        self._add_narrowing(menu, self._table.indexAt(point))
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
             else:
                 menu.addAction(self.by_key[action.key])
-        menu.popup(self._table.viewport().mapToGlobal(place))
+        menu.popup(self._table.viewport().mapToGlobal(point))
 
     def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
         """“Only these” and “Not these” for the value of the cell."""

@@ -100,9 +100,9 @@ class RunDelegate(QStyledItemDelegate):
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, ground, painter, option.widget)
 
 
-def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
+def paint_state(painter: QPainter, box: QRectF, state: str, word: str) -> None:
     name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
-    rest = _paint_icon(painter, place, resources.icon(name, role))
+    rest = _paint_icon(painter, box, resources.icon(name, role))
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
     shown = painter.fontMetrics().elidedText(
         word, Qt.TextElideMode.ElideRight, int(rest.width()) + 1
@@ -110,41 +110,41 @@ def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None
     painter.drawText(rest, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
-def _paint_icon(painter: QPainter, place: QRectF, icon: QIcon) -> QRectF:
+def _paint_icon(painter: QPainter, box: QRectF, icon: QIcon) -> QRectF:
     """Paint an icon at the left; returns the rest of the place."""
-    square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
+    square = QRectF(box.left(), box.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
     icon.paint(painter, square.toRect())
-    return place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
+    return box.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
 
 
 def _paint_text(
     painter: QPainter,
-    place: QRectF,
+    box: QRectF,
     star: bool,
     text: str,
     elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
 ) -> None:
     if star:
-        place = _paint_icon(painter, place, resources.icon("star", Role.WARN))
+        box = _paint_icon(painter, box, resources.icon("star", Role.WARN))
     painter.setPen(theme.colour(Role.TEXT))
-    shown = painter.fontMetrics().elidedText(text, elide, int(place.width()))
-    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+    shown = painter.fontMetrics().elidedText(text, elide, int(box.width()))
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
-def _paint_loss(painter: QPainter, place: QRectF, losses: Sequence[float], word: str) -> None:
+def _paint_loss(painter: QPainter, box: QRectF, losses: Sequence[float], word: str) -> None:
     width = painter.fontMetrics().horizontalAdvance("00.000")
     painter.setPen(theme.colour(Role.MUTED))
-    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
-    curve = QRectF(place.left(), place.top() + 9, place.width() - width - 8, ROW_HEIGHT - 19)
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
+    curve = QRectF(box.left(), box.top() + 9, box.width() - width - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
         paint_sparkline(painter, curve, losses)
 
 
-def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:
+def _paint_progress(painter: QPainter, box: QRectF, row: RunRow, word: str) -> None:
     if not row.steps:
         return
     width = painter.fontMetrics().horizontalAdvance("100 %") + 4.0
-    bar = QRectF(place.left(), place.center().y() - BAR / 2, place.width() - width - 8, BAR)
+    bar = QRectF(box.left(), box.center().y() - BAR / 2, box.width() - width - 8, BAR)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.BORDER))
     painter.drawRoundedRect(bar, BAR / 2, BAR / 2)
@@ -155,7 +155,7 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
     if row.fraction > 0:
         painter.drawRoundedRect(done, BAR / 2, BAR / 2)
     painter.setPen(theme.colour(Role.MUTED))
-    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
 
 
 class StateBadge(QWidget):

@@ -143,19 +143,19 @@ class ListColumns(QObject):
             self.fit()
         return False
 
-    def menu(self, place: int) -> QMenu:
+    def menu(self, column: int) -> QMenu:
         """The menu of a column header."""
-        key = self._model.keys[place]
+        key = self._model.keys[column]
         order = Qt.SortOrder
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         by = self._table.sortByColumn
         entries = [
-            (tr("Sort &ascending"), lambda: by(place, order.AscendingOrder)),
-            (tr("Sort &descending"), lambda: by(place, order.DescendingOrder)),
+            (tr("Sort &ascending"), lambda: by(column, order.AscendingOrder)),
+            (tr("Sort &descending"), lambda: by(column, order.DescendingOrder)),
             None,
             (tr("&Group by this column"), lambda: self.grouping.emit((key,))),
-            (tr("&Pin the columns up to this one"), lambda: self.pin(place + 1)),
+            (tr("&Pin the columns up to this one"), lambda: self.pin(column + 1)),
             *([(tr("&Unpin"), lambda: self.pin(0))] if self.pinned else []),
             (tr("&Hide this column"), lambda: self.hide(key)),
             None,
@@ -175,10 +175,10 @@ class ListColumns(QObject):
         if column >= 0:
             self.menu(column).popup(header.mapToGlobal(at))
 
-    def _on_resized(self, place: int, _: int, width: int) -> None:
+    def _on_resized(self, column: int, _: int, width: int) -> None:
         if self._is_fitting:
             return
-        self._widths[self._model.keys[place]] = width
+        self._widths[self._model.keys[column]] = width
         self.frozen.pin(self.pinned)
         self.changed.emit()
 

@@ -343,9 +343,9 @@ class _Reader:
         self.found.expected, self.found.start, self.found.key = expected, start, key
 
 
-def _begins_operator(words: Sequence[_Token], place: int) -> bool:
+def _begins_operator(words: Sequence[_Token], index: int) -> bool:
     return any(
-        tuple(word.word for word in words[place : place + len(item)]) == item for item in WORDS
+        tuple(word.word for word in words[index : index + len(item)]) == item for item in WORDS
     )
 
 
@@ -361,9 +361,9 @@ def as_number(text: str) -> float | None:
     return number * UNITS[match[2].lower()] if match[2] else number
 
 
-def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
-    """Test the value of a run in a column against `wanted`."""
-    number, text = as_number(wanted), wanted.casefold()
+def _test(info: ColumnInfo, operator: str, other: str) -> Test:
+    """Test the value of a run in a column against `other`."""
+    number, text = as_number(other), other.casefold()
     truth = TRUTHS.get(text)
     holds = _HOLDS.get(operator)
 
@@ -387,16 +387,16 @@ def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
             return holds is not None and holds(float(value), number)
         if operator in ORDERS:
             is_dated = isinstance(value, str) and DATE.match(value) is not None
-            return is_dated and holds is not None and _dated(str(value), wanted, operator)
+            return is_dated and holds is not None and _dated(str(value), other, operator)
         return says(row, value) == (operator == "=")
 
     return test
 
 
-def _dated(value: str, wanted: str, operator: str) -> bool:
-    """Compare moments as texts; `wanted` may be a month or a day."""
-    cut = value[: len(wanted)]
-    return {"<": cut < wanted, ">": cut > wanted, "≤": cut <= wanted, "≥": cut >= wanted}[operator]
+def _dated(value: str, other: str, operator: str) -> bool:
+    """Compare moments as texts; `other` may be a month or a day."""
+    cut = value[: len(other)]
+    return {"<": cut < other, ">": cut > other, "≤": cut <= other, "≥": cut >= other}[operator]
 
 
 def _is_close(item: float, other: float) -> bool:

@@ -239,8 +239,8 @@ class RunsTable(QAbstractTableModel):
     def _seeds_of(self, row: RunRow) -> list[RunRow]:
         return self._seeds.get(seeds_key(row), []) if row.group else []
 
-    def _say_changed(self, place: int) -> None:
-        self.dataChanged.emit(self.index(place, 0), self.index(place, len(self.keys) - 1))
+    def _say_changed(self, row: int) -> None:
+        self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.keys) - 1))
 
     # ── what Qt asks ─────────────────────────────────────────────────────────────────────────
 

@@ -362,6 +362,6 @@ class Choices:
         """A copy with exactly these settings of the present task changed by the user."""
         return replace(self, trainings={**self.trainings, self.current_goal: values})
 
-    def with_quick_trial(self, wanted: bool) -> "Choices":
-        fraction = QUICK_TRIAL if wanted else 1.0
+    def with_quick_trial(self, on: bool) -> "Choices":
+        fraction = QUICK_TRIAL if on else 1.0
         return self.with_training(self.training.model_copy(update={"train_fraction": fraction}))

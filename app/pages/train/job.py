@@ -67,40 +67,40 @@ def suggested_name(choices: Choices) -> str:
     return " · ".join(part for part in (data, start) if part)[:RUN_NAME_LENGTH] or "run"
 
 
-def choices_from_job(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
-    """The choices that compose `given`, to change something and start it again.
+def choices_from_job(job: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
+    """The choices that compose `job`, to change something and start it again.
 
     Data sets and models that are not in the lists (any more) are named as in the job.
     """
     data = next(
-        (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
-        Data(given.data.name, given.data),
+        (d for d in datasets if d.source == job.data or _same_folder(d.source, job.data)),
+        Data(job.data.name, job.data),
     )
     choices = replace(
         Choices(),
         data=data,
-        features=given.features.model_copy(update={"cache": None}),
-        hardware=given.hardware,
-        name=given.name,
-        **_search_of(given),
+        features=job.features.model_copy(update={"cache": None}),
+        hardware=job.hardware,
+        name=job.name,
+        **_search_of(job),
     )
-    choices = replace(choices, goal=_goal_of(given)).with_task(given.task)
-    if isinstance(given.base_model, FromScratch):
-        choices = replace(choices, scratch=_scratch_of(given.base_model, models))
+    choices = replace(choices, goal=_goal_of(job)).with_task(job.task)
+    if isinstance(job.base_model, FromScratch):
+        choices = replace(choices, scratch=_scratch_of(job.base_model, models))
     else:
-        choices = replace(choices, model=_model_at(given.base_model.path, models))
-    return choices.with_set_by_user(dict(given.training))
+        choices = replace(choices, model=_model_at(job.base_model.path, models))
+    return choices.with_set_by_user(dict(job.training))
 
 
-def _search_of(given: JobSpec) -> dict[str, Any]:
+def _search_of(job: JobSpec) -> dict[str, Any]:
     """The varied fields and the plan of a job; a range is shown by its ends."""
-    if given.search is None:
+    if job.search is None:
         return {}
     fields = {
         item.path: item.values[1:] if item.path in (BASE_MODEL, DATA) else _values(item)
-        for item in given.search.fields
+        for item in job.search.fields
     }
-    return {"varied": fields, "plan": SearchPlan(**given.search.model_dump(exclude={"fields"}))}
+    return {"varied": fields, "plan": SearchPlan(**job.search.model_dump(exclude={"fields"}))}
 
 
 def _values(field: SearchField) -> tuple[Any, ...]:
@@ -110,9 +110,9 @@ def _values(field: SearchField) -> tuple[Any, ...]:
     return (Range(int(low), int(high)) if field.whole else Range(low, high),)
 
 
-def _goal_of(given: JobSpec) -> Goal:
-    can_be_fresh = given.task.info.from_scratch is not None
-    return Goal(given.task.kind, can_be_fresh and isinstance(given.base_model, FromScratch))
+def _goal_of(job: JobSpec) -> Goal:
+    can_be_fresh = job.task.info.from_scratch is not None
+    return Goal(job.task.kind, can_be_fresh and isinstance(job.base_model, FromScratch))
 
 
 def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:

@@ -191,10 +191,10 @@ class _Cards(QStyledItemDelegate):
         return frame.left() - self.GAP
 
 
-def _text(painter: QPainter, face: QFont, role: Role, place: QRectF, text: str) -> None:
-    """Paint one elided line at the top left of `place`."""
-    place.setHeight(QFontMetricsF(face).height())
-    write(painter, place, one_line(text), face, role, elide=Qt.TextElideMode.ElideMiddle)
+def _text(painter: QPainter, face: QFont, role: Role, box: QRectF, text: str) -> None:
+    """Paint one elided line at the top left of `box`."""
+    box.setHeight(QFontMetricsF(face).height())
+    write(painter, box, one_line(text), face, role, elide=Qt.TextElideMode.ElideMiddle)
 
 
 class Other(NamedTuple):
@@ -235,10 +235,10 @@ class AlsoTry(QWidget):
             action.setChecked(other.value in chosen)
             action.toggled.connect(lambda on, value=other.value: self.set_tried(value, on))
 
-    def set_tried(self, value: dict[str, Any], wanted: bool) -> None:
+    def set_tried(self, value: dict[str, Any], on: bool) -> None:
         """Add or remove a further value."""
         values = [item for item in self._chosen() if item != value]
-        result = {"": tuple([*values, value] if wanted else values)}
+        result = {"": tuple([*values, value] if on else values)}
         choices = self._state.choices
         self._state.set(choices.with_varied(self._path, result if result[""] else {}))
 

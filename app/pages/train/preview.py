@@ -149,11 +149,11 @@ class PreviewState(QObject):
     def is_reading(self) -> bool:
         return self._pause.isActive() or self._reading.is_busy
 
-    def show(self, wanted: PreviewRequest | None) -> None:
+    def show(self, request: PreviewRequest | None) -> None:
         """Read this preview after a short pause, unless it is shown already; None: no preview."""
-        if wanted == self._wanted:
+        if request == self._wanted:
             return
-        self._wanted = wanted
+        self._wanted = request
         self.result = self.problem = None
         self._reading.cancel()
         self._pause.start()

@@ -127,22 +127,22 @@ class Requests(QObject):
                 choices, goal, self.tr("The task is now “{0}”.").format(goal.title)
             )
 
-    def load_job(self, given: JobSpec) -> None:
+    def load_job(self, job: JobSpec) -> None:
         """Load a job, to change something and start it again."""
 
         def act() -> None:
             datasets = [Data.from_entry(entry) for entry in self._state.lists.datasets or ()]
             models = [Model.from_entry(entry) for entry in self._state.lists.models or ()]
-            sentence = self.tr("The settings of “{0}” were loaded.").format(given.name)
-            self._state.load(choices_from_job(given, datasets, models), sentence)
+            sentence = self.tr("The settings of “{0}” were loaded.").format(job.name)
+            self._state.load(choices_from_job(job, datasets, models), sentence)
 
         self._state.lists.when_read(act)
 
     def load_job_file(self, file: Path, then: Callable[[], object]) -> None:
         """Load a saved job; call `then` once it is read."""
 
-        def read(given: JobSpec) -> None:
-            self.load_job(given)
+        def read(job: JobSpec) -> None:
+            self.load_job(job)
             then()
 
         background.run(self, lambda: read_job(file), read, self._studio.notices.show)

@@ -192,9 +192,9 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
             enabled |= QAbstractSpinBox.StepEnabledFlag.StepDownEnabled
         return enabled
 
-    def validate(self, text: str, place: int) -> tuple[QValidator.State, str, int]:
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Accept anything; problems are shown next to the field."""
-        return QValidator.State.Acceptable, text, place
+        return QValidator.State.Acceptable, text, position
 
     def sizeHint(self) -> QSize:
         width = QFontMetrics(self.font()).horizontalAdvance("0.000000005") + 52

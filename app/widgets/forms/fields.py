@@ -357,13 +357,13 @@ def _range(info: FieldInfo) -> tuple[float, float]:
 
 
 def _stepping(
-    asked: object, whole: bool, low: float, high: float, ticks: Sequence[float]
+    requested: object, whole: bool, low: float, high: float, ticks: Sequence[float]
 ) -> Stepping:
     """Stepping as the spec asks, or as suits the range."""
-    if asked in ("double", "decades"):
-        return cast(Stepping, asked)
-    if isinstance(asked, int | float):
-        return float(asked)
+    if requested in ("double", "decades"):
+        return cast(Stepping, requested)
+    if isinstance(requested, int | float):
+        return float(requested)
     if whole:
         powers = ticks and all(t > 0 and math.log2(t).is_integer() for t in ticks)
         return "double" if powers else ("decades" if 10_000 <= high <= 1e9 else 1.0)

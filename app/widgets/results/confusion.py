@@ -150,13 +150,13 @@ class Matrix(QWidget):
 
     # ── places ───────────────────────────────────────────────────────────────────────────────
 
-    def cell_at(self, place: QPoint) -> Cell | None:
+    def cell_at(self, point: QPoint) -> Cell | None:
         """The cell or name at a point."""
         left, top, side = layout(self)
         if not side or self.confusion is None:
             return None
-        column = int((place.x() - left) // side) if place.x() >= left else -1
-        row = int((place.y() - top) // side) if place.y() >= top else -1
+        column = int((point.x() - left) // side) if point.x() >= left else -1
+        row = int((point.y() - top) // side) if point.y() >= top else -1
         count = len(self.shown)
         if row >= count or column >= count or (row < 0 and column < 0):
             return None
@@ -238,9 +238,9 @@ class Matrix(QWidget):
             painter.setPen(QPen(colour(Role.ACCENT), 2, Qt.PenStyle.DotLine))
             painter.drawRect(self._frame(self.current, (left, top, side)).adjusted(2, 2, -2, -2))
 
-    def _frame(self, cell: Cell, place: tuple[float, float, float]) -> QRectF:
+    def _frame(self, cell: Cell, origin: tuple[float, float, float]) -> QRectF:
         """Outline of a cell, or of a row or column with its name."""
-        left, top, side = place
+        left, top, side = origin
         row, column = cell
         whole = len(self.shown) * side
         if row < 0:
@@ -299,15 +299,15 @@ def paint(
     confused: Confusion,
     shown: NDArray[np.int64],
     unit: int,
-    place: tuple[float, float, float],
+    origin: tuple[float, float, float],
     palette: Palette,
 ) -> None:
     """Paint names and cells, tinted by value: correct ones blue, errors brown."""
-    left, top, side = place
+    left, top, side = origin
     numbers_in = values(confused, unit)[np.ix_(shown, shown)]
     most = max(float(numbers_in.max()), 1e-9)
     metrics = QFontMetricsF(painter.font())
-    _paint_names(painter, confused, shown, place, palette)
+    _paint_names(painter, confused, shown, origin, palette)
     text_color, muted, empty = (palette(r, 1.0) for r in (Role.TEXT, Role.MUTED, Role.HOVER))
     for row in range(len(shown)):
         for column in range(len(shown)):
@@ -328,10 +328,10 @@ def _paint_names(
     painter: QPainter,
     confused: Confusion,
     shown: NDArray[np.int64],
-    place: tuple[float, float, float],
+    origin: tuple[float, float, float],
     palette: Palette,
 ) -> None:
-    left, top, side = place
+    left, top, side = origin
     metrics = QFontMetricsF(painter.font())
     whole, line = len(shown) * side, metrics.height()
     cut = Qt.TextElideMode.ElideMiddle

@@ -36,9 +36,9 @@ def with_ends(interval: Interval, shown: Callable[[float], str]) -> str:
     return f"{shown(interval.value)} ({ends})" if ends else shown(interval.value)
 
 
-def per_cent(share: float) -> str:
+def per_cent(fraction: float) -> str:
     """0.821 as 82.1, for a column in per cent."""
-    return numbers.decimal(100 * share, 1)
+    return numbers.decimal(100 * fraction, 1)
 
 
 class IntervalCells(QStyledItemDelegate):

@@ -29,11 +29,11 @@ class Slices(Lines):
     named: tuple[Slice, ...] = ()
 
 
-def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
+def slices(predictions: Predictions, stored: tuple[Slice, ...] = ()) -> Slices:
     """The slices of these rows with their scores."""
     usable = tuple(
         item
-        for item in kept
+        for item in stored
         if all(getattr(c, "column", None) in (None, *predictions.columns) for c in item.conditions)
     )
     scores, result = row_scores(predictions), worst_slices(predictions)

@@ -160,11 +160,11 @@ class ThresholdPicture(ChartPicture):
         reached = int((curve.thresholds >= self.threshold).sum())
         return float(rates[reached - 1]) if reached else 0.0
 
-    def _threshold_at(self, curve: Curve, place: float) -> float:
+    def _threshold_at(self, curve: Curve, x: float) -> float:
         """The threshold nearest to a value of x."""
         if self.form.choice() == THRESHOLD:
-            return place
-        away = np.abs(self._rates(curve) - place)
+            return x
+        away = np.abs(self._rates(curve) - x)
         nearest = np.flatnonzero(away == away.min())
         # of equal recall the highest precision, else the highest recall
         number = nearest[0] if self.form.choice() == PR else nearest[-1]
@@ -191,11 +191,11 @@ class ThresholdPicture(ChartPicture):
             )
         return f"{whole} {text}".strip()
 
-    def _on_moved(self, place: float) -> None:
+    def _on_moved(self, x: float) -> None:
         curve = self._curve()
         if curve is not None and self._place_of(curve) is not None:
-            self.threshold = self._threshold_at(curve, place)
-            self.view.set_threshold(place)
+            self.threshold = self._threshold_at(curve, x)
+            self.view.set_threshold(x)
             self.set_note(self._note(curve), in_language(DRAG))
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()

@@ -165,8 +165,8 @@ def one_line(text: str, characters: int = 300) -> str:
     return visible(translated(text)[:characters]).replace("\n", " ").replace("\t", " ")
 
 
-def _isolated(found: re.Match[str]) -> str:
-    return f"\u2068{found[1]}\u2069" if FROM_THE_RIGHT.search(found[1]) else found[1]
+def _isolated(match: re.Match[str]) -> str:
+    return f"\u2068{match[1]}\u2069" if FROM_THE_RIGHT.search(match[1]) else match[1]
 
 
 def tooltip(text: str) -> str:

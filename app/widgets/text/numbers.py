@@ -30,9 +30,9 @@ def sign(value: float) -> str:
     return "+" if value > 0 else "−" if value < 0 else "±"
 
 
-def percent(share: float, places: int = 1) -> str:
+def percent(fraction: float, places: int = 1) -> str:
     """0.82 as 82.0 %."""
-    return f"{QLocale().toString(share * 100, 'f', places)} %"
+    return f"{QLocale().toString(fraction * 100, 'f', places)} %"
 
 
 def short(number: float) -> str:

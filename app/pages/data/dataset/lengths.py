@@ -36,9 +36,9 @@ class Lengths:
     def median(self) -> int:
         return self.below(0.5)
 
-    def below(self, share: float) -> int:
-        """Length that a fraction `share` of the rows do not exceed."""
-        return int(np.searchsorted(np.cumsum(self.counts), share * self.rows))
+    def below(self, fraction: float) -> int:
+        """Length that a fraction `fraction` of the rows do not exceed."""
+        return int(np.searchsorted(np.cumsum(self.counts), fraction * self.rows))
 
     def cut_at(self, length: int) -> int:
         """Number of rows longer than `length`."""

@@ -126,10 +126,10 @@ class DatasetState(QObject):
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
-    def seek(self, wanted: Query) -> None:
+    def seek(self, query: Query) -> None:
         """Search rows, in the current order."""
-        if self.dataset is not None and wanted != self.wanted:
-            self.wanted, self._unsorted = wanted, None
+        if self.dataset is not None and query != self.wanted:
+            self.wanted, self._unsorted = query, None
             self._seek()
 
     def sort(self, column: str) -> None:
@@ -230,13 +230,13 @@ class DatasetState(QObject):
         self.problem = background.understood(error)
         self.opened.emit()
 
-    def _take(self, found: Found) -> None:
+    def _take(self, result: Found) -> None:
         self._forget_pages()
-        self.numbers, self._unsorted, self._ranks = found.rows, found.unsorted, found.ranks
+        self.numbers, self._unsorted, self._ranks = result.rows, result.unsorted, result.ranks
         self._sorted_by = self.orders
 
-    def _on_found(self, found: Found) -> None:
-        self._take(found)
+    def _on_found(self, result: Found) -> None:
+        self._take(result)
         self.found.emit()
 
     def _on_not_found(self, error: BaseException) -> None:
@@ -289,18 +289,18 @@ class DatasetState(QObject):
 def _found(
     dataset: Dataset,
     known: Rows | None,
-    wanted: Query | None,
+    query: Query | None,
     orders: tuple[Order, ...],
-    kept: dict[str, Ranks],
+    cached: dict[str, Ranks],
     progress: background.Progress,
 ) -> Found:
     """Search and sort rows; raises Cancelled."""
     if known is None:
-        assert wanted is not None  # a given list of rows is known
-        known = _matching(dataset, wanted, progress.cancelled)
+        assert query is not None  # a given list of rows is known
+        known = _matching(dataset, query, progress.cancelled)
     ranks = {
-        order.column: kept[order.column]
-        if order.column in kept
+        order.column: cached[order.column]
+        if order.column in cached
         else column_ranks(dataset, order.column, progress, progress.cancelled)
         for order in orders
     }
@@ -310,12 +310,12 @@ def _found(
     return Found(rows, known, ranks)
 
 
-def _matching(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> Rows:
+def _matching(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Rows:
     """Indices of matching rows; raises Cancelled."""
-    hits = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
-    if wanted.finding is None:
+    hits = dataset.find(query.text, query.split, query.label, cancelled)
+    if query.finding is None:
         return hits
-    rows = wanted.finding.rows
+    rows = query.finding.rows
     chosen: Rows = rows[np.isin(rows, hits)]
     return chosen
 

@@ -106,25 +106,25 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
     return problems + _spellings(mapping, counted, cleaning)
 
 
-def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[Problem]:
+def _spellings(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """Labels in several spellings; with a button that merges them if each row has one label."""
     if mapping.endings:
         return []
-    is_single = mapping.label is not None and count_label_sets(found.labels) is None
+    is_single = mapping.label is not None and count_label_sets(counted.labels) is None
     return [
         _spelling(spellings, cleaning if is_single else None)
-        for spellings in label_spellings(found.labels or found.spans)
+        for spellings in label_spellings(counted.labels or counted.spans)
     ]
 
 
-def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
-    problem = Problem(spelling_note(found), blocks=False)
+def _spelling(spelling: Spellings, cleaning: Cleaning | None) -> Problem:
+    problem = Problem(spelling_note(spelling), blocks=False)
     if cleaning is None:
         return problem
-    spellings = cleaning.spellings | dict.fromkeys(found.others, found.usual)
+    spellings = cleaning.spellings | dict.fromkeys(spelling.others, spelling.usual)
     return replace(
         problem,
-        cleaning_title=tr("Read all as “{0}”").format(found.usual[:40]),
+        cleaning_title=tr("Read all as “{0}”").format(spelling.usual[:40]),
         cleaning=cleaning.model_copy(update={"spellings": spellings}),
     )
 

@@ -47,11 +47,11 @@ class CountState(QObject):
     def is_counting(self) -> bool:
         return self._counting.is_busy or self._pause.isActive()
 
-    def count(self, wanted: FileImport | None) -> None:
+    def count(self, request: FileImport | None) -> None:
         """Drop the result and count this after a short pause; None: nothing."""
         self.stop()
-        self.wanted = wanted
-        if wanted is not None:
+        self.wanted = request
+        if request is not None:
             self._pause.start()
         self.changed.emit()
         self.checked.emit()

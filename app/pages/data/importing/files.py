@@ -34,11 +34,13 @@ class Opened:
 
 
 def open_files(
-    paths: Sequence[Path], given: Mapping[Path, SplitName | None] | None = None, name: str = ""
+    paths: Sequence[Path],
+    known_splits: Mapping[Path, SplitName | None] | None = None,
+    name: str = "",
 ) -> Opened:
     """List the files, the training file first, and recognise its format.
 
-    `given` has the splits of files if known; `name` is that of the data set, or “”.
+    `known_splits` has the splits of files; `name` is that of the data set, or “”.
     """
     try:
         files = data_files(paths)
@@ -57,8 +59,8 @@ def open_files(
     except StudioError as error:
         return Opened(files, [None] * len(files), suggested_name(files), None, (), error)
     splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
-    if given is not None:
-        splits = [given[file_on_disk(file)] for file in files]
+    if known_splits is not None:
+        splits = [known_splits[file_on_disk(file)] for file in files]
     if "train" in splits:  # the other files are read in its format
         first = splits.index("train")
         files.insert(0, files.pop(first))

@@ -110,28 +110,28 @@ class FindingsState(QObject):
     def _follow(self) -> None:
         self._take(None if self._count.split_rows is None else self._count.wanted)
 
-    def _take(self, wanted: FileImport | None) -> None:
-        if wanted == self._known:
+    def _take(self, request: FileImport | None) -> None:
+        if request == self._known:
             return
-        self._known = wanted
+        self._known = request
         self._examining.cancel()
         if self.findings is not None:
             self.findings = None
             self.changed.emit()
         rows = sum((self._count.split_rows or {}).values())
-        self._begins_soon = wanted is not None and rows <= AUTOMATIC_ROWS
+        self._begins_soon = request is not None and rows <= AUTOMATIC_ROWS
         self.progressed.emit()
-        if wanted is not None and self._begins_soon:
-            QTimer.singleShot(REST, self, partial(self._begin, wanted))
+        if request is not None and self._begins_soon:
+            QTimer.singleShot(REST, self, partial(self._begin, request))
 
-    def _begin(self, wanted: FileImport) -> None:
+    def _begin(self, request: FileImport) -> None:
         """Check the rows after the page is painted, unless the input changed."""
-        if wanted != self._known or self.findings is not None or self.is_examining:
+        if request != self._known or self.findings is not None or self.is_examining:
             return
         scratch = self._scratch
 
         def work(progress: background.Progress) -> list[Finding]:
-            return check_files(wanted, scratch, progress, progress.cancelled).findings
+            return check_files(request, scratch, progress, progress.cancelled).findings
 
         self.share, self._bytes, self._begins_soon = 0.0, 0, False
         self._examining.run(work, self._on_examined, self._on_failed, self._on_progress)

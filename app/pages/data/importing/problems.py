@@ -70,10 +70,10 @@ class Problems(QWidget):
             same[0].setFocus()
         QTimer.singleShot(0, self, partial(self._settle, position))  # it has its height only then
 
-    def _settle(self, place: int) -> None:
+    def _settle(self, position: int) -> None:
         """Set the height of new content and restore the scroll position."""
         self._fit()
-        self._area.verticalScrollBar().setValue(place)
+        self._area.verticalScrollBar().setValue(position)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

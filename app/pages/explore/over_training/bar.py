@@ -148,9 +148,9 @@ class MomentSlider(QSlider):
     def sizeHint(self) -> QSize:
         return QSize(60 * SPACE, HEIGHT)
 
-    def x_of(self, place: float) -> float:
+    def x_of(self, moment: float) -> float:
         """x in px of a snapshot, or of a position between two."""
-        return MARGIN + place / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
+        return MARGIN + moment / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
 
     # ── the mouse ────────────────────────────────────────────────────────────────────────────
 

@@ -27,8 +27,8 @@ def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
     return verdict(state.cost_of(entry).training, state.machine.training_free)
 
 
-def verdict_word(found: Verdict | None) -> str:
-    match found:
+def verdict_word(rating: Verdict | None) -> str:
+    match rating:
         case None:
             return ""
         case "fits":

@@ -174,10 +174,10 @@ class LineagePicture(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _at(self, place: QPointF) -> str:
+    def _at(self, point: QPointF) -> str:
         if self.drawn is None:
             return ""
-        return next((k for k, box in self.drawn.boxes.items() if box.contains(place)), "")
+        return next((k for k, box in self.drawn.boxes.items() if box.contains(point)), "")
 
     def _beside(self, key: Qt.Key) -> str | None:
         """The node in the direction of an arrow key; None if there is none."""

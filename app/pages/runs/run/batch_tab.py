@@ -265,14 +265,14 @@ class InputCard(Card):
         row = layouts.row((self.head, 1), self.about, spacing=3 * SPACE)
         layouts.extend(self.body, row, self.tokens)
 
-    def show_input(self, number: int, given: BatchRow) -> None:
+    def show_input(self, number: int, row: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
-        self.head.setText(f"{title}: {translated(given.wanted)}" if given.wanted else title)
-        about = [self.tr("%Ln token(s)", "", given.length)]
-        if given.targets:
-            about.append(self.tr("%Ln to predict", "", len(given.targets)))
+        self.head.setText(f"{title}: {translated(row.wanted)}" if row.wanted else title)
+        about = [self.tr("%Ln token(s)", "", row.length)]
+        if row.targets:
+            about.append(self.tr("%Ln to predict", "", len(row.targets)))
         self.about.setText(", ".join(about))
-        self.tokens.show_input(given)
+        self.tokens.show_input(row)
 
 
 LONGEST_TOKEN = 40  # characters painted
@@ -318,10 +318,10 @@ class BatchTokens(QWidget):
         self.setSizePolicy(policy)
         self.setAccessibleName(self.tr("Tokens of the input"))
 
-    def show_input(self, given: BatchRow) -> None:
-        self._input = given
-        self._targets = {item.position: item for item in given.targets}
-        self.setAccessibleDescription(self._sentence(given))
+    def show_input(self, row: BatchRow) -> None:
+        self._input = row
+        self._targets = {item.position: item for item in row.targets}
+        self.setAccessibleDescription(self._sentence(row))
         self._lay_out()
         self.updateGeometry()
         self.update()
@@ -465,9 +465,9 @@ class BatchTokens(QWidget):
         )
         return f"{text} {target}"
 
-    def _sentence(self, given: BatchRow) -> str:
+    def _sentence(self, row: BatchRow) -> str:
         parts = []
-        for position, token in enumerate(given.tokens[: given.length]):
+        for position, token in enumerate(row.tokens[: row.length]):
             item = self._targets.get(position)
             text = _painted(token)
             if item is not None:

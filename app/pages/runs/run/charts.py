@@ -150,10 +150,10 @@ class Charts(QWidget):
 
     # ── points ───────────────────────────────────────────────────────────────────────────────
 
-    def _on_read(self, found: dict[str, Points]) -> None:
+    def _on_read(self, curves: dict[str, Points]) -> None:
         """Show all curves, one for each turn of the event loop."""
         self._is_read = True
-        self._queue = sorted(found.items(), key=lambda item: item[0] != "loss")
+        self._queue = sorted(curves.items(), key=lambda item: item[0] != "loss")
         QTimer.singleShot(0, self, self._take_one)
 
     def _take_one(self) -> None:
@@ -169,10 +169,10 @@ class Charts(QWidget):
         self._alert_pause.start()
         QTimer.singleShot(0, self, self._take_one)
 
-    def _on_measured(self, found: dict[str, Points]) -> None:
+    def _on_measured(self, curves: dict[str, Points]) -> None:
         while self._queue:  # stored points come first
             self._take_one()
-        for name, points in found.items():
+        for name, points in curves.items():
             target = self._place(name)
             if target is not None:
                 curve, shown = target
@@ -228,16 +228,16 @@ class Charts(QWidget):
         series = curve.series(name)
         return series.steps.copy(), series.values.copy()
 
-    def _on_alerts(self, found: list[Alert]) -> None:
-        if found == self._found:
+    def _on_alerts(self, alerts: list[Alert]) -> None:
+        if alerts == self._found:
             return
-        self._found = found
-        sentences = [translated(alert.said) for alert in found[:MOST_ALERTS_NAMED]]
-        text, rest = ". ".join(sentences), len(found) - len(sentences)
+        self._found = alerts
+        sentences = [translated(alert.said) for alert in alerts[:MOST_ALERTS_NAMED]]
+        text, rest = ". ".join(sentences), len(alerts) - len(sentences)
         if rest:
             text = self.tr("{0}, and %Ln more", "", rest).format(text)
         self.alerts.setText(f"{text}.")
-        self.alerts.setVisible(bool(found))
+        self.alerts.setVisible(bool(alerts))
         self._place_markers()
 
     # ── what was not finite ──────────────────────────────────────────────────────────────────

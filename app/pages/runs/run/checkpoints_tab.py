@@ -126,24 +126,24 @@ class CheckpointsState(QObject):
     def delete(self, saved: Saved) -> None:
         """Move a checkpoint to the trash; a notice offers Undo."""
 
-        def removed(place: Path) -> None:
+        def removed(trashed: Path) -> None:
             self._match_folders()
             self._studio.notices.say(
                 self.tr("The checkpoint at step {0} was moved to the trash.").format(
                     numbers.count(saved.step)
                 ),
                 self.tr("Undo"),
-                lambda: self._restore(place, saved.folder),
+                lambda: self._restore(trashed, saved.folder),
             )
 
         background.run(
             self, lambda: trash.move_to_trash(saved.folder), removed, self._studio.notices.show
         )
 
-    def _restore(self, place: Path, folder: Path) -> None:
+    def _restore(self, trashed: Path, folder: Path) -> None:
         background.run(
             self,
-            lambda: trash.bring_back(place, folder),
+            lambda: trash.bring_back(trashed, folder),
             lambda _: self._match_folders(),
             self._studio.notices.show,
         )

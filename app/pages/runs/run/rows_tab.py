@@ -85,8 +85,8 @@ class RowsTab(Polling):
             columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)
 
-            def cells(places: Places) -> list[tuple[str, ...]]:
-                return [tuple(item.text(row) or "" for item in columns) for row in places]
+            def cells(rows: Places) -> list[tuple[str, ...]]:
+                return [tuple(item.text(row) or "" for item in columns) for row in rows]
 
             return now, Ends(
                 predictions.info.step or 0,

@@ -96,8 +96,8 @@ class TagWords(QWidget):
         """Rectangle of a word."""
         return self._boxes[word]
 
-    def _word_at(self, place: QPointF) -> int | None:
-        return next((n for n, box in enumerate(self._boxes) if box.contains(place)), None)
+    def _word_at(self, point: QPointF) -> int | None:
+        return next((n for n, box in enumerate(self._boxes) if box.contains(point)), None)
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 

@@ -65,11 +65,11 @@ class Ranking(NamedTuple):
     strongest: Links  # at most as many as are drawn
     masses: np.ndarray  # float64 [nonzero links], cumulative
 
-    def holding(self, share: float) -> Links:
-        """The fewest links that hold `share` of the mass, limited to those that are drawn."""
+    def holding(self, fraction: float) -> Links:
+        """The fewest links that hold `fraction` of the mass, limited to those that are drawn."""
         count = len(self.masses)
-        if share < 1 and count:
-            mass = share * float(self.masses[-1]) * (1 - 1e-6)
+        if fraction < 1 and count:
+            mass = fraction * float(self.masses[-1]) * (1 - 1e-6)
             count = min(count, int(np.searchsorted(self.masses, mass)) + 1)
         return self.strongest.first(count)._replace(wanted=count)
 

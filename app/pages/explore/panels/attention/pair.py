@@ -33,10 +33,10 @@ class Elements(QWidget):
     Positive elements rise above the line and negative ones hang below: not by colour alone.
     """
 
-    def __init__(self, said: OneLine) -> None:
+    def __init__(self, line: OneLine) -> None:
         super().__init__()
         self.shown: QueryKeyShown | None = None
-        self._said, self._at = said, -1
+        self._said, self._at = line, -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)

@@ -33,18 +33,18 @@ class Choice(QObject):
         explore.label_changed.connect(self.changed)
         explore.model_changed.connect(self._on_model)
 
-    def set(self, **what: Any) -> None:
+    def set(self, **values: Any) -> None:
         """Set `method`, `baseline`, `token`, `against` or `end`; texts are clean_text."""
         before = dict(vars(self))
-        for name, value in what.items():
+        for name, value in values.items():
             setattr(self, name, clean_text(value.strip()) if isinstance(value, str) else value)
         if dict(vars(self)) != before:
             self.changed.emit()
 
-    def explain_mask(self, wanted: bool) -> None:
+    def explain_mask(self, on: bool) -> None:
         """Explain the prediction at a mask in a model that also has a task head."""
-        if wanted != self._wants_mask:
-            self._wants_mask = wanted
+        if on != self._wants_mask:
+            self._wants_mask = on
             self.against = ""
             self.changed.emit()
 

@@ -157,15 +157,15 @@ class Controls(Wrapping):
         choice.explore.model_changed.connect(self.show_state)
         self.show_state()
 
-    def _on_target(self, wanted: str) -> None:
+    def _on_target(self, target: str) -> None:
         choice, side = self._choice, self._choice.explore.first
-        choice.explain_mask(wanted == MASK)
-        if wanted == MASK:
+        choice.explain_mask(target == MASK)
+        if target == MASK:
             return
         if choice.finds_spans(side):
-            choice.set(end=wanted.removeprefix("="))
+            choice.set(end=target.removeprefix("="))
         elif side.labels:
-            choice.explore.choose_label(wanted.removeprefix("="))
+            choice.explore.choose_label(target.removeprefix("="))
 
     def _on_typed(self) -> None:
         self._pause.stop()

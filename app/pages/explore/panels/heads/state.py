@@ -113,10 +113,10 @@ class HeadsState(TextSetState):
             self.replacement = replacement
             self.work.forget()
 
-    def allow_fall(self, share: float) -> None:
+    def allow_fall(self, fraction: float) -> None:
         """Set by how much the metric may fall while pruning, e.g. 0.01."""
-        if share != self.max_fall:
-            self.max_fall = share
+        if fraction != self.max_fall:
+            self.max_fall = fraction
             self.work.forget()
 
     def count(self) -> None:

@@ -206,6 +206,6 @@ def _read(file: Path) -> list[Entry]:
         ) from error
 
 
-def _clean(given: TextInput) -> TextInput:
-    pair = None if given.pair is None else clean_text(given.pair)
-    return replace(given, text=clean_text(given.text), pair=pair)
+def _clean(entered: TextInput) -> TextInput:
+    pair = None if entered.pair is None else clean_text(entered.pair)
+    return replace(entered, text=clean_text(entered.text), pair=pair)

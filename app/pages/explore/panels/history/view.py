@@ -125,9 +125,9 @@ class HistoryView(Panel):
         if row >= 0:
             self.choose(min(row, len(self.entries.rows) - 1))
 
-    def _choose_input(self, wanted: TextInput) -> None:
+    def _choose_input(self, entered: TextInput) -> None:
         for row, each in enumerate(self.entries.rows):
-            if each.input == wanted:
+            if each.input == entered:
                 self.choose(row)
 
 

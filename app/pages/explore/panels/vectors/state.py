@@ -126,16 +126,16 @@ class VectorsState(QObject):
 
     # ── what is nearest ──────────────────────────────────────────────────────────────────────
 
-    def show(self, what: Shown) -> None:
+    def show(self, showing: Shown) -> None:
         """Show the cosines, or the neighbours of one occurrence."""
-        self.showing = what
+        self.showing = showing
         self._measure()
         self.tokens.invalidate()
         self.changed.emit()
 
-    def set_place(self, place: int) -> None:
-        if place != self.place and place >= 0:
-            self.place = place
+    def set_place(self, number: int) -> None:
+        if number != self.place and number >= 0:
+            self.place = number
             self.tokens.invalidate()
             self.changed.emit()
 
