@@ -65,16 +65,16 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
 
     `more` are further commands, by name as in `COMMANDS`.
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    argv = sys.argv[1:] if arguments is None else arguments
     keep_files_private()
     share_the_machine()
     load_torch_without_gc()
     try:
         commands = {**COMMANDS, **(more or {})}
         # all of them for the help
-        selected = given[:1] if given and given[0] in commands else commands
+        selected = argv[:1] if argv and argv[0] in commands else commands
         reader = _reader(tuple((name, commands[name]) for name in selected))
-        result = reader(args=given, standalone_mode=False)
+        result = reader(args=argv, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as end:
         return int(end.exit_code)
@@ -112,7 +112,7 @@ def _reader(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
         rich_markup_mode=None,
     )
     app.callback()(lambda: None)  # otherwise the only command would have no name
-    for name, place in commands:
-        module, _, function = place.partition(":")
+    for name, target in commands:
+        module, _, function = target.partition(":")
         app.command(name, cls=GroupedHelp)(getattr(import_module(module), function))
     return typer.main.get_command(app)

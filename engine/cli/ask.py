@@ -49,12 +49,12 @@ def fill(
     if as_json:
         masks = [
             {
-                "position": one.first,
+                "position": position.first,
                 "predictions": [
-                    {"token": x.label, "probability": x.probability} for x in one.ranked
+                    {"token": x.label, "probability": x.probability} for x in position.ranked
                 ],
             }
-            for one in answer.predictions
+            for position in answer.predictions
         ]
         tokens = [token.text for token in answer.tokens]
         facts = {
@@ -69,10 +69,10 @@ def fill(
         return
     if answer.causal:
         echo_error("This is a left-to-right model: it predicts from the tokens before.")
-    for number, one in enumerate(answer.predictions, start=1):
+    for number, position in enumerate(answer.predictions, start=1):
         if len(answer.predictions) > 1:
             echo(f"{mask} {number}:")
-        for likely in one.ranked:
+        for likely in position.ranked:
             echo(f"{likely.probability:7.2%}  {likely.label}")
 
 

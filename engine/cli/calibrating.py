@@ -146,7 +146,7 @@ def _with_threshold(
 
 def _describe(settings: PredictionSettings) -> list[str]:
     lines = [f"temperature {settings.temperature:.4g}", f"threshold {settings.threshold:.4g}"]
-    lines += [f"threshold of {label}: {one:.4g}" for label, one in settings.thresholds.items()]
+    lines += [f"threshold of {label}: {value:.4g}" for label, value in settings.thresholds.items()]
     if settings.no_answer_threshold is not None:
         lines.append(f"no-answer threshold {settings.no_answer_threshold:.4g}")
     return lines

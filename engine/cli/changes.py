@@ -127,21 +127,26 @@ def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
 
 def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[str, Any]]:
     """The changed cells of rows; all cells of a row that exists on one side only."""
-    gone = _rows(old, [one.before for one in rows if one.after is None])
-    come = _rows(new, [one.after for one in rows if one.before is None])
+    gone = _rows(old, [row.before for row in rows if row.after is None])
+    come = _rows(new, [row.after for row in rows if row.before is None])
     cells: list[dict[str, Any]] = []
-    for one in rows:
-        sides: dict[str, tuple[str | None, str | None]] = {**one.cells}
-        if one.split is not None:
-            sides[SPLIT] = one.split
+    for row in rows:
+        sides: dict[str, tuple[str | None, str | None]] = {**row.cells}
+        if row.split is not None:
+            sides[SPLIT] = row.split
         kind = "changed"
-        if one.before is None:
+        if row.before is None:
             kind, sides = "added", {name: (None, cell) for name, cell in next(come)}
-        elif one.after is None:
+        elif row.after is None:
             kind, sides = "removed", {name: (cell, None) for name, cell in next(gone)}
-        place = {"change": kind, "line": one.line, "row_before": one.before, "row_after": one.after}
+        facts = {
+            "change": kind,
+            "line": row.line,
+            "row_before": row.before,
+            "row_after": row.after,
+        }
         cells += [
-            place | {"column": name, "before": before, "after": after}
+            facts | {"column": name, "before": before, "after": after}
             for name, (before, after) in sides.items()
         ]
     return cells

@@ -138,8 +138,8 @@ def _facts(
             dict.fromkeys([*notes_of(recognition, named), *rows.notes, *label_notes(labels)])
         ),
         "findings": [
-            _finding_facts(one, lines)
-            for one, lines in zip(examined.findings, examined.lines, strict=True)
+            _finding_facts(finding, lines)
+            for finding, lines in zip(examined.findings, examined.lines, strict=True)
         ],
     }
     return facts, problems
@@ -183,7 +183,8 @@ def _stored_facts(
         "task": task.kind,
         "notes": list(spec.notes),
         "findings": [
-            _finding_facts(one, tuple(lines[one.rows[:SHOWN_LINES]].tolist())) for one in findings
+            _finding_facts(finding, tuple(lines[finding.rows[:SHOWN_LINES]].tolist()))
+            for finding in findings
         ],
     }
     return facts, dataset_problems(spec, task)
@@ -219,9 +220,9 @@ def fix(
             name=found[:60],
             names=", ".join(CHECKS),
         )
-    findings = [one for one in _examined(dataset) if one.check == found]
-    fixes = [one for finding in findings for one in finding.fixes]
-    chosen = [one for one in fixes if one.name == by]
+    findings = [finding for finding in _examined(dataset) if finding.check == found]
+    fixes = [item for finding in findings for item in finding.fixes]
+    chosen = [item for item in fixes if item.name == by]
     if not findings:
         raise StudioError(
             "The check “{name}” finds nothing in this version.",
@@ -229,7 +230,7 @@ def fix(
             name=found,
         )
     if not chosen:
-        ways = ", ".join(dict.fromkeys(one.name for one in fixes))
+        ways = ", ".join(dict.fromkeys(item.name for item in fixes))
         raise StudioError(
             "What “{name}” found has no fix “{by}”.",
             phrase("Choose one of {names}.", names=ways)
@@ -238,7 +239,7 @@ def fix(
             name=found,
             by=by[:60],
         )
-    made = make_version(
+    changed = make_version(
         dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)
     )
-    tell_version(made, as_json)
+    tell_version(changed, as_json)

@@ -44,22 +44,22 @@ def cluster(
             "Install BERT Studio from its sources on the machines that are to train.",
         )
     wanted_job = read_job(job)
-    (wanted, *others) = expand(wanted_job)
+    (first, *others) = expand(wanted_job)
     if others or wanted_job.search is not None:
         raise StudioError(
             "A job of several runs has a folder for each of them.",
             "Set training.seeds to 1, features.vectors to a single choice, and each field to"
             " one value.",
         )
-    each = processes or wanted.hardware.processes
-    if nodes * each > wanted.training.batch_size:
+    each = processes or first.hardware.processes
+    if nodes * each > first.training.batch_size:
         raise StudioError(
             "A batch size of {batch_size} is too small for {nodes} processes.",
             "Give the job a larger batch, or take fewer processes.",
-            batch_size=wanted.training.batch_size,
+            batch_size=first.training.batch_size,
             nodes=nodes * each,
         )
-    echo(*script(RunFolder.create(into.absolute(), wanted).path, nodes, each).splitlines())
+    echo(*script(RunFolder.create(into.absolute(), first).path, nodes, each).splitlines())
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:

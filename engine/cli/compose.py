@@ -104,11 +104,11 @@ def compose(
     for part in searching.WHOLE_PARTS:
         if isinstance(raw[part], str):
             raw[part] = searching.whole_part(part, raw[part])
-    base, asked = raw["base_model"], raw["task"]
-    names_causal = any(one.startswith("base_model.model.causal=") for one in assignments)
+    base, chosen_task = raw["base_model"], raw["task"]
+    names_causal = any(text.startswith("base_model.model.causal=") for text in assignments)
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
-    if is_scratch and isinstance(asked, dict) and not names_causal:
-        base["model"]["causal"] = asked.get("objective") == "clm"
+    if is_scratch and isinstance(chosen_task, dict) and not names_causal:
+        base["model"]["causal"] = chosen_task.get("objective") == "clm"
     for text in searching.texts_among(validated(raw), varied):
         varied.remove(text)
         assign(raw, text)
@@ -251,11 +251,11 @@ def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
     """
     for path, value in values.items():
         *parents, last = path.split(".")
-        place = raw
+        part = raw
         for parent in parents:
-            place = place.setdefault(parent, {})
-            if not isinstance(place, dict):
+            part = part.setdefault(parent, {})
+            if not isinstance(part, dict):
                 raise StudioError(
                     "A job has no field “{path}”.", "See an existing job file.", path=path
                 )
-        place[last] = value
+        part[last] = value

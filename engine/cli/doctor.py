@@ -30,16 +30,16 @@ def doctor(
     from engine.doctor.report import Report, head, lines
 
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
-        found = bench(Path(scratch), device)
+        shared = bench(Path(scratch), device)
         report = Report(
             device=device,
             environment=_environment()
-            | {"Device": found.name, "Precision": found.machine.precision_name},
+            | {"Device": shared.name, "Precision": shared.machine.precision_name},
         )
         if not as_json:
             echo(*head(report))
         for name in CHECKS:
-            check = carry_out(name, found)
+            check = carry_out(name, shared)
             report = report.model_copy(update={"checks": (*report.checks, check)})
             if not as_json:
                 echo(*lines(check))

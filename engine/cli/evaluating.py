@@ -93,7 +93,7 @@ def evaluate(
     """
     if predictions is not None:
         check_suffix(predictions, TABLE_WRITERS)
-    if sum(one is not None for one in (file, run, data)) != 1:
+    if sum(source is not None for source in (file, run, data)) != 1:
         raise StudioError(
             "It is not clear which rows are to be scored.",
             "Name a file, or --data, or --run: one of them.",
@@ -118,10 +118,10 @@ def evaluate(
                 "A data set has its columns since it was imported.",
                 "Leave out the options of columns, --skip-empty and --encoding.",
             )
-        asked = _select_rows(run, data, model, part)
-        question = asked.question.model_copy(update=numbers)
-        scored, looks = _score(asked._replace(question=question))
-        compared = _baselines(asked, scored.predictions.info) if baseline else []
+        selection = _select_rows(run, data, model, part)
+        question = selection.question.model_copy(update=numbers)
+        scored, looks = _score(selection._replace(question=question))
+        compared = _baselines(selection, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
     options.remark_loading(scored.loading)
@@ -212,7 +212,7 @@ def _baselines(asked: Request, facts: PredictionInfo) -> list[Predictions]:
     with TemporaryDirectory(prefix="bert-studio-") as aside:
         into = asked.baselines.into if asked.keeps else Path(aside)
         question = asked.baselines.model_copy(update=update | {"into": into})
-        return [read_predictions(one) for one in fit_baselines(question).files]
+        return [read_predictions(file) for file in fit_baselines(question).files]
 
 
 def _print_report(
@@ -223,14 +223,14 @@ def _print_report(
     worst: dict[str, Any] | None,
     as_json: bool,
 ) -> None:
-    own = {one.name: interval(one) for one in measures(scored.predictions)}
+    own = {measure.name: interval(measure) for measure in measures(scored.predictions)}
     besides = [compare_with_baseline(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
             "intervals": {name: list(figure) for name, figure in own.items()},
             "seeds": seeds,
-            "baselines": [one._asdict() for one in besides],
+            "baselines": [item._asdict() for item in besides],
             "test_looks": looks,
             "loading": scored.loading.besides(),
         }
@@ -241,9 +241,9 @@ def _print_report(
         echo(f"{name} {_format_interval(figure)}")
     if over_seeds := mean_over_seeds(scored.predictions, seeds):
         echo(over_seeds)
-    for one in besides:
-        echo(f"{one.name}: {one.metric} {_format_interval(one.score)}")
-        echo(f"  the model less this baseline: {_format_interval(one.difference)}: {one.verdict}")
+    for item in besides:
+        echo(f"{item.name}: {item.metric} {_format_interval(item.score)}")
+        echo(f"  the model less this baseline: {_format_interval(item.difference)}: {item.verdict}")
     if besides:
         echo(baseline_advice(besides))
     if worst is not None:

@@ -54,16 +54,16 @@ def export(
         ),
         emit=lambda working: echo_error(f"{working.stage} …"),
     )
-    made = ExportNote(
+    entry = ExportNote(
         at=now(),
         checkpoint=checkpoint.absolute(),
         folder=done.folder,
         form=form,
         precision=precision,
     )
-    log_export(Home(), made)
+    log_export(Home(), entry)
     for note in done.report.notes:
         echo_error(f"note: {note}")
-    for one in done.report.comparisons:
-        echo(one.sentence())
+    for comparison in done.report.comparisons:
+        echo(comparison.sentence())
     echo(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")

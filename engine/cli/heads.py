@@ -205,7 +205,7 @@ def _measure(
     from engine.explore.head_statistics import head_statistics
 
     facts: dict[str, object]
-    found: text_set.HeadsCounted | text_set.HeadsWeighed
+    result: text_set.HeadsCounted | text_set.HeadsWeighed
     with TemporaryDirectory(prefix="bert-studio-") as scratch, ProgressLine(sys.stderr) as line:
 
         def emit(answer: Answer) -> None:
@@ -214,20 +214,20 @@ def _measure(
             line.draw(_progress_text(answer))
 
         if method == "patterns":
-            found = head_statistics(loaded, text_set.CountHeads(**asked), Path(scratch), emit)
-            facts = {"texts": found.total, "tokens": found.tokens}
-            if found.fixed is not None:
-                offset, share = found.fixed
-                facts["fixed_offset"] = {"offset": offset, "accuracy": share}
+            result = head_statistics(loaded, text_set.CountHeads(**asked), Path(scratch), emit)
+            facts = {"texts": result.total, "tokens": result.tokens}
+            if result.fixed is not None:
+                offset, accuracy = result.fixed
+                facts["fixed_offset"] = {"offset": offset, "accuracy": accuracy}
         else:
             question = text_set.WeighHeads(
                 **asked, each_head=method == "each", replacement=replacement
             )
-            found = weigh(loaded, question, Path(scratch), emit)
-            facts = {"texts": found.total, "loss": found.loss}
+            result = weigh(loaded, question, Path(scratch), emit)
+            facts = {"texts": result.total, "loss": result.loss}
             if method == "each":
                 facts["replacement"] = replacement
-        return Measured(found.columns, np.load(check_regular(found.file)), facts)
+        return Measured(result.columns, np.load(check_regular(result.file)), facts)
 
 
 def _progress_text(answer: Answer) -> str:
@@ -249,19 +249,19 @@ def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]
         for number, name in enumerate(columns):
             known = values[0, ..., number]
             if name != "offset" and np.isfinite(known).any():
-                place = np.unravel_index(int(np.nanargmax(known)), known.shape)
-                yield f"most {name.replace('_', ' ')}: {_head(measured, place, number)}"
+                index = np.unravel_index(int(np.nanargmax(known)), known.shape)
+                yield f"most {name.replace('_', ' ')}: {_head(measured, index, number)}"
         return
     yield f"mean loss {measured.facts['loss']:.4f}"
     number = len(columns) - 1
     yield f"heads by {columns[number]}:"
     order = np.argsort(-values[0, ..., number].ravel(), kind="stable")[:top]
-    for one in order:
-        yield _head(measured, np.unravel_index(int(one), values.shape[1:3]), number)
+    for flat in order:
+        yield _head(measured, np.unravel_index(int(flat), values.shape[1:3]), number)
 
 
 def _head(measured: Measured, place: Sequence[Any], column: int) -> str:
-    layer, head = (int(one) for one in place)
+    layer, head = (int(number) for number in place)
     mean, low, high = measured.values[:, layer, head, column].tolist()
     name = f"{layer + 1}.{head + 1}"
     return f"head {name:>6}  {mean:9.4f} (95 % interval {low:.4f} to {high:.4f})"
@@ -272,11 +272,11 @@ def _records(measured: Measured) -> Iterator[dict[str, object]]:
 
     layers, heads = measured.values.shape[1:3]
     for layer, head in np.ndindex(layers, heads):
-        one: dict[str, object] = {"layer": layer + 1, "head": head + 1}
+        record: dict[str, object] = {"layer": layer + 1, "head": head + 1}
         for number, name in enumerate(measured.columns):
             for end, values in zip(ENDS, measured.values[:, layer, head, number], strict=True):
-                one[name + end] = float(values) if np.isfinite(values) else None
-        yield one
+                record[name + end] = float(values) if np.isfinite(values) else None
+        yield record
 
 
 def _write(out: Path, measured: Measured) -> None:
@@ -314,7 +314,7 @@ def _prune(
                 checkpoint=question.checkpoint, heads=pruned.pruned, into=save.absolute()
             )
         )
-    rounds = {head: number for number, one in enumerate(pruned.rounds) for head in one.heads}
+    rounds = {head: number for number, step in enumerate(pruned.rounds) for head in step.heads}
     network = loaded.network.spec
     records = [
         {
@@ -333,7 +333,8 @@ def _prune(
             "method": "pruning",
             "metric": pruned.metric,
             "rounds": [
-                {"heads": _numbered(one.heads), pruned.metric: one.figure} for one in pruned.rounds
+                {"heads": _numbered(step.heads), pruned.metric: step.figure}
+                for step in pruned.rounds
             ],
             "pruned": _numbered(pruned.pruned),
         }
@@ -341,9 +342,9 @@ def _prune(
         echo_json(facts)
         return
     gone = 0
-    for number, one in enumerate(pruned.rounds):
-        gone += len(one.heads)
-        figure = "not finite" if one.figure is None else f"{one.figure:.4f}"
+    for number, step in enumerate(pruned.rounds):
+        gone += len(step.heads)
+        figure = "not finite" if step.figure is None else f"{step.figure:.4f}"
         echo(f"round {number}: {gone} of {len(records)} heads pruned, {pruned.metric} {figure}")
     names = " ".join(f"{layer + 1}.{head + 1}" for layer, head in pruned.pruned)
     echo(f"{len(pruned.pruned)} heads can go: {names or 'none'}")

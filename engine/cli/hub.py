@@ -82,13 +82,13 @@ def _list() -> None:
         echo("", title)
         for entry in shelf.OFFERED:
             if entry.group == group:
-                taken = cost.estimate_cost(entry.spec, rate)
+                estimate = cost.estimate_cost(entry.spec, rate)
                 echo(
                     f"  {entry.name}",
                     f"      {entry.title}: {entry.good_for}",
                     f"      {entry.parameters / 1e6:.0f}M parameters, {entry.megabytes:.0f} MB, "
                     f"{', '.join(entry.languages)}, {entry.licence}, {entry.max_length} tokens; "
-                    f"{_describe_cost(taken)}",
+                    f"{_describe_cost(estimate)}",
                 )
 
 
@@ -96,11 +96,11 @@ def _rate(home: Home) -> float:
     return cost.matmul_rate(last(ThreadSpeeds, home.root), last(Speeds, home.root))
 
 
-def _describe_cost(taken: Cost) -> str:
+def _describe_cost(estimate: Cost) -> str:
     return (
-        f"fine-tuning {taken.training / 1e9:.1f} GB, exploring "
-        f"{taken.exploring / 1e9:.1f} GB of memory, "
-        f"{taken.seconds or 0:.0f} s for 1,000 short texts"
+        f"fine-tuning {estimate.training / 1e9:.1f} GB, exploring "
+        f"{estimate.exploring / 1e9:.1f} GB of memory, "
+        f"{estimate.seconds or 0:.0f} s for 1,000 short texts"
     )
 
 
@@ -130,13 +130,13 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])
     line = ProgressLine(sys.stderr)
-    place, _ = download.download(planned, home.downloads, line.draw_bytes(planned.bytes))
+    path, _ = download.download(planned, home.downloads, line.draw_bytes(planned.bytes))
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import import_checkpoint
 
-    with limited_memory(place):
-        _, report = import_checkpoint(place, into)
-    shutil.rmtree(place, ignore_errors=True)
+    with limited_memory(path):
+        _, report = import_checkpoint(path, into)
+    shutil.rmtree(path, ignore_errors=True)
     for note in report.remarks():
         echo_error(f"note: {note}")
     echo(str(into))

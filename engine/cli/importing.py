@@ -133,8 +133,8 @@ def _fetched(data: Path) -> "Fetched | None":
     from engine.hub import client, datasets, download
 
     echo_error(f"Asking {client.host()} …")
-    place = Home().downloads
-    planned = datasets.plan(datasets.parse_address(named), place)
+    downloads = Home().downloads
+    planned = datasets.plan(datasets.parse_address(named), downloads)
     if not planned.files:
         raise StudioError(
             "{name} has several subsets.",
@@ -144,7 +144,7 @@ def _fetched(data: Path) -> "Fetched | None":
         )
     print_plan(planned)
     with ProgressLine(sys.stderr) as line:
-        folder, _ = download.download(planned, place, line.draw_bytes(planned.bytes))
+        folder, _ = download.download(planned, downloads, line.draw_bytes(planned.bytes))
     return Fetched.of(planned, folder)
 
 

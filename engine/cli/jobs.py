@@ -26,10 +26,10 @@ def train(
     and a summary.json of all.
     """
     spec = read_job(job)
-    (one, *others) = expand(spec)
+    (first, *others) = expand(spec)
     if others or spec.search is not None:
         return several.begin(spec, into.absolute())
-    return _work(RunFolder.create(into.absolute(), one))
+    return _work(RunFolder.create(into.absolute(), first))
 
 
 def resume(

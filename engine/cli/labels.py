@@ -82,13 +82,15 @@ def label_errors(
 
 def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:
     """The suspicious rows in the format of `relabel`, each with the suggested label."""
-    mapping, numbers = dataset.spec.mapping, [one.row for one in errors.suggestions]
+    mapping, numbers = dataset.spec.mapping, [item.row for item in errors.suggestions]
     assert mapping.label is not None  # otherwise nothing is found
     columns = {ROW: pa.array(numbers, pa.int64()), "line": dataset.column("_line").take(numbers)}
     for name in (*mapping.texts, mapping.label):
         columns[name] = dataset.column(name).take(numbers)
-    columns[NEW_LABEL] = pa.array([one.label for one in errors.suggestions], pa.string())
-    columns["probability"] = pa.array([one.probability for one in errors.suggestions], pa.float32())
+    columns[NEW_LABEL] = pa.array([item.label for item in errors.suggestions], pa.string())
+    columns["probability"] = pa.array(
+        [item.probability for item in errors.suggestions], pa.float32()
+    )
     return pa.table(columns)
 
 
@@ -120,10 +122,10 @@ def relabel(
     version = make_version(old, write)
     changed = differences(old, version)
     if as_json:
-        tell_version(version, as_json, {"labels": [_change(old, one) for one in changed]})
+        tell_version(version, as_json, {"labels": [_change(old, row) for row in changed]})
         return
-    for one in changed[:SHOWN]:
-        facts = _change(old, one)
+    for row in changed[:SHOWN]:
+        facts = _change(old, row)
         text = " ".join(str(facts["text"]).split())
         short = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
         echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
@@ -132,16 +134,16 @@ def relabel(
     tell_version(version, as_json)
 
 
-def _change(old: Dataset, one: RowDifference) -> dict[str, object]:
+def _change(old: Dataset, difference: RowDifference) -> dict[str, object]:
     mapping = old.spec.mapping
     label = mapping.label or mapping.tags or mapping.answers
-    assert label is not None and one.before is not None
-    before, after = one.cells[label]
-    row = old.page(one.before, 1)[0]
+    assert label is not None and difference.before is not None
+    before, after = difference.cells[label]
+    row = old.page(difference.before, 1)[0]
     return {
-        "row": one.before,
-        "line": one.line,
-        "part": SPLITS[old.splits[one.before]],
+        "row": difference.before,
+        "line": difference.line,
+        "part": SPLITS[old.splits[difference.before]],
         "text": row[mapping.text],
         "before": before,
         "after": after,

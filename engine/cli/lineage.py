@@ -56,8 +56,8 @@ def _key_of(known: Lineage, home: Home, thing: Path) -> str:
     """The key of an item. Raises StudioError if the home has none of that name."""
     folder = thing.absolute()
     named = [folder, home.runs / thing, home.models / thing]
-    keys = [key(place) for place in named for key in (data_key, model_key, export_key)]
-    keys += [run_key(place.name) for place in named if place.is_dir()]
+    keys = [key(path) for path in named for key in (data_key, model_key, export_key)]
+    keys += [run_key(path.name) for path in named if path.is_dir()]
     if (version := stored_version(thing)) is not None:
         keys.insert(0, data_key(version.absolute()))
     keys += [node.key for node in known.nodes.values() if node.title == str(thing)]
@@ -94,7 +94,7 @@ def _plain(known: Lineage, keys: list[str], focus: str) -> dict[str, object]:
         for edge in known.edges_among(keys)
     ]
     needed = [
-        {"title": str(one.title), "lines": [*map(str, one.lines)], "problem": str(one.problem)}
-        for one in needed_for(known, focus)
+        {"title": str(item.title), "lines": [*map(str, item.lines)], "problem": str(item.problem)}
+        for item in needed_for(known, focus)
     ]
     return {"of": focus, "nodes": nodes, "edges": edges, "needed": needed}

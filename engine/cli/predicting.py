@@ -94,8 +94,8 @@ def predict(
 
 
 def _progress_text(working: Working) -> str:
-    share = f", {working.done / working.total:.0%}" if working.total else ""
-    return f"{working.stage}{share}"
+    percent = f", {working.done / working.total:.0%}" if working.total else ""
+    return f"{working.stage}{percent}"
 
 
 predict_command = options.with_options(predict, INPUT_COLUMNS.parameters())

@@ -82,11 +82,11 @@ class ProgressLine:
             self._out.flush()
 
     def _bar(self) -> str:
-        share = self._step / max(1, self._steps)
+        fraction = self._step / max(1, self._steps)
         done = self._step - self._first
         spent = time.monotonic() - self._began
         left = spent / max(1, done) * (self._steps - self._step)
-        filled = round(BAR_WIDTH * share)
+        filled = round(BAR_WIDTH * fraction)
         speed = self._seen.get("tokens_per_second")
         pace = f", {speed:,.0f} tokens/s" if speed else ""
         return (

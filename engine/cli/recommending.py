@@ -44,15 +44,17 @@ def take_recommended(
     Raises StudioError if the data or the base model cannot be read.
     """
     recommended = recommended_for(job)
-    taken = {name: getattr(recommended.training, name) for name in RECOMMENDED if name not in given}
-    for name, value in taken.items():
+    update = {
+        name: getattr(recommended.training, name) for name in RECOMMENDED if name not in given
+    }
+    for name, value in update.items():
         if name in recommended.reasons:
             title = TrainingSpec.model_fields[name].title
             echo_error(f"{title} {value:g}: {recommended.reasons[name]}")
     features = job.features
     if "learning_rate" not in of_probe:
         features = probe_rate(Features(), features)
-    training = job.training.model_copy(update=taken)
+    training = job.training.model_copy(update=update)
     return job.model_copy(update={"training": training, "features": features})
 
 

@@ -49,9 +49,9 @@ def report_lines(report: Reproducibility) -> list[str]:
         lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
     state = "finished" if report.is_finished else "not finished"
     lines.append(f"step: {report.step} of {report.steps}, {state}")
-    for what, peak in (("memory", report.memory), ("GPU memory", report.device_memory)):
+    for title, peak in (("memory", report.memory), ("GPU memory", report.device_memory)):
         if peak:
-            lines.append(f"peak {what}: {peak / 1e6:,.0f} MB")
+            lines.append(f"peak {title}: {peak / 1e6:,.0f} MB")
     lines.append(f"weights: {report.weights or 'not recorded'}")
     lines.append(f"optimiser: {report.optimiser or 'not recorded'}")
     lines.append("reproducible: " + ("no" if report.obstacles else "yes, in this environment"))
@@ -68,13 +68,11 @@ def compare(
     echo("job: " + ("the same" if not different else "different"))
     for change in different:
         echo(f"  {change.path}: {change.old} | {change.new}")
-    here, there = (read_reproducibility(run).environment for run in runs)
-    unlike = [
-        n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
-    ]
+    a, b = (read_reproducibility(run).environment for run in runs)
+    unlike = [n for n in (*a, *(n for n in b if n not in a)) if a.get(n) != b.get(n)]
     echo("environment: " + ("the same" if not unlike else "different"))
     for name in unlike:
-        echo(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
+        echo(f"  {name}: {a.get(name, 'unknown')} | {b.get(name, 'unknown')}")
     step = _first_other_loss(*runs)
     echo("losses: " + ("the same" if step is None else f"different from step {step} on"))
     same = _compare_weights(*runs)
@@ -82,8 +80,8 @@ def compare(
 
 
 def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
-    here, there = _losses(first), _losses(second)
-    return next((s for s in sorted(here.keys() & there.keys()) if here[s] != there[s]), None)
+    a, b = _losses(first), _losses(second)
+    return next((s for s in sorted(a.keys() & b.keys()) if a[s] != b[s]), None)
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
@@ -99,27 +97,25 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
     if not all(folders):
         echo("weights: not compared, because one of the runs has no checkpoint")
         return False
-    here, there = (folder[0] for folder in folders)
-    steps = f"of step {checkpoint_step(here)}" + (
-        ""
-        if checkpoint_step(here) == checkpoint_step(there)
-        else f" and of step {checkpoint_step(there)}"
+    a, b = (folder[0] for folder in folders)
+    steps = f"of step {checkpoint_step(a)}" + (
+        "" if checkpoint_step(a) == checkpoint_step(b) else f" and of step {checkpoint_step(b)}"
     )
-    if sha256(here / WEIGHTS) == sha256(there / WEIGHTS):
+    if sha256(a / WEIGHTS) == sha256(b / WEIGHTS):
         echo(f"weights {steps}: the same, bit for bit")
         return True
     from safetensors import safe_open
 
     with (
-        safe_open(check_regular(here / WEIGHTS), "np") as one,
-        safe_open(check_regular(there / WEIGHTS), "np") as other,
+        safe_open(check_regular(a / WEIGHTS), "np") as a_file,
+        safe_open(check_regular(b / WEIGHTS), "np") as b_file,
     ):
-        names, known = list(one.keys()), set(other.keys())
+        names, known = list(a_file.keys()), set(b_file.keys())
         missing = sorted(set(names) ^ known)
         if missing:
             echo(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
             return False
-        gaps = {name: _gap(one.get_tensor(name), other.get_tensor(name)) for name in names}
+        gaps = {name: _gap(a_file.get_tensor(name), b_file.get_tensor(name)) for name in names}
     unlike = [name for name in names if gaps[name] != 0]
     if not unlike:
         echo(f"weights {steps}: the same, bit for bit (the files differ in form)")

@@ -64,10 +64,11 @@ def compare_results(
         echo_json(_comparison_json(comparison))
         return
     echo(comparison.matching.sentence)
-    for one in comparison.metrics if comparison.rows else ():
+    for item in comparison.metrics if comparison.rows else ():
+        gap = item.difference
         echo(
-            f"{one.name}: {one.first.value:.4f} and {one.second.value:.4f}, difference "
-            f"{one.difference.value:+.4f} ({one.difference.low:+.4f} to {one.difference.high:+.4f})"
+            f"{item.name}: {item.first.value:.4f} and {item.second.value:.4f}, difference "
+            f"{gap.value:+.4f} ({gap.low:+.4f} to {gap.high:+.4f})"
         )
     for title, rows in (("better", comparison.better), ("worse", comparison.worse)):
         echo(f"{title} in the second: {int(rows.sum())} rows")
@@ -105,25 +106,25 @@ def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, A
         "rows": worst.rows,
         "slices": [
             {
-                "conditions": CONDITIONS.dump_python(one.conditions, mode="json"),
-                "sentence": str(one.sentence),
-                "rows": one.group.count,
-                "score": _ends(one.group.score),
-                "elsewhere": _ends(one.elsewhere),
-                "p": one.p,
+                "conditions": CONDITIONS.dump_python(item.conditions, mode="json"),
+                "sentence": str(item.sentence),
+                "rows": item.group.count,
+                "score": _ends(item.group.score),
+                "elsewhere": _ends(item.elsewhere),
+                "p": item.p,
             }
-            for one in worst.slices
+            for item in worst.slices
         ],
     }
 
 
 def slice_lines(worst: dict[str, Any]) -> list[str]:
-    tried = f"{worst['tried']:,} slices of {worst['rows']:,} rows were tested"
+    tested = f"{worst['tried']:,} slices of {worst['rows']:,} rows were tested"
     if not worst["slices"]:
-        return [f"No slice is worse than chance explains; {tried}."]
+        return [f"No slice is worse than chance explains; {tested}."]
     return [
-        *(f"{one['sentence']} (adjusted p = {one['p']:.2g})" for one in worst["slices"]),
-        f"{tried}; at most 5 % of those above are expected to be chance.",
+        *(f"{item['sentence']} (adjusted p = {item['p']:.2g})" for item in worst["slices"]),
+        f"{tested}; at most 5 % of those above are expected to be chance.",
     ]
 
 
@@ -139,12 +140,12 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
         "only_second": comparison.matching.only_second,
         "relabelled": comparison.matching.relabelled,
         "metrics": {
-            one.name: {
-                "first": _ends(one.first),
-                "second": _ends(one.second),
-                "difference": _ends(one.difference),
+            metric.name: {
+                "first": _ends(metric.first),
+                "second": _ends(metric.second),
+                "difference": _ends(metric.difference),
             }
-            for one in (comparison.metrics if comparison.rows else ())
+            for metric in (comparison.metrics if comparison.rows else ())
         },
         "better": _numbers(comparison, comparison.better),
         "worse": _numbers(comparison, comparison.worse),
@@ -163,16 +164,16 @@ def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
 def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     """The first rows of one kind: index, gold label, both predictions, text."""
     lines = []
-    places = [side[rows][:SHOWN_ROWS] for side in comparison.places]
+    shown = [side[rows][:SHOWN_ROWS] for side in comparison.places]
     first, second = (
         side.table.take(some)
-        for side, some in zip((comparison.first, comparison.second), places, strict=True)
+        for side, some in zip((comparison.first, comparison.second), shown, strict=True)
     )
     texts = Predictions(comparison.second.info, second)
-    for place in range(len(second)):
-        text = " | ".join(str(texts.cells(name)[place]) for name in text_columns(texts))
+    for index in range(len(second)):
+        text = " | ".join(str(texts.cells(name)[index]) for name in text_columns(texts))
         lines.append(
-            f"  row {second['row'][place]}, gold {second['gold'][place]}: "
-            f"{first['predicted'][place]} → {second['predicted'][place]}: {text[:SHOWN_TEXT]}"
+            f"  row {second['row'][index]}, gold {second['gold'][index]}: "
+            f"{first['predicted'][index]} → {second['predicted'][index]}: {text[:SHOWN_TEXT]}"
         )
     return lines

@@ -39,12 +39,12 @@ def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
 
     Raises StudioError if a named column does not exist, or has two roles.
     """
-    taken = {
+    used = {
         column
         for columns in named.values()
         for column in (columns if isinstance(columns, list) else [columns])
     }
-    for column in sorted(taken):
+    for column in sorted(used):
         if column not in recognition.columns:
             raise MissingColumn(column, list(recognition.columns))
     guessed = recognition.mapping.model_dump() if recognition.mapping else {}
@@ -53,7 +53,7 @@ def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
         part: columns
         for part, columns in guessed.items()
         if not (part == "flags" and says_labels)
-        and not taken & set(columns if isinstance(columns, (list, tuple)) else [columns])
+        and not used & set(columns if isinstance(columns, (list, tuple)) else [columns])
     }
     merged = free | named
     if "text" not in merged:
@@ -121,18 +121,18 @@ def read_table(
     recognition = recognised(file, encoding, named)
     mapping = needed_mapping(file, recognition, named)
     table = read(file, recognition.reading)
-    places = {name: place for place, name in enumerate(table.columns)}
+    indices = {name: index for index, name in enumerate(table.columns)}
     for name in filled:
-        if name not in places:
+        if name not in indices:
             raise MissingColumn(name, list(table.columns))
     skipped = 0
-    cells: dict[str, list[str]] = {name: [] for name in places}
+    cells: dict[str, list[str]] = {name: [] for name in indices}
     lines: list[int] = []
     tags, remarks = None, Remarks()
     if mapping.tags is not None:
-        tags = TagColumn(file, recognition.reading, places[mapping.text], places[mapping.tags])
+        tags = TagColumn(file, recognition.reading, indices[mapping.text], indices[mapping.tags])
     for row in table:
-        if not all(row.cells[places[name]].strip() for name in filled):
+        if not all(row.cells[indices[name]].strip() for name in filled):
             skipped += 1
             continue
         lines.append(row.line)

@@ -66,8 +66,8 @@ def checkpoints(
         echo(f"step {checkpoint.step}: {checkpoint.bytes / 1e6:.1f} MB, {reasons}")
     if snapshots := snapshot_folders(run):
         steps = f"{checkpoint_step(snapshots[0])} to {checkpoint_step(snapshots[-1])}"
-        total += (taken := snapshots_size(run))
-        echo(f"{len(snapshots)} snapshots of steps {steps}: {taken / 1e6:.1f} MB")
+        total += (size := snapshots_size(run))
+        echo(f"{len(snapshots)} snapshots of steps {steps}: {size / 1e6:.1f} MB")
     echo(f"all: {total / 1e6:.1f} MB")
 
 

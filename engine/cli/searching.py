@@ -22,8 +22,8 @@ BETWEEN, UP_TO = ",", ".."
 
 def split_assignments(assignments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Separate the assignments that may give several values from the others."""
-    varied = [one for one in assignments if _may_vary(one.partition("=")[2])]
-    return varied, [one for one in assignments if one not in varied]
+    varied = [assignment for assignment in assignments if _may_vary(assignment.partition("=")[2])]
+    return varied, [assignment for assignment in assignments if assignment not in varied]
 
 
 def _may_vary(text: str) -> bool:
@@ -35,7 +35,7 @@ def _may_vary(text: str) -> bool:
 
 def texts_among(job: JobSpec, varied: Sequence[str]) -> list[str]:
     """Assignments to fields of text or lists, in which a comma does not separate values."""
-    return [one for one in varied if _is_text(field_at(job, one.partition("=")[0]))]
+    return [text for text in varied if _is_text(field_at(job, text.partition("=")[0]))]
 
 
 def _is_text(info: FieldInfo | None) -> bool:
@@ -116,10 +116,10 @@ def whole_part(path: str, given: str) -> dict[str, JsonValue]:
 
     Raises StudioError if there is no such data set.
     """
-    place = Path(given.strip())
+    folder = Path(given.strip())
     if path == "base_model":
-        return FromCheckpoint(path=place.absolute()).model_dump(mode="json")
-    dataset = needed_dataset(place)
+        return FromCheckpoint(path=folder.absolute()).model_dump(mode="json")
+    dataset = needed_dataset(folder)
     data = StoredData(folder=dataset.folder.absolute(), fingerprint=dataset.spec.fingerprint)
     return data.model_dump(mode="json")
 

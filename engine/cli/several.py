@@ -44,9 +44,9 @@ def begin(job: JobSpec, into: Path) -> int:
 
 def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
     names = []
-    for one in jobs:
-        names.append(groups.run_folder_name(one, seeds))
-        RunFolder.create(into / names[-1], one)
+    for job in jobs:
+        names.append(groups.run_folder_name(job, seeds))
+        RunFolder.create(into / names[-1], job)
     return names
 
 
@@ -59,7 +59,7 @@ def resume(into: Path) -> int:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # not needed any more
     else:
         echo_error(f"Resume with: bert-studio resume {into}")
-    _print_summary(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
+    _print_summary(summarise(name, [RunFolder(into / member) for member in _members(into)[1]]))
     echo(into)
     return code or 0
 
@@ -106,13 +106,13 @@ def _train(into: Path, names: list[str], name: str) -> int:
     """Train a run to its end, and update the summary; a pruning search may stop it."""
     from engine.worker.train import main as work
 
-    run, all_runs = RunFolder(into / name), [RunFolder(into / one) for one in names]
+    run, all_runs = RunFolder(into / name), [RunFolder(into / name) for name in names]
     echo_error(f"{names.index(name) + 1} of {len(names)}: {name}")
     run.clear_stop()
     group = run.job().group
     prune: Callable[[Event], None] | None = None
     if group is not None and group.search is not None and group.search.prune:
-        others = [searching.search_run(one)[0] for one in all_runs if one.path != run.path]
+        others = [searching.search_run(member)[0] for member in all_runs if member.path != run.path]
         prune = searching.pruning(run, others)
 
     with ProgressLine(sys.stderr, run) as line, awake_while_training(Home().settings):
@@ -177,14 +177,14 @@ def _members(into: Path) -> tuple[str, list[str]]:
             file=groups.SUMMARY,
             folder=into.name,
         ) from error
-    for one in names:
-        if one in ("", ".", "..") or Path(one).name != one or (into / one).is_symlink():
+    for member in names:
+        if member in ("", ".", "..") or Path(member).name != member or (into / member).is_symlink():
             raise StudioError(
                 "{file} of {folder} names the run “{run}”, which is not a folder in it.",
                 "Only runs in the folder itself are trained. Resume others by their own.",
                 file=groups.SUMMARY,
                 folder=into.name,
-                run=one,
+                run=member,
             )
     return name, names
 
@@ -201,10 +201,10 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
         members = [run for run in results if (run["vectors"], run["setting"]) == (vectors, setting)]
         ended = [run["metrics"] for run in members if run["outcome"] == "finished"]
         metrics = {}
-        for metric in dict.fromkeys(metric for one in ended for metric in one):
-            figure = groups.aggregate([one[metric] for one in ended if metric in one])
+        for metric in dict.fromkeys(metric for scores in ended for metric in scores):
+            figure = groups.aggregate([scores[metric] for scores in ended if metric in scores])
             if figure is not None:
-                ends = seeds_interval([one[metric] for one in ended if metric in one])
+                ends = seeds_interval([scores[metric] for scores in ended if metric in scores])
                 known = figure.deviation is not None
                 metrics[metric] = asdict(figure) | {"interval": ends[1:] if known else None}
         values = members[0]["values"]

@@ -67,12 +67,12 @@ def similarity(
     vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
     cosines = pairwise_cosines(vectors, vectors)
     if as_json:
-        echo_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
+        echo_json({"texts": texts, "cosines": [[float(value) for value in row] for row in cosines]})
     elif len(texts) == 2:
         echo(f"{cosines[0, 1]:.4f}")
     else:
         for number, (row, text) in enumerate(zip(cosines, texts, strict=True), start=1):
-            echo(f"{number:>3} " + " ".join(f"{one:7.4f}" for one in row) + f"  {text}")
+            echo(f"{number:>3} " + " ".join(f"{value:7.4f}" for value in row) + f"  {text}")
 
 
 def vectors(
@@ -144,8 +144,8 @@ def nearest(
     if as_json:
         echo_json({"text": query, "nearest": lines})
         return
-    for one in lines:
-        echo(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
+    for line in lines:
+        echo(f"{line['cosine']:7.4f}  {line['line']:>6}  {line['text']}")
 
 
 def _encode(

@@ -102,10 +102,10 @@ def with_a_word(texts: list[str]) -> list[str]:
     return [*texts, "a"]
 
 
-def log_probabilities(shares: Numbers) -> Numbers:
-    return np.log(np.maximum(shares, LEAST))
+def log_probabilities(probabilities: Numbers) -> Numbers:
+    return np.log(np.maximum(probabilities, LEAST))
 
 
-def log_odds(shares: Numbers) -> Numbers:
-    kept = np.clip(shares.astype(np.float64), LEAST, 1 - LEAST)
-    return np.log(kept / (1 - kept))
+def log_odds(probabilities: Numbers) -> Numbers:
+    clipped = np.clip(probabilities.astype(np.float64), LEAST, 1 - LEAST)
+    return np.log(clipped / (1 - clipped))

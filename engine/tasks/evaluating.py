@@ -55,9 +55,9 @@ def evaluate(
     def add(number: int) -> None:
         numbers = batches[number]
         rng = rng_for(seed, VALIDATION, number)
-        one = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
-        one = one._replace(numbers=torch.from_numpy(numbers))
-        for part in one.parts(at_once):
+        whole = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
+        whole = whole._replace(numbers=torch.from_numpy(numbers))
+        for part in whole.parts(at_once):
             part = part if part.attention_mask is None else part.planned(network)
             network(metrics.add, part.to(device))
 

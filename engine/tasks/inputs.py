@@ -35,15 +35,15 @@ class Stacked(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]; None if all have the same length
 
 
-def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
+def stacked(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> Stacked:
     """Batch inputs, with padding, on the model's device."""
     device = next(checkpoint.network.parameters()).device
-    shape = len(given), max(one.tokens.size(1) for one in given)
+    shape = len(inputs), max(text.tokens.size(1) for text in inputs)
     tokens = torch.full(shape, checkpoint.tokenizer.pad, device=device)
     segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
-    for row, one in enumerate(given):
-        inside = row, slice(one.tokens.size(1))
-        tokens[inside], segments[inside], mask[inside] = one.tokens[0], one.segments[0], True
+    for row, text in enumerate(inputs):
+        inside = row, slice(text.tokens.size(1))
+        tokens[inside], segments[inside], mask[inside] = text.tokens[0], text.segments[0], True
     return Stacked(tokens, segments, None if mask.all() else mask)
 
 
@@ -81,9 +81,9 @@ def masked_positions(
     tokens: tuple[Token, ...], masked: tuple[int, ...], tokenizer: Tokenizer
 ) -> tuple[int, ...]:
     """Positions of typed [MASK] tokens, and those in `masked` that are ordinary tokens."""
-    wanted = set(masked)
+    requested = set(masked)
     return tuple(
         number
         for number, token in enumerate(tokens)
-        if token.id == tokenizer.mask or (number in wanted and not token.special)
+        if token.id == tokenizer.mask or (number in requested and not token.special)
     )

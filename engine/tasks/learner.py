@@ -89,14 +89,14 @@ class Batch(NamedTuple):
     @property
     def tensors(self) -> list[Tensor]:
         """All tensors that a network reads, in a fixed order."""
-        found = list[Tensor]()
+        tensors = list[Tensor]()
 
         def noted(tensor: Tensor) -> Tensor:
-            found.append(tensor)
+            tensors.append(tensor)
             return tensor
 
         self._moved(noted)
-        return found
+        return tensors
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
         others = iter(tensors)
@@ -263,10 +263,10 @@ class LogitsCollector(PredictionCollector):
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
         logits = network.logits(*batch.inputs)  # [B, C] or [B * E, 1]
-        found = logits.cpu().numpy().reshape(batch.size, -1)
+        scaled = logits.cpu().numpy().reshape(batch.size, -1)
         if self.settings.temperature != 1:
-            found = found / np.float32(self.settings.temperature)
-        self.logits[batch.numbers.numpy()] = found
+            scaled = scaled / np.float32(self.settings.temperature)
+        self.logits[batch.numbers.numpy()] = scaled
 
 
 @dataclass(frozen=True)
@@ -438,7 +438,7 @@ class Learner(ABC):
     def baselines(self) -> tuple[Baseline, ...]:
         """The baselines that are fitted on the training rows of this task."""
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Predict a typed text with a fine-tuned model.
 
         Raises StudioError if the question lacks an input of this task.
@@ -520,7 +520,7 @@ def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id
 
 
 def ranked_labels(
-    kind: str, names: Sequence[str], probabilities: Tensor, given: Inputs, predicted: Sequence[int]
+    kind: str, names: Sequence[str], probabilities: Tensor, inputs: Inputs, predicted: Sequence[int]
 ) -> Predicted:
     """A prediction for the whole input with all names, those of `predicted` first, then the most
     likely."""
@@ -529,11 +529,11 @@ def ranked_labels(
     ranked = tuple(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
-    whole = Prediction(first=0, last=len(given.described) - 1, ranked=ranked)
+    whole = Prediction(first=0, last=len(inputs.described) - 1, ranked=ranked)
     return Predicted(
         task=kind,
-        tokens=given.described,
-        truncated=given.truncated,
+        tokens=inputs.described,
+        truncated=inputs.truncated,
         predictions=(whole,),
         predicted=tuple(names[number] for number in order if number in predicted),
     )

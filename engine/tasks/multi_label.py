@@ -66,14 +66,14 @@ class MultiLabelLearner(WholeTextLearner):
         sets = self._sets(rows)
         if sets is None:
             raise MissingRole("label")
-        found = {label for labels in sets for label in labels}
-        if not found:
+        seen = {label for labels in sets for label in labels}
+        if not seen:
             raise StudioError(
                 "No training row has a label.",
                 "Choose another label column, or add rows with labels.",
             )
         if not self._labels:
-            named = found if rows.flags is None else rows.flags  # flags without rows are labels too
+            named = seen if rows.flags is None else rows.flags  # flags without rows are labels too
             self._labels = tuple(sorted(named, key=by_number_then_name))
         balanced = None
         if self.task.balanced:
@@ -98,19 +98,19 @@ class MultiLabelLearner(WholeTextLearner):
         """Multi-hot labels, float32 [rows, C]."""
         known = same_labels({label for labels in sets for label in labels}, self._labels)
         ids = {label: number for number, label in enumerate(self._labels)}
-        found = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
+        targets = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
         for row, labels in enumerate(sets):
-            found[row, [ids[known[label]] for label in labels]] = 1
-        return found
+            targets[row, [ids[known[label]] for label in labels]] = 1
+        return targets
 
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
         """The labels of each row; None if unlabelled."""
         if rows.flags is not None:
-            said = {
+            flags = {
                 name: parse_flags(name, cells, rows.lines) for name, cells in rows.flags.items()
             }
-            places = range(len(rows))
-            return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
+            numbers = range(len(rows))
+            return [tuple(name for name, yes in flags.items() if yes[row]) for row in numbers]
         return None if rows.labels is None else parse_label_sets(rows.labels, self._labels)
 
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:
@@ -135,13 +135,13 @@ class MultiLabelLearner(WholeTextLearner):
     def counts(self, batch: Batch) -> dict[str, float]:
         return {"labels": batch.targets.numel() or 1}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all labels, most likely first."""
-        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
+        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = finite(logits) / self.prediction.temperature
         chosen = given_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
         predicted = np.flatnonzero(chosen[0]).tolist()
-        return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), given, predicted)
+        return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), inputs, predicted)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -174,40 +174,40 @@ class LabelsCollector(LogitsCollector):
         return report(self.logits, self._targets, self._labels, self._thresholds)
 
     def predictions(self) -> list[dict[str, Any]]:
-        shares = torch.from_numpy(self.logits).sigmoid().numpy()
+        probabilities = torch.from_numpy(self.logits).sigmoid().numpy()
         chosen = self._sets(given_labels(self.logits.astype(np.float64), self._thresholds))
         return [
             {"labels": join_labels(some)}
             | {f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)}
-            for some, row in zip(chosen, shares, strict=True)
+            for some, row in zip(chosen, probabilities, strict=True)
         ]
 
     def row_predictions(self) -> RowPredictions:
         """The probability of a set is the product over all labels, present or absent."""
         logits = self.logits.astype(np.float64)  # [N, C]
-        shares = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
+        probabilities = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
         chosen = given_labels(logits, self._thresholds)  # [N, C]
         predicted, at = self._sets(chosen), self._thresholds.tolist()
-        found = RowPredictions(
+        result = RowPredictions(
             [", ".join(some) for some in predicted],
-            probability=np.where(chosen, shares, 1 - shares).prod(axis=1),
-            scores=shares,
+            probability=np.where(chosen, probabilities, 1 - probabilities).prod(axis=1),
+            scores=probabilities,
             details=[_details({"predicted": some}) for some in predicted],
             settings={"temperature": self.settings.temperature}
             | {f"threshold({name})": t for name, t in zip(self._labels, at, strict=True)},
         )
         if self._targets is None:
-            return found
+            return result
         true = self._targets > 0
         gold = self._sets(true)
         return replace(
-            found,
+            result,
             gold=[", ".join(some) for some in gold],
             loss=binary_cross_entropies(logits, true).mean(axis=1),
             score=(chosen == true).all(axis=1).astype(np.float32),
             details=[
-                _details({"gold": wanted, "predicted": some})
-                for wanted, some in zip(gold, predicted, strict=True)
+                _details({"gold": true, "predicted": some})
+                for true, some in zip(gold, predicted, strict=True)
             ],
         )
 
@@ -224,11 +224,11 @@ def _each_label(learner: Learner, train: Rows, rows: Rows) -> Numbers:
     """A regression for each label; constant labels are predicted as they are."""
     targets = targets_of(learner, train)
     known, others = tfidf_features(train, rows, len(learner.labels))
-    found = np.zeros((len(rows), len(learner.labels)))
+    scores = np.zeros((len(rows), len(learner.labels)))
     for label, column in enumerate(targets.T):
         if column.min() == column.max():
-            found[:, label] = log_odds(np.array([column[0]]))[0]
+            scores[:, label] = log_odds(np.array([column[0]]))[0]
         else:
             model = logistic_regression().fit(known, column)
-            found[:, label] = model.decision_function(others)
-    return found
+            scores[:, label] = model.decision_function(others)
+    return scores

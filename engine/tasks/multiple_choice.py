@@ -89,8 +89,8 @@ class MultipleChoiceLearner(Learner):
     ) -> Examples:
         endings, targets = row_endings(rows), self.targets(rows)
         count = len(endings[0])
-        if (made := open_cached(folder)) is not None:
-            return Examples(made, targets, count)
+        if (cached := open_cached(folder)) is not None:
+            return Examples(cached, targets, count)
         texts = [text for text in rows.texts for _ in range(count)]
         begun = rows.beginnings or [""] * len(rows)
         pairs = [
@@ -110,8 +110,8 @@ class MultipleChoiceLearner(Learner):
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
         """By the position of the right choice, from 1."""
-        places = [str(number + 1) for number in range(examples.inputs_per_example)]
-        return counted(examples.targets, places)
+        names = [str(number + 1) for number in range(examples.inputs_per_example)]
+        return counted(examples.targets, names)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
@@ -133,7 +133,7 @@ class MultipleChoiceLearner(Learner):
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, counts["choices"])}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of the choices, best first; the second text is the start of each choice."""
         choices = tuple(choice.strip() for choice in question.endings if choice.strip())
         if len(choices) < 2:
@@ -142,10 +142,14 @@ class MultipleChoiceLearner(Learner):
             )
         begun = None if question.pair is None else [question.pair]
         rows = Rows([question.text], beginnings=begun, endings=[choices])
-        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[0]
-        shares = torch.tensor([said[f"p({number})"] for number in range(len(choices))])  # [E]
-        best = [int(shares.argmax())]
-        return ranked_labels(self.task.kind, choices, finite(shares), given, best)
+        record = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[
+            0
+        ]
+        probabilities = torch.tensor(
+            [record[f"p({number})"] for number in range(len(choices))]
+        )  # [E]
+        best = [int(probabilities.argmax())]
+        return ranked_labels(self.task.kind, choices, finite(probabilities), inputs, best)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -168,14 +172,14 @@ class ChoiceCollector(LogitsCollector):
 
     def predictions(self) -> list[dict[str, Any]]:
         """The index of the chosen ending, from 0, and the probability of each."""
-        shares = torch.from_numpy(self.logits).softmax(1).numpy()
+        probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
         return [
             {
                 "choice": int(best),
                 "probability": float(row[best]),
                 **{f"p({number})": float(p) for number, p in enumerate(row)},
             }
-            for row, best in zip(shares, shares.argmax(1), strict=True)
+            for row, best in zip(probabilities, probabilities.argmax(1), strict=True)
         ]
 
     def row_predictions(self) -> RowPredictions:
@@ -224,7 +228,7 @@ def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
         f"{text} {begun}"
         for text, begun in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)
     ]
-    given = vectorizer.transform(texts)
+    features = vectorizer.transform(texts)
     columns = zip(*row_endings(rows), strict=True)
-    cosines = [given.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
-    return np.hstack([np.asarray(one) for one in cosines])
+    cosines = [features.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
+    return np.hstack([np.asarray(column) for column in cosines])

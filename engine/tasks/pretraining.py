@@ -120,8 +120,8 @@ class PretrainingLearner(Learner):
         if self.causal:
             never.remove(tokenizer.sep)  # ends of documents are predicted too
         counts[never] = 0
-        shares = (counts + 0.5) / (counts + 0.5).sum()
-        network.mlm.bias.copy_(torch.from_numpy(np.log(shares)))
+        fractions = (counts + 0.5) / (counts + 0.5).sum()
+        network.mlm.bias.copy_(torch.from_numpy(np.log(fractions)))
 
     def batch(
         self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
@@ -136,8 +136,8 @@ class PretrainingLearner(Learner):
         for row, number in enumerate(numbers):
             alone = padded.tokens[row : row + 1, : examples.tokenized.lengths[number]]
             own = np.random.default_rng([STATIC, int(number)])
-            place = np.s_[row : row + 1, : alone.size(1)]
-            shown[place], chosen[place] = self._hide(alone, tokenizer, own)
+            region = np.s_[row : row + 1, : alone.size(1)]
+            shown[region], chosen[region] = self._hide(alone, tokenizer, own)
         return self._asked(padded, follows, shown, chosen)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -164,13 +164,13 @@ class PretrainingLearner(Learner):
     def _asked(
         self, padded: Padded, follows: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray
     ) -> Batch:
-        places = torch.from_numpy(np.flatnonzero(chosen))  # [N]
+        positions = torch.from_numpy(np.flatnonzero(chosen))  # [N]
         return Batch(
             torch.from_numpy(shown),
             padded.segments,
             padded.attention_mask,
-            targets=padded.tokens.reshape(-1)[places],
-            positions=places,
+            targets=padded.tokens.reshape(-1)[positions],
+            positions=positions,
             follows=None if follows is None else torch.from_numpy(follows),
         )
 
@@ -182,17 +182,17 @@ class PretrainingLearner(Learner):
         )
         follows = _follows(network, batch, encoded)
         words = self._words
-        found = {words: network.mlm.loss(encoded.last, batch.targets, counts[words])}
+        losses = {words: network.mlm.loss(encoded.last, batch.targets, counts[words])}
         if follows is not None:
             assert batch.follows is not None
-            found["nsp"] = share_of_mean(follows, batch.follows, counts["nsp"])
-        return found
+            losses["nsp"] = share_of_mean(follows, batch.follows, counts["nsp"])
+        return losses
 
     def counts(self, batch: Batch) -> dict[str, float]:
-        found: dict[str, float] = {self._words: len(batch.targets) or 1}
+        counts: dict[str, float] = {self._words: len(batch.targets) or 1}
         if batch.follows is not None:
-            found["nsp"] = len(batch.follows) or 1
-        return found
+            counts["nsp"] = len(batch.follows) or 1
+        return counts
 
     @property
     def _words(self) -> str:
@@ -215,8 +215,8 @@ def _next_tokens(padded: Padded) -> Batch:
     )
     goes_on = torch.zeros_like(real)
     goes_on[:, :-1] = real[:, 1:]
-    places = goes_on.reshape(-1).nonzero()[:, 0]  # [N]
-    return Batch(*padded, targets=padded.tokens.reshape(-1)[places + 1], positions=places)
+    positions = goes_on.reshape(-1).nonzero()[:, 0]  # [N]
+    return Batch(*padded, targets=padded.tokens.reshape(-1)[positions + 1], positions=positions)
 
 
 class PretrainingMetrics(Metrics):
@@ -270,14 +270,14 @@ def mask_tokens(
     """
     ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
     count = ordinary.sum(axis=1, keepdims=True)
-    wanted = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
+    target = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
     if task.whole_word_masking:
         continues = tokenizer.vocabulary.continued(tokens) & ordinary
-        chosen = _whole_words(ordinary, continues, wanted[:, 0], rng)
+        chosen = _whole_words(ordinary, continues, target[:, 0], rng)
     else:
         draw = np.where(ordinary, rng.random(tokens.shape), 2.0)
         rank = draw.argsort(axis=1).argsort(axis=1)  # rank of each token in its row's random order
-        chosen = rank < wanted
+        chosen = rank < target
 
     fate = rng.random(tokens.shape)
     others = rng.integers(0, tokenizer.size, tokens.shape)
@@ -302,19 +302,19 @@ def _whole_words(
     """
     chosen = np.zeros_like(ordinary)
     for row, room in enumerate(wanted):
-        places = np.flatnonzero(ordinary[row])
-        if not len(places):
+        positions = np.flatnonzero(ordinary[row])
+        if not len(positions):
             continue
-        begins = ~continues[row, places]
+        begins = ~continues[row, positions]
         begins[0] = True
-        begins[1:] |= np.diff(places) > 1  # special tokens end words
-        words = np.split(places, np.flatnonzero(begins)[1:])
-        taken = 0
+        begins[1:] |= np.diff(positions) > 1  # special tokens end words
+        words = np.split(positions, np.flatnonzero(begins)[1:])
+        size = 0
         for number in rng.permutation(len(words)):
             word = words[number]
-            if not taken or taken + len(word) <= room:
+            if not size or size + len(word) <= room:
                 chosen[row, word] = True
-                taken += len(word)
+                size += len(word)
     return chosen
 
 

@@ -83,17 +83,17 @@ class WindowCutter:
             some = slice(first, first + AT_ONCE)
             distinct = list(dict.fromkeys(passages[some]))
             known = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
-            asked = self.tokenizer.contents(questions[some])
-            for question, passage in zip(asked, passages[some], strict=True):
-                ids, places = known[passage]
-                found = windows(
-                    *(question, ids, places, self.tokenizer.cls, self.tokenizer.sep),
+            contents = self.tokenizer.contents(questions[some])
+            for question, passage in zip(contents, passages[some], strict=True):
+                ids, offsets = known[passage]
+                cut = windows(
+                    *(question, ids, offsets, self.tokenizer.cls, self.tokenizer.sep),
                     max_length=self.max_length,
                     stride=self.task.doc_stride,
                     max_question_length=self.task.max_question_length,
                     separators=self.tokenizer.vocabulary.separators,
                 )
-                yield found, places
+                yield cut, offsets
 
 
 class QuestionAnsweringLearner(learner.Learner):
@@ -173,7 +173,7 @@ class QuestionAnsweringLearner(learner.Learner):
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
         return {"answers": ends / counts["answers"]}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The best spans of the second text, read in windows; none if no answer is preferred."""
         if not question.text.strip() or not (question.pair or "").strip():
             raise StudioError(
@@ -182,14 +182,16 @@ class QuestionAnsweringLearner(learner.Learner):
             )
         assert question.pair is not None
         rows = Rows([question.text], [question.pair])
-        said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[0]
+        record = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[
+            0
+        ]
         return Predicted(
             task=self.task.kind,
-            tokens=given.described,
-            truncated=given.truncated,
-            spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
-            value=said["no_answer"],
-            answered=bool(said["answer"]),
+            tokens=inputs.described,
+            truncated=inputs.truncated,
+            spans=tuple(SpanPrediction.model_validate(span) for span in record["candidates"]),
+            value=record["no_answer"],
+            answered=bool(record["answer"]),
         )
 
     def baselines(self) -> tuple[learner.Baseline, ...]:
@@ -237,13 +239,13 @@ class ChosenAnswers(learner.TaskPredictions):
     def row_predictions(self) -> RowPredictions:
         """`null` of the details is the no-answer score minus the score of the best span; null if
         every question has an answer."""
-        said = self.predictions()
+        predictions = self.predictions()
         pairs = zip(self.choices, self._passages, strict=True)
         details = [self._details(choice, passage) for choice, passage in pairs]
-        found = RowPredictions(
-            [one["answer"] for one in said],
-            probability=np.array([one["probability"] for one in said]),
-            details=[json.dumps(one, ensure_ascii=False) for one in details],
+        result = RowPredictions(
+            [record["answer"] for record in predictions],
+            probability=np.array([record["probability"] for record in predictions]),
+            details=[json.dumps(detail, ensure_ascii=False) for detail in details],
             settings={
                 "unanswerable": float(bool(self.task.unanswerable)),
                 "no_answer_threshold": self.task.no_answer_threshold,
@@ -251,18 +253,18 @@ class ChosenAnswers(learner.TaskPredictions):
             },
         )
         if self.rows.answers is None:
-            return found
+            return result
         held_against = self._held_against()
         exacts, f1s = row_scores(*held_against)
         gold = held_against[1]
         return replace(
-            found,
+            result,
             gold=[" | ".join(dict.fromkeys(some)) for some in gold],
             loss=self.losses,
             score=f1s,
             details=[
-                json.dumps({"gold": some, "exact": int(exact), **one}, ensure_ascii=False)
-                for some, exact, one in zip(gold, exacts, details, strict=True)
+                json.dumps({"gold": some, "exact": int(exact), **detail}, ensure_ascii=False)
+                for some, exact, detail in zip(gold, exacts, details, strict=True)
             ],
         )
 
@@ -278,8 +280,11 @@ class ChosenAnswers(learner.TaskPredictions):
     def _held_against(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
         """The best spans, the gold answers, the doubts (None if all have one), the threshold."""
         choices = self.choices
-        best = [one.answer(text, np.inf) for one, text in zip(choices, self._passages, strict=True)]
-        true = [[one.text for one in answers(self.rows, n)] for n in range(len(self.rows))]
+        best = [
+            choice.answer(text, np.inf)
+            for choice, text in zip(choices, self._passages, strict=True)
+        ]
+        true = [[answer.text for answer in answers(self.rows, n)] for n in range(len(self.rows))]
         doubts = [choice.doubt for choice in choices] if self.task.unanswerable else None
         return best, true, doubts, self.task.no_answer_threshold
 
@@ -329,14 +334,14 @@ class AnswerCollector(learner.PredictionCollector):
         assert rows is not None and rows.pairs is not None
         assert owners is not None and examples.cut_windows is not None
         ends = np.searchsorted(owners, np.arange(1, len(rows) + 1))
-        found: list[Choice] = []
+        choices: list[Choice] = []
         first, cut = 0, examples.cut_windows.cut(rows.texts, rows.pairs)
         for last, (some, _) in zip(ends.tolist(), cut, strict=True):
-            scores = [one for one in self._scores[first:last] if one is not None]
+            scores = [pair for pair in self._scores[first:last] if pair is not None]
             starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]
-            found.append(choose(some, *starts_and_ends, self._task.max_answer_length))
+            choices.append(choose(some, *starts_and_ends, self._task.max_answer_length))
             first = last
-        return found
+        return choices
 
 
 def _write(
@@ -349,21 +354,21 @@ def _write(
     """Write the windows of all rows, their row indices and the positions of their answers."""
     assert rows.pairs is not None
     owners: list[int] = []
-    places: list[NDArray[np.int64]] = []
-    for number, (found, offsets) in enumerate(cutter.cut(rows.texts, rows.pairs)):
-        for window in found:
+    positions: list[NDArray[np.int64]] = []
+    for number, (cut, offsets) in enumerate(cutter.cut(rows.texts, rows.pairs)):
+        for window in cut:
             writer.add(window.ids, window.begin)
-        owners += [number] * len(found)
-        given = answers(rows, number)
-        if given:
-            start = given[0].start
-            places.append(answer_positions(found, offsets, start, start + len(given[0].text)))
+        owners += [number] * len(cut)
+        gold = answers(rows, number)
+        if gold:
+            start = gold[0].start
+            positions.append(answer_positions(cut, offsets, start, start + len(gold[0].text)))
         else:
-            places.append(np.zeros((len(found), 2), dtype=np.int64))
+            positions.append(np.zeros((len(cut), 2), dtype=np.int64))
         if (number + 1) % AT_ONCE == 0 or number + 1 == len(rows):
             progress(number + 1, len(rows))
     np.save(folder / OWNERS, np.array(owners, dtype=np.int64))
-    np.save(folder / PLACES, np.concatenate(places) if places else np.zeros((0, 2), np.int64))
+    np.save(folder / PLACES, np.concatenate(positions) if positions else np.zeros((0, 2), np.int64))
 
 
 def span_logits(network: Network, batch: learner.Batch) -> Tensor:
@@ -400,22 +405,22 @@ def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict
     scores = np.array([span.score for span in spans], dtype=np.float64)
     if task.unanswerable:
         scores = np.append(scores, choice.null_score)
-    shares = np.exp(scores - scores.max()) if len(scores) else scores
-    shares = shares / max(shares.sum(), 1e-300)
+    probabilities = np.exp(scores - scores.max()) if len(scores) else scores
+    probabilities = probabilities / max(probabilities.sum(), 1e-300)
     threshold = task.no_answer_threshold if task.unanswerable else np.inf
-    said = choice.answer(passage, threshold)
-    best = spans[0] if said else None
-    nothing = float(shares[-1]) if task.unanswerable else 0.0
+    answer = choice.answer(passage, threshold)
+    best = spans[0] if answer else None
+    nothing = float(probabilities[-1]) if task.unanswerable else 0.0
     return {
-        "answer": said,
+        "answer": answer,
         "start": best.start if best else None,
         "end": best.end if best else None,
-        "probability": float(shares[0]) if best else nothing,
+        "probability": float(probabilities[0]) if best else nothing,
         "no_answer": nothing,
         "doubt": choice.doubt,
         "candidates": [
             {"text": passage[s.start : s.end], "start": s.start, "end": s.end, "probability": p}
-            for s, p in zip(spans[:SHOWN], shares.tolist(), strict=False)
+            for s, p in zip(spans[:SHOWN], probabilities.tolist(), strict=False)
         ],
     }
 
@@ -456,7 +461,7 @@ def nearest_words(task: QuestionAnswering, train: Rows, rows: Rows) -> ChosenAns
     some = _evenly(train, MOST_FITTED)
     best = ChosenAnswers(some, usual, finder.choices(some, null_score=0.0)).report().best_f1
     assert best is not None
-    return ChosenAnswers(rows, usual, [Choice(one.spans, -best.threshold) for one in chosen])
+    return ChosenAnswers(rows, usual, [Choice(choice.spans, -best.threshold) for choice in chosen])
 
 
 class _Finder:
@@ -479,19 +484,19 @@ class _Finder:
 
     def _spans(self, question: Sequence[str], passage: str, held: _Words) -> tuple[Span, ...]:
         """The best spans of a passage, best first; the first of equals."""
-        asked = {*question}
-        runs = self._runs(asked, passage, held)
+        words_asked = {*question}
+        runs = self._runs(words_asked, passage, held)
         if not len(runs):
             return ()
         scores = np.full(len(runs), LEAST)
         words = np.array(held.words)
-        for word in asked & {*held.words}:
-            found = np.flatnonzero(words == word)
-            before = runs[:, 0] - found[np.maximum(np.searchsorted(found, runs[:, 0]) - 1, 0)]
-            after = found[np.minimum(np.searchsorted(found, runs[:, 1]), len(found) - 1)]
+        for word in words_asked & {*held.words}:
+            at = np.flatnonzero(words == word)
+            before = runs[:, 0] - at[np.maximum(np.searchsorted(at, runs[:, 0]) - 1, 0)]
+            after = at[np.minimum(np.searchsorted(at, runs[:, 1]), len(at) - 1)]
             apart = np.minimum(np.abs(before), np.abs(after - runs[:, 1] + 1))
             scores += self._idf(word) / (1 + apart)
-        scores = np.log(scores) - math.log(max(sum(map(self._idf, asked)), LEAST))
+        scores = np.log(scores) - math.log(max(sum(map(self._idf, words_asked)), LEAST))
         order = np.argsort(-scores, kind="stable")[:N_BEST]
         starts, ends = held.places[runs[order, 0], 0], held.places[runs[order, 1] - 1, 1]
         return tuple(map(Span, starts.tolist(), ends.tolist(), scores[order].tolist()))
@@ -512,9 +517,9 @@ class _Finder:
 
 
 def _words(text: str) -> _Words:
-    found = list(WORD.finditer(text))
-    places = np.array([one.span() for one in found], dtype=np.int64).reshape(-1, 2)
-    return _Words([one[0].lower() for one in found], places)
+    matches = list(WORD.finditer(text))
+    spans = np.array([match.span() for match in matches], dtype=np.int64).reshape(-1, 2)
+    return _Words([match[0].lower() for match in matches], spans)
 
 
 def _evenly(rows: Rows, most: int) -> Rows:

@@ -67,13 +67,13 @@ class RegressionLearner(WholeTextLearner):
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / counts["number"]}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""
-        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, 1]
+        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, 1]
         return Predicted(
             task=self.task.kind,
-            tokens=given.described,
-            truncated=given.truncated,
+            tokens=inputs.described,
+            truncated=inputs.truncated,
             value=float(finite(logits)[0, 0]),
             range=self.task.range,
         )
@@ -101,11 +101,11 @@ class NumberCollector(LogitsCollector):
 
     def row_predictions(self) -> RowPredictions:
         """The loss of a row is its squared error; rows are not simply right or wrong."""
-        found = RowPredictions(number_texts(self.logits[:, 0]), scores=self.logits)
+        result = RowPredictions(number_texts(self.logits[:, 0]), scores=self.logits)
         if self._targets is None:
-            return found
+            return result
         away = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
-        return replace(found, gold=number_texts(self._targets), loss=away**2)
+        return replace(result, gold=number_texts(self._targets), loss=away**2)
 
 
 def range_of(numbers: Sequence[float]) -> tuple[float, float]:
@@ -126,7 +126,7 @@ def range_of(numbers: Sequence[float]) -> tuple[float, float]:
 
 def number_texts(numbers: np.ndarray) -> list[str]:
     """The shortest text of each number that identifies it."""
-    return [np.format_float_positional(one, trim="-") for one in numbers]
+    return [np.format_float_positional(number, trim="-") for number in numbers]
 
 
 def _mean(learner: Learner, train: Rows, rows: Rows) -> Numbers:
@@ -137,5 +137,5 @@ def _ridge(learner: Learner, train: Rows, rows: Rows) -> Numbers:
     from sklearn.linear_model import Ridge
 
     known, others = tfidf_features(train, rows, 1)
-    found: Numbers = Ridge().fit(known, targets_of(learner, train)).predict(others)
-    return found[:, None]
+    predicted: Numbers = Ridge().fit(known, targets_of(learner, train)).predict(others)
+    return predicted[:, None]

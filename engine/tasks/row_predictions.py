@@ -87,8 +87,8 @@ def build_predictions(
         settings=dict(predicted.settings),
     )
     count = len(predicted.predicted)
-    places = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
-    return Predictions.of(facts, places | predicted.record(), cells)
+    columns = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
+    return Predictions.of(facts, columns | predicted.record(), cells)
 
 
 def _lists(scores: NDArray[np.floating[Any]]) -> "pa.ListArray[Any]":

@@ -113,15 +113,15 @@ def _score_tokens(
         parts: tuple[SplitName, ...] = (part, "train")
         examples, train = (
             learner.tokenize(
-                learner.rows(dataset, one),
+                learner.rows(dataset, part),
                 loaded.tokenizer,
                 longest,
-                Path(aside) / one / "tokens",  # sentences are stored next to it
+                Path(aside) / part / "tokens",  # sentences are stored next to it
                 tokenization,
             )
-            for one in parts
+            for part in parts
         )
-        found = evaluate_network(
+        metrics = evaluate_network(
             loaded.network,
             learner,
             loaded.tokenizer,
@@ -131,9 +131,9 @@ def _score_tokens(
             report=stage(phrase("Predicting")),
         )
         counts = train.tokenized.counts(loaded.tokenizer.size)
-        assert isinstance(found, PretrainingMetrics) and found.rows is not None
-        predicted, cells = found.rows.rows(loaded.tokenizer, counts)
-    report = found.report()
+        assert isinstance(metrics, PretrainingMetrics) and metrics.rows is not None
+        predicted, cells = metrics.rows.rows(loaded.tokenizer, counts)
+    report = metrics.report()
     origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING, precision="fp32")
     predictions = build_predictions(predicted, None, cells, origin, task.kind, (), report.metrics())
     return Scored(predictions, report, "float32", loaded.report)
@@ -150,7 +150,7 @@ def score_rows(
     collected = predictor.collected(rows, progress)
     learner = predictor.learner
     report = collected.report() if learner.says_what_is_right(rows) else None
-    found = build_predictions(
+    predictions = build_predictions(
         collected.row_predictions(),
         rows.lines,
         cells,
@@ -159,7 +159,7 @@ def score_rows(
         learner.labels,
         report.metrics() if report else {},
     )
-    return Scored(found, report, predictor.computed, predictor.loading, predictor.notes())
+    return Scored(predictions, report, predictor.computed, predictor.loading, predictor.notes())
 
 
 def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
@@ -204,7 +204,7 @@ def fit_baselines(
                 fingerprint=dataset.spec.fingerprint,
             )
             metrics = collected.report().metrics() if rows.is_labelled else {}
-            found = build_predictions(
+            predictions = build_predictions(
                 collected.row_predictions(),
                 rows.lines,
                 cells,
@@ -214,14 +214,14 @@ def fit_baselines(
                 metrics,
             )
             files.append(predictions_file(wanted.into, wanted.part, baseline=baseline.key))
-            found.write(files[-1])
+            predictions.write(files[-1])
     return BaselinesFitted(to=wanted.number, files=tuple(files))
 
 
 def _unigram(wanted: FitBaselines) -> BaselinesFitted:
-    found = unigram(read_predictions(predictions_file(wanted.into, wanted.part)))
+    predictions = unigram(read_predictions(predictions_file(wanted.into, wanted.part)))
     file = predictions_file(wanted.into, wanted.part, baseline="unigram")
-    found.write(file)
+    predictions.write(file)
     return BaselinesFitted(to=wanted.number, files=(file,))
 
 
@@ -236,10 +236,10 @@ def open_rows(
     if part == "file" and isinstance(data, FileData):
         change: dict[str, object] = {"split": Split(validation=0, test=0)}
         if data.mapping is None:
-            found = recognise(data.path, data.reading, task=task)
-            label = found.mapping.label if found.mapping else None
+            recognition = recognise(data.path, data.reading, task=task)
+            label = recognition.mapping.label if recognition.mapping else None
             if label is not None:
-                change |= {"mapping": found.mapping, "reading": found.reading}
+                change |= {"mapping": recognition.mapping, "reading": recognition.reading}
                 change["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
         data = data.model_copy(update=change)
     dataset = resolve(data, into, progress, task=task)

@@ -25,7 +25,9 @@ def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
     for tensor, part in zip(away, room.split(sizes), strict=True):
         _as(part, tensor).copy_(tensor)
     there = iter(room.to(device, non_blocking=True).split(sizes))
-    return [_as(next(there), one) if one.device.type == "cpu" else one for one in tensors]
+    return [
+        _as(next(there), tensor) if tensor.device.type == "cpu" else tensor for tensor in tensors
+    ]
 
 
 def _as(part: Tensor, like: Tensor) -> Tensor:

@@ -124,15 +124,17 @@ class SentenceSimilarityLearner(Learner):
             self.task = self.task.model_copy(update={"range": self._range})
 
     def objective_of(self, rows: Rows) -> Objective:
-        wanted = self.task.objective
-        if wanted == "auto":
-            wanted = "cosine" if rows.labels is not None else "in_batch_negatives"
-            wanted = "triplets" if rows.labels is None and rows.negatives is not None else wanted
-        if wanted == "triplets" and rows.negatives is None:
+        objective = self.task.objective
+        if objective == "auto":
+            objective = "cosine" if rows.labels is not None else "in_batch_negatives"
+            objective = (
+                "triplets" if rows.labels is None and rows.negatives is not None else objective
+            )
+        if objective == "triplets" and rows.negatives is None:
             raise MissingRole("negative")
-        if wanted == "cosine" and rows.labels is None:
+        if objective == "cosine" and rows.labels is None:
             raise MissingRole("label")
-        return wanted
+        return objective
 
     def says_what_is_right(self, rows: Rows) -> bool:
         """Pairs need no labels."""
@@ -160,14 +162,14 @@ class SentenceSimilarityLearner(Learner):
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         names = [phrase("text"), phrase("belongs to it"), phrase("does not belong to it")]
-        found = [""] * len(batch.tokens)
+        texts = [""] * len(batch.tokens)
         for row in range(batch.size):
-            for place in range(batch.inputs_per_example):
-                number = row * batch.inputs_per_example + place
-                found[number] = names[place]
-                if batch.targets.is_floating_point() and place == 1:
-                    found[number] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
-        return found
+            for side in range(batch.inputs_per_example):
+                number = row * batch.inputs_per_example + side
+                texts[number] = names[side]
+                if batch.targets.is_floating_point() and side == 1:
+                    texts[number] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
+        return texts
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         inputs = 3 if self._objective == "triplets" else 2
@@ -196,14 +198,14 @@ class SentenceSimilarityLearner(Learner):
             return triplet_losses(texts, self.task.margin)
         return ranking_losses(texts, targets, self.task.scale)
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
             raise StudioError("This model says how similar two texts are.", "Type a second text.")
         first, second = vectors_of_texts(checkpoint, [question.text, question.pair or ""])
         return Predicted(
             task=self.task.kind,
-            tokens=given.described,
-            truncated=given.truncated,
+            tokens=inputs.described,
+            truncated=inputs.truncated,
             value=float(F.cosine_similarity(first, second, dim=0)),
             range=(0.0, 1.0),
         )
@@ -262,17 +264,17 @@ class SimilarityCollector(PredictionCollector):
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
         numbers = batch.numbers.numpy()
-        made = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)  # [B, E, D]
-        texts = made.unbind(1)
+        vectors = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)  # [B, E, D]
+        texts = vectors.unbind(1)
         cosines = [F.cosine_similarity(texts[0], other) for other in texts[1:]]
         self.cosines[numbers] = torch.stack(cosines, dim=1).cpu().numpy()
         if self._objective == "triplets":
             self._losses[numbers] = triplet_losses(texts, self._task.margin).cpu().numpy()
         elif self._objective == "in_batch_negatives":
             if self._vectors is None:
-                shape = (len(self.cosines), self._inputs, made.size(-1))
+                shape = (len(self.cosines), self._inputs, vectors.size(-1))
                 self._vectors = np.zeros(shape, dtype=np.float32)
-            self._vectors[numbers] = made.cpu().numpy()
+            self._vectors[numbers] = vectors.cpu().numpy()
 
     def report(self) -> Report:
         if self._targets is None:
@@ -336,11 +338,14 @@ class SimilarityCollector(PredictionCollector):
         match self._objective:
             case "cosine":
                 away = self.cosines[:, 0].astype(np.float64) - self._targets
-                said, gold = number_texts(self.cosines[:, 0]), number_texts(self._targets)
-                return RowPredictions(said, gold, loss=away**2, scores=self.cosines)
+                predicted, gold = number_texts(self.cosines[:, 0]), number_texts(self._targets)
+                return RowPredictions(predicted, gold, loss=away**2, scores=self.cosines)
             case "triplets":
                 right = self._right()
-                names = [phrase("second text") if one else phrase("negative text") for one in right]
+                names = [
+                    phrase("second text") if belongs else phrase("negative text")
+                    for belongs in right
+                ]
                 gold = [phrase("second text")] * len(right)
                 score = right.astype(np.float64)
                 return RowPredictions(
@@ -348,9 +353,9 @@ class SimilarityCollector(PredictionCollector):
                 )
         ranks, losses = self._ranked()
         score = (ranks == 1).astype(np.float64)
-        said = [str(rank) for rank in ranks]
+        predicted = [str(rank) for rank in ranks]
         return RowPredictions(
-            said, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines
+            predicted, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines
         )
 
 
@@ -362,8 +367,8 @@ class VectorCollector(PredictionCollector):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
-        made = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
-        for number, vector in zip(batch.numbers.tolist(), made, strict=True):
+        vectors = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
+        for number, vector in zip(batch.numbers.tolist(), vectors, strict=True):
             self._vectors[number] = vector
 
     def report(self) -> Report:
@@ -449,11 +454,11 @@ def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
     if sentence is not None and sentence.max_length is not None:
         longest = min(longest, sentence.max_length)
     device = next(network.parameters()).device
-    found = []
+    vectors = []
     for text in texts:
         ids = torch.tensor([tokenizer.encode(prompt + text, None, longest).ids], device=device)
-        found.append(finite(network.logits(ids, torch.zeros_like(ids)))[0])
-    return torch.stack(found)
+        vectors.append(finite(network.logits(ids, torch.zeros_like(ids)))[0])
+    return torch.stack(vectors)
 
 
 def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
@@ -463,7 +468,7 @@ def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
     vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
     columns = text_columns(rows, learner.objective_of(rows))
     first, *others = (vectorizer.transform(column) for column in columns)
-    cosines = np.hstack([np.asarray(first.multiply(one).sum(axis=1)) for one in others])
+    cosines = np.hstack([np.asarray(first.multiply(column).sum(axis=1)) for column in others])
     ranks, losses = np.ones(len(rows), dtype=np.int64), np.zeros(len(rows))
     if learner.measured[0] == "mrr":
         for start in range(0, len(rows), RANKED):

@@ -62,14 +62,14 @@ def sentence_vectors(
     network, tokenizer, sentence = loaded.network, loaded.tokenizer, pooling_spec(loaded)
     device = next(network.parameters()).device
     longest = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
-    found = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
+    vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
     if not len(texts):
-        return found
+        return vectors
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        given = [sentence.prompt + text for text in texts] if sentence.prompt else texts
+        prompted = [sentence.prompt + text for text in texts] if sentence.prompt else texts
         folder = Path(scratch) / "tokenized"
-        tokenized = tokenize_examples(given, None, tokenizer, longest, folder, no_progress)
+        tokenized = tokenize_examples(prompted, None, tokenizer, longest, folder, no_progress)
         if tell_truncated is not None and (full := int((tokenized.lengths == longest).sum())):
             tell_truncated(full, longest)
 
@@ -78,18 +78,18 @@ def sentence_vectors(
             mask = None if mask is None else mask.to(device)
             tokens, segments = tokens.to(device), segments.to(device)
             if network.heads.pools:
-                made = network.logits(tokens, segments, mask)
+                pooled = network.logits(tokens, segments, mask)
             else:
-                made = pool(network.encode(tokens, segments, mask).last, mask, "mean")
-            found[numbers] = made.cpu().numpy()
+                pooled = pool(network.encode(tokens, segments, mask).last, mask, "mean")
+            vectors[numbers] = pooled.cpu().numpy()
 
         batches = in_turn(tokenized.lengths, batch)[::-1]
         for_each(batches, add, nullcontext, progress, gains_by_two(device))
-    if not np.isfinite(found).all():
+    if not np.isfinite(vectors).all():
         raise StudioError(
             "The model gives vectors with NaN or infinite values.", "Choose another checkpoint."
         )
-    return found
+    return vectors
 
 
 def pairwise_cosines(

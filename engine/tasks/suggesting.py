@@ -62,19 +62,19 @@ def find_label_errors(
         raise StudioError(
             "The rows have fewer than two labels.", "Label some rows of each kind first."
         )
-    place = {name: number for number, name in enumerate(names)}
-    given = np.array([place[label] for label in labels], dtype=np.int64)
+    indices = {name: number for number, name in enumerate(names)}
+    classes = np.array([indices[label] for label in labels], dtype=np.int64)
     if scorer is None:
-        p = _by_quick_models(_rows(dataset, numbers), given, len(names), loaded, report)
+        p = _by_quick_models(_rows(dataset, numbers), classes, len(names), loaded, report)
     else:
-        p = scorer(numbers, given, names)
-    found = label_errors(p, given)
-    likely = int(found.is_likely.sum())
-    listed = found.order[: min(SHOWN, max(likely, round(SHARE * len(given))))]
+        p = scorer(numbers, classes, names)
+    errors = label_errors(p, classes)
+    likely = int(errors.is_likely.sum())
+    listed = errors.order[: min(SHOWN, max(likely, round(SHARE * len(classes))))]
     return LabelErrorsFound(
-        suggestions=_suggestions(listed, numbers, found.suggested, names, p),
+        suggestions=_suggestions(listed, numbers, errors.suggested, names, p),
         likely=likely,
-        rows=len(given),
+        rows=len(classes),
     )
 
 
@@ -167,11 +167,11 @@ def _from_labelled(
             "Label some rows of each kind first, or choose a fine-tuned model.",
         )
     rows = _rows(dataset, np.concatenate([known, numbers]))
-    given = np.full(len(rows), -1, dtype=np.int64)
-    given[: len(known)] = [names.index(label) for label in labels]
+    classes = np.full(len(rows), -1, dtype=np.int64)
+    classes[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
     vectors = layer_vectors(loaded, rows, _layers(loaded, rows), lambda d, t: report(stage, d, t))
-    return predict_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
+    return predict_other_rows(_texts(rows), classes, classes >= 0, len(names), vectors), names
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
@@ -225,8 +225,8 @@ def mean_vectors(
 def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
     """At most `count` layers at even distances, of which the last one is -1."""
     last = loaded.spec.layers
-    found = {round(last * (place + 1) / count) for place in range(count)} - {0, last}
-    return (*sorted(found), -1)
+    layers = {round(last * (number + 1) / count) for number in range(count)} - {0, last}
+    return (*sorted(layers), -1)
 
 
 def layer_vectors(
@@ -240,7 +240,7 @@ def layer_vectors(
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
     longest = min(MAX_LENGTH, loaded.spec.max_positions)
-    found = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
+    vectors = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
     keeps = tuple(layers) != (-1,)
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
@@ -256,18 +256,18 @@ def layer_vectors(
                 tokens.to(device), segments.to(device), mask, keep_hidden=keeps
             )
             hidden = encoded.hidden if keeps else (encoded.last,)
-            for place, layer in enumerate(layers):
+            for index, layer in enumerate(layers):
                 states = hidden[layer].float()  # [B, T, D]
                 if mask is None:
                     mean = states.mean(dim=1)
                 else:
-                    kept = mask.unsqueeze(-1)  # [B, T, 1]
-                    mean = (states * kept).sum(dim=1) / kept.sum(dim=1)  # [B, D]
-                found[numbers, place] = mean.cpu().numpy()
+                    real = mask.unsqueeze(-1)  # [B, T, 1]
+                    mean = (states * real).sum(dim=1) / real.sum(dim=1)  # [B, D]
+                vectors[numbers, index] = mean.cpu().numpy()
 
         batches = in_turn(tokenized.lengths, BATCH)[::-1]
         for_each(batches, add, nullcontext, progress, gains_by_two(device))
-    return found
+    return vectors
 
 
 @dataclass(frozen=True)
@@ -349,10 +349,10 @@ def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.maximum(lengths, 1e-12)  # [N, D]
-    taken = [int((unit @ unit.mean(axis=0)).argmax())]
-    nearest = unit @ unit[taken[0]]  # float32 [N], cosine to the nearest chosen row
+    chosen = [int((unit @ unit.mean(axis=0)).argmax())]
+    nearest = unit @ unit[chosen[0]]  # float32 [N], cosine to the nearest chosen row
     for _ in range(1, min(count, len(unit))):
-        nearest[taken] = np.inf
-        taken.append(int(nearest.argmin()))
-        nearest = np.maximum(nearest, unit @ unit[taken[-1]])
-    return np.array(taken, dtype=np.int64)
+        nearest[chosen] = np.inf
+        chosen.append(int(nearest.argmin()))
+        nearest = np.maximum(nearest, unit @ unit[chosen[-1]])
+    return np.array(chosen, dtype=np.int64)

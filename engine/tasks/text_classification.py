@@ -65,13 +65,13 @@ class TextClassificationLearner(WholeTextLearner):
 
     def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
-        found = sorted(counts, key=by_number_then_name)
+        classes = sorted(counts, key=by_number_then_name)
         if not self._labels:
-            self._labels = tuple(found)
-        if len(found) < 2:
+            self._labels = tuple(classes)
+        if len(classes) < 2:
             only = (
-                phrase("all {count} have “{found}”", count=len(rows), found=found[0])
-                if found
+                phrase("all {count} have “{found}”", count=len(rows), found=classes[0])
+                if classes
                 else phrase("there are none")
             )
             raise StudioError(
@@ -84,8 +84,8 @@ class TextClassificationLearner(WholeTextLearner):
             known = same_labels(set(counts), self._labels)
             frequent = Counter({known[label]: count for label, count in counts.items()})
             # a class without rows weighs 1
-            share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
-            balanced = np.array([1 / one if one else 1 for one in share])
+            relative = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
+            balanced = np.array([1 / frequency if frequency else 1 for frequency in relative])
         self._weights = label_weights(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
@@ -118,12 +118,12 @@ class TextClassificationLearner(WholeTextLearner):
         count = len(targets) if known is None else float(known[targets.cpu()].sum())
         return {"classes": count or 1}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all classes, most likely first."""
-        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
+        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = logits / self.prediction.temperature
         best = predicted_classes(logits.cpu().numpy(), self.prediction).tolist()
-        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], given, best)
+        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], inputs, best)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -151,14 +151,16 @@ class ClassCollector(LogitsCollector):
         return report(self.logits, self._targets, self._labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
-        shares = torch.from_numpy(self.logits).softmax(1).numpy()
+        probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
         return [
             {
                 "label": self._labels[best],
                 "probability": float(row[best]),
                 **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
             }
-            for row, best in zip(shares, predicted_classes(self.logits, self.settings), strict=True)
+            for row, best in zip(
+                probabilities, predicted_classes(self.logits, self.settings), strict=True
+            )
         ]
 
     def row_predictions(self) -> RowPredictions:
@@ -192,18 +194,18 @@ def class_predictions(
         targets: int64 [N]; None if unlabelled.
         names: of the C classes.
     """
-    shares = torch.from_numpy(logits).softmax(1).numpy()
+    probabilities = torch.from_numpy(logits).softmax(1).numpy()
     best = predicted_classes(logits, settings)
-    found = RowPredictions(
+    result = RowPredictions(
         [names[number] for number in best],
-        probability=shares[np.arange(len(best)), best],
-        scores=shares,
+        probability=probabilities[np.arange(len(best)), best],
+        scores=probabilities,
         settings={"temperature": settings.temperature, "threshold": settings.threshold},
     )
     if targets is None:
-        return found
+        return result
     return replace(
-        found,
+        result,
         gold=[names[number] for number in targets],
         loss=cross_entropies(logits.astype(np.float64), targets),
         score=(best == targets).astype(np.float32),
@@ -235,7 +237,7 @@ def _labels(rows: Rows) -> Sequence[str]:
 def _logistic(learner: Learner, train: Rows, rows: Rows) -> Numbers:
     targets = targets_of(learner, train)
     known, others = tfidf_features(train, rows, len(learner.labels))
-    found = np.full((len(rows), len(learner.labels)), np.log(LEAST))
+    log_p = np.full((len(rows), len(learner.labels)), np.log(LEAST))
     model = logistic_regression().fit(known, targets)
-    found[:, model.classes_] = log_probabilities(model.predict_proba(others))
-    return found
+    log_p[:, model.classes_] = log_probabilities(model.predict_proba(others))
+    return log_p

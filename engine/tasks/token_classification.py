@@ -101,8 +101,8 @@ class TagCollector(PredictionCollector):
         logits = word_logits(network, batch)  # [N, C]
         best = logits.softmax(-1).max(-1)
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
-        found = (best.indices, best.values, losses)
-        self.put(words, *(one.cpu().numpy() for one in found))
+        columns = (best.indices, best.values, losses)
+        self.put(words, *(column.cpu().numpy() for column in columns))
 
     def put(
         self, words: np.ndarray, tags: np.ndarray, probabilities: np.ndarray, losses: np.ndarray
@@ -118,12 +118,12 @@ class TagCollector(PredictionCollector):
         if true is None:
             raise MissingRole("tags")
         assert self._examples.targets is not None
-        wanted = [true.names[number] for number in true.numbers.tolist()]
-        found = report(self._by_row(wanted), self.predicted(), are_spans=are_spans(self._tags))
+        true_tags = [true.names[number] for number in true.numbers.tolist()]
+        metrics = report(self._by_row(true_tags), self.predicted(), are_spans=are_spans(self._tags))
         unseen = self._guesses == UNKNOWN
         losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
-        return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
+        return metrics.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
 
     def predicted(self) -> list[list[str]]:
         return self._by_row(
@@ -143,8 +143,8 @@ class TagCollector(PredictionCollector):
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
         sentences = map(split_words, self._examples.cells)
         for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
-            shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
-            record = {"tags": tags, "words": words, "probabilities": shares}
+            probabilities = self._probabilities[starts[number] : starts[number + 1]].tolist()
+            record = {"tags": tags, "words": words, "probabilities": probabilities}
             if spans_too:
                 record["spans"] = [
                     {
@@ -152,7 +152,7 @@ class TagCollector(PredictionCollector):
                         "text": " ".join(words[span.start : span.end]),
                         "start": span.start,
                         "end": span.end,
-                        "probability": float(np.mean(shares[span.start : span.end])),
+                        "probability": float(np.mean(probabilities[span.start : span.end])),
                     }
                     for span in spans_from_tags(tags)
                 ]
@@ -161,37 +161,38 @@ class TagCollector(PredictionCollector):
 
     def row_predictions(self) -> RowPredictions:
         """Probability and loss of a row are the means over its words."""
-        starts, told = self._examples.starts, self.predicted()
+        starts, predicted = self._examples.starts, self.predicted()
         cells = list(map(split_words, self._examples.cells))
-        shares = np.where(self._guesses == UNKNOWN, np.nan, self._probabilities)  # [W]
+        probabilities = np.where(self._guesses == UNKNOWN, np.nan, self._probabilities)  # [W]
         details: list[dict[str, Any]] = [
             {
                 "words": words,
                 "predicted": tags,
-                "probabilities": np.round(shares[a:b], PLACES_KEPT).tolist(),
+                "probabilities": np.round(probabilities[a:b], PLACES_KEPT).tolist(),
             }
-            for words, tags, (a, b) in zip(cells, told, pairwise(starts.tolist()), strict=True)
+            for words, tags, (a, b) in zip(cells, predicted, pairwise(starts.tolist()), strict=True)
         ]
-        found = RowPredictions(
-            list(map(" ".join, told)),
-            probability=mean_of_rows(shares, starts),
+        result = RowPredictions(
+            list(map(" ".join, predicted)),
+            probability=mean_of_rows(probabilities, starts),
             details=list(map(_details, details)),
         )
         true, targets = self._examples.tags, self._examples.targets
         if true is None or targets is None:
-            return found
+            return result
         gold = self._by_row([true.names[number] for number in true.numbers.tolist()])
         known = (self._guesses != UNKNOWN) & (targets != UNKNOWN)
         spans_too = are_spans(self._tags)
         return replace(
-            found,
+            result,
             gold=list(map(" ".join, gold)),
             loss=mean_of_rows(np.where(known, self._losses, np.nan), starts),
             score=np.array(
-                [row_f1(*both, are_spans=spans_too) for both in zip(gold, told, strict=True)]
+                [row_f1(*both, are_spans=spans_too) for both in zip(gold, predicted, strict=True)]
             ),
             details=[
-                _details(one | {"gold": tags}) for one, tags in zip(details, gold, strict=True)
+                _details(detail | {"gold": tags})
+                for detail, tags in zip(details, gold, strict=True)
             ],
         )
 
@@ -210,9 +211,9 @@ def mean_of_rows(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return means
 
 
-def _details(one: dict[str, Any]) -> str:
-    known = [None if np.isnan(share) else share for share in one["probabilities"]]
-    return json.dumps(one | {"probabilities": known}, ensure_ascii=False)
+def _details(detail: dict[str, Any]) -> str:
+    known = [None if np.isnan(p) else p for p in detail["probabilities"]]
+    return json.dumps(detail | {"probabilities": known}, ensure_ascii=False)
 
 
 def word_logits(network: Network, batch: Batch) -> torch.Tensor:
@@ -246,25 +247,23 @@ class TokenClassificationLearner(Learner):
 
     def fit_labels(self, rows: Rows) -> None:
         self._studied = (rows, tag_numbers(rows))
-        found = set(self._studied[1].names)
+        tags = set(self._studied[1].names)
         if not self._labels:
-            self._labels = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
-        if len(found) < 2:
+            self._labels = tuple(sorted(tags, key=lambda tag: (tag != OUTSIDE, tag)))
+        if len(tags) < 2:
             only = (
-                phrase("all have “{found}”", found=min(found))
-                if found
-                else phrase("there are none")
+                phrase("all have “{found}”", found=min(tags)) if tags else phrase("there are none")
             )
             raise StudioError(
                 "The words of the training rows need at least two different tags, and {only}.",
                 "Choose another tag column, or add rows with other tags.",
                 only=only,
             )
-        if len(found) > MOST_TAGS:
+        if len(tags) > MOST_TAGS:
             raise StudioError(
                 "There are {count:,} different tags, too many to learn.",
                 "Choose another tag column.",
-                count=len(found),
+                count=len(tags),
             )
         self._weights = tag_weights(self._labels, self.task.class_weights)
 
@@ -327,12 +326,12 @@ class TokenClassificationLearner(Learner):
         Raises StudioError if the model knows no span type or class of the rows.
         """
         ids = {tag: number for number, tag in enumerate(self._labels)}
-        found = set(tags.names) - {OUTSIDE}
-        if found and not found & set(ids):
+        names = set(tags.names) - {OUTSIDE}
+        if names and not names & set(ids):
             raise StudioError(
                 "The rows have tags such as “{found}”, and the model knows none of them.",
                 "Its tags are {tags}. Choose the right tag column.",
-                found=min(found),
+                found=min(names),
                 tags=", ".join(self._labels[:10]),
             )
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
@@ -347,8 +346,10 @@ class TokenClassificationLearner(Learner):
         targets = np.full(len(words), UNKNOWN)
         if examples.targets is not None:
             targets = examples.targets[words]
-        places = rows * padded.tokens.size(1) + examples.firsts[words]
-        return Batch(*padded, targets=torch.from_numpy(targets), positions=torch.from_numpy(places))
+        positions = rows * padded.tokens.size(1) + examples.firsts[words]
+        return Batch(
+            *padded, targets=torch.from_numpy(targets), positions=torch.from_numpy(positions)
+        )
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
@@ -363,44 +364,44 @@ class TokenClassificationLearner(Learner):
         return {"tags": tags}
 
     def counts(self, batch: Batch) -> dict[str, float]:
-        wanted = batch.targets[batch.targets != UNKNOWN].cpu()
+        targets = batch.targets[batch.targets != UNKNOWN].cpu()
         known = self._weights
-        return {"tags": (len(wanted) if known is None else float(known[wanted].sum())) or 1}
+        return {"tags": (len(targets) if known is None else float(known[targets].sum())) or 1}
 
-    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The spans of the first text, or a tag for each of its words, up to the maximum length.
 
         A word has the tag of its first token. The probability of a span is the mean over its words.
         """
-        logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
+        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
-        shares, numbers = best.values.tolist(), best.indices.tolist()
+        probabilities, numbers = best.values.tolist(), best.indices.tolist()
         begins = {
             token.start: n
-            for n, token in reversed([*enumerate(given.described)])
+            for n, token in reversed([*enumerate(inputs.described)])
             if not token.special and token.segment == 0 and token.start < token.end
         }
         words = [(a, b, begins[a]) for a, b in word_spans(question.text) if a in begins]
         tags = [self._labels[numbers[token]] for _, _, token in words]
         if are_spans(self._labels):
-            found = spans_from_tags(tags)
+            spans = spans_from_tags(tags)
         else:
-            found = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
+            spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
         return Predicted(
             task=self.task.kind,
-            tokens=given.described,
-            truncated=given.truncated,
+            tokens=inputs.described,
+            truncated=inputs.truncated,
             spans=tuple(
                 SpanPrediction(
                     text=question.text[words[span.start][0] : words[span.end - 1][1]],
                     start=words[span.start][0],
                     end=words[span.end - 1][1],
                     probability=fmean(
-                        shares[token] for _, _, token in words[span.start : span.end]
+                        probabilities[token] for _, _, token in words[span.start : span.end]
                     ),
                     label=span.type,
                 )
-                for span in found
+                for span in spans
             ),
         )
 
@@ -427,8 +428,8 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
             unknown=unknown[0],
             tags=quoted(tags),
         )
-    found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
-    return torch.tensor(found, dtype=torch.float32)
+    weights = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
+    return torch.tensor(weights, dtype=torch.float32)
 
 
 def tag_numbers(rows: Rows) -> TagNumbers:
@@ -468,14 +469,14 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
         for word in some
     )
     counts = np.array([known[key] for key in keys]).reshape(-1, len(learner.labels))  # [W, C]
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    best, every = shares.argmax(axis=1), np.arange(len(shares))
-    losses = np.zeros(len(shares))
+    probabilities = counts / counts.sum(axis=1, keepdims=True)
+    best, every = probabilities.argmax(axis=1), np.arange(len(probabilities))
+    losses = np.zeros(len(probabilities))
     if sentences.targets is not None:
         gold = sentences.targets
-        losses = np.where(gold == UNKNOWN, 0, -log_probabilities(shares[every, gold]))
+        losses = np.where(gold == UNKNOWN, 0, -log_probabilities(probabilities[every, gold]))
     collected = TagCollector(sentences, learner.labels)
-    collected.put(every, best, shares[every, best], losses)
+    collected.put(every, best, probabilities[every, best], losses)
     return collected
 
 

@@ -52,9 +52,9 @@ class TokenRows:
         whole = torch.stack([gold, best.indices[:, 0], (best.indices == gold[:, None]).any(1)], 1)
         loss = -log.gather(1, gold[:, None])[:, 0]
         parts = torch.stack([best.values[:, 0].exp(), loss], 1)
-        places = np.stack([numbers[some], positions[some]], 1)
+        origin = np.stack([numbers[some], positions[some]], 1)
         self._found[int(batch.numbers[0])] = (
-            np.concatenate([places, whole.cpu().numpy()], 1),
+            np.concatenate([origin, whole.cpu().numpy()], 1),
             parts.cpu().numpy(),
         )
 
@@ -66,16 +66,16 @@ class TokenRows:
         Args:
             counts: occurrences of each token in the training text, int64 [V].
         """
-        whole = np.concatenate([one for one, _ in self._found.values()])
-        parts = np.concatenate([one for _, one in self._found.values()])
+        whole = np.concatenate([tokens for tokens, _ in self._found.values()])
+        parts = np.concatenate([part for _, part in self._found.values()])
         order = np.lexsort((whole[:, 1], whole[:, 0]))
         whole, parts = whole[order], parts[order]
         gold, predicted = (
-            [tokenizer.token(one) for one in whole[:, column].tolist()] for column in (2, 3)
+            [tokenizer.token(token) for token in whole[:, column].tolist()] for column in (2, 3)
         )
         ordinary = counts.copy()
         ordinary[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = 0
-        details = [json.dumps({"top5": bool(one)}) for one in whole[:, 4]]
+        details = [json.dumps({"top5": bool(is_found)}) for is_found in whole[:, 4]]
         rows = RowPredictions(
             predicted,
             gold,
@@ -87,8 +87,8 @@ class TokenRows:
         )
         cells: dict[str, Sequence[str]] = {
             TEXT: self._texts(whole[:, 0], whole[:, 1], tokenizer),
-            POSITION: [str(one) for one in whole[:, 1].tolist()],
-            OCCURRENCES: [str(one) for one in ordinary[whole[:, 2]].tolist()],
+            POSITION: [str(position) for position in whole[:, 1].tolist()],
+            OCCURRENCES: [str(count) for count in ordinary[whole[:, 2]].tolist()],
         }
         return rows, cells
 
@@ -102,5 +102,5 @@ class TokenRows:
             ids = self._examples.tokenized.ids(number)
             ids[position] = tokenizer.mask
             window = ids[max(0, position - CONTEXT) : position + CONTEXT + 1].tolist()
-            windows.append([one for one in window if one not in around])
+            windows.append([token for token in window if token not in around])
         return tokenizer.decode_many(windows)

@@ -71,8 +71,8 @@ def label_weights(
     if not given and balanced is None:
         return None
     weights = np.ones(len(labels)) if balanced is None else balanced
-    found = [given.get(label, weight) for label, weight in zip(labels, weights, strict=True)]
-    return torch.tensor(found, dtype=torch.float32)
+    result = [given.get(label, weight) for label, weight in zip(labels, weights, strict=True)]
+    return torch.tensor(result, dtype=torch.float32)
 
 
 def quoted(labels: Sequence[str]) -> str:
