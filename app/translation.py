@@ -47,7 +47,7 @@ class Translator(QTranslator):
     def __init__(self, language: Language = LANGUAGES[0], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._language = language
-        file = file_of(language.code)
+        file = translation_file(language.code)
         self._known = dict(entries(file)) if file.exists() else {}
 
     def isEmpty(self) -> bool:
@@ -87,7 +87,7 @@ def _looked_up(text: str, number: int) -> str:
     return QCoreApplication.translate("", text, "", number)
 
 
-def file_of(code: str) -> Path:
+def translation_file(code: str) -> Path:
     return resources() / "translations" / f"{code}.ts"
 
 

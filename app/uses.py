@@ -35,7 +35,7 @@ class Uses:
         return lines
 
 
-def uses_of(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
+def read_uses(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
     """Runs whose job reads it. Queries the record; not in the GUI thread."""
     finished: list[str] = []
     unfinished: list[str] = []

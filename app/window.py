@@ -33,7 +33,7 @@ from app.translation import in_language, marked, tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.banners import WithBanners
 from app.widgets.dialogs import Choice
-from app.widgets.drop_overlay import DropOverlay, paths_of
+from app.widgets.drop_overlay import DropOverlay, dropped_paths
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation, PageStack
@@ -292,7 +292,7 @@ class MainWindow(QMainWindow):
     # ── dropping ─────────────────────────────────────────────────────────────────────────────
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if paths_of(event):
+        if dropped_paths(event):
             event.acceptProposedAction()
             self._overlay.appear()
             self.studio.standby.start()
@@ -302,7 +302,7 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self._overlay.hide()
-        paths = paths_of(event)
+        paths = dropped_paths(event)
         if paths:
             event.acceptProposedAction()
             self.take(paths)

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
+from app.translation import LANGUAGES, Language, entries, paragraphs, translation_file
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # index of the argument
@@ -180,7 +180,7 @@ def main(asked: list[str]) -> int:
     known = {language.code: language for language in LANGUAGES}
     for code in asked or [code for code in known if code != "en"]:
         language = known.get(code) or Language(code, code)
-        file = file_of(code)
+        file = translation_file(code)
         if asked:
             content = written(language, found, file)
             file.parent.mkdir(exist_ok=True)

@@ -18,7 +18,7 @@ from app.translation import Translator, in_language, tr, translated
 from app.widgets.charts import figure
 from app.widgets.charts.chart import Axis, Chart, Line
 from app.widgets.charts.figure import Figure
-from app.widgets.charts.painting import figure_of
+from app.widgets.charts.painting import chart_figure
 from app.widgets.charts.series import StepSeries
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text.run_texts import VALIDATION, metric_heading
@@ -189,7 +189,7 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
     ]
     if (chart := _chart(lines, tr("Loss"))) is not None:
         caption = tr("The loss of the training, smoothed, and of the validation rows.")
-        yield Placed(TRAINED, figure_of("loss", tr("Loss"), caption, chart))
+        yield Placed(TRAINED, chart_figure("loss", tr("Loss"), caption, chart))
     lines = [
         _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title), color=index)
         for index, metric in enumerate(run.job().task.info.metrics)
@@ -197,7 +197,7 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
     ]
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
         title = tr("Validation metrics")
-        yield Placed(TRAINED, figure_of("metrics", title, tr("Of all validation rows."), chart))
+        yield Placed(TRAINED, chart_figure("metrics", title, tr("Of all validation rows."), chart))
 
 
 def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[Placed]:
@@ -215,7 +215,7 @@ def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[Placed]:
         if (chart := _chart(lines, title)) is not None:
             caption = tr("Smoothed over {0} points.").format(SMOOTHED) if smoothed > 1 else ""
             file_name = f"compare-{name}".replace("_", "-")
-            yield Placed(CURVES, figure_of(file_name, title, caption, chart))
+            yield Placed(CURVES, chart_figure(file_name, title, caption, chart))
 
 
 def _series(run: RunFolder) -> dict[str, StepSeries]:

@@ -12,7 +12,7 @@ from app.widgets.drawing import write
 from app.widgets.text.labels import font
 
 
-def paths_of(event: QDropEvent) -> list[Path]:
+def dropped_paths(event: QDropEvent) -> list[Path]:
     """Local files and folders of a drag or drop."""
     return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 

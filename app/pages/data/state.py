@@ -10,7 +10,7 @@ from app import background, trash
 from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
-from app.uses import Uses, reads_data, uses_of
+from app.uses import Uses, read_uses, reads_data
 from engine.config.dataset import DatasetSpec
 from engine.data.datasets.collecting import file_state, list_files, source_digest
 from engine.data.datasets.store import open_dataset
@@ -145,7 +145,7 @@ class DataState(QObject):
     def find_uses(self, folder: Path, done: Callable[[Uses], None]) -> None:
         """Find the runs based on this version."""
         record = self._studio.record
-        background.run(self, lambda: uses_of(record, lambda job: reads_data(job, folder)), done)
+        background.run(self, lambda: read_uses(record, lambda job: reads_data(job, folder)), done)
 
     def delete(self, entry: DataEntry) -> None:
         """Move a version to the trash; a notice offers undo."""

@@ -7,7 +7,7 @@ from app.pages.data.cells import one_line, roles_in
 from app.translation import in_language, tr, translated
 from app.widgets.entries import Entry
 from app.widgets.text import numbers
-from app.widgets.text.data_texts import sizes_of_splits, split_title, wanted_of
+from app.widgets.text.data_texts import sizes_of_splits, split_title, targets_text
 from app.widgets.text.labels import TextStyle
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
@@ -49,7 +49,7 @@ def entry_of(data: DataEntry, source: str) -> Entry:
 
 def line_of(spec: DatasetSpec) -> str:
     """Version, classes, splits and source on one line."""
-    parts = [tr("version {0}").format(spec.version), wanted_of(spec)]
+    parts = [tr("version {0}").format(spec.version), targets_text(spec)]
     if spec.mapping.pair is not None:
         parts.append(tr("text pairs"))
     files = list_files(spec.sources)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QListView, QToolButton, QWidget
 
 from app.pages.models.state import ModelsState
-from app.pages.models.texts import size_of
+from app.pages.models.texts import size_text
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -66,7 +66,7 @@ class ImportPage(Page):
         info, report = imported.info, imported.report
         self.set_title(
             self.tr("“{0}” was imported").format(imported.folder.name),
-            f"{size_of(info)} · "
+            f"{size_text(info)} · "
             + self.tr("{0} parameters").format(numbers.short(info.parameters)),
         )
         for note in report.notes:

@@ -11,7 +11,7 @@ from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
-from app.uses import Uses, reads_model, uses_of
+from app.uses import Uses, read_uses, reads_model
 from engine.checkpoints.archives import SUFFIXES, folder_of_model
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
@@ -35,7 +35,7 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
     return None
 
 
-def _name_of(source: Path) -> str:
+def _model_name(source: Path) -> str:
     """Name of a folder, or of an archive without its suffix."""
     ending = next((end for end in SUFFIXES if source.name.lower().endswith(end)), "")
     return source.name[: len(source.name) - len(ending)] if source.is_file() else source.name
@@ -90,7 +90,7 @@ class ModelsState(QObject):
             return
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
-        into = free_folder(self._studio.home.models, name or _name_of(source))
+        into = free_folder(self._studio.home.models, name or _model_name(source))
         self._worker = self._studio.one_time_worker(
             Import(folder=source, into=into),
             self._on_imported,
@@ -144,7 +144,7 @@ class ModelsState(QObject):
     def find_uses(self, folder: Path, done: Callable[[Uses], None]) -> None:
         """Find the runs based on the model in a folder."""
         record = self._studio.record
-        background.run(self, lambda: uses_of(record, lambda job: reads_model(job, folder)), done)
+        background.run(self, lambda: read_uses(record, lambda job: reads_model(job, folder)), done)
 
     def delete(self, model: ModelEntry) -> None:
         """Move an imported model to the trash; a notice offers undo."""

@@ -6,7 +6,7 @@ from app.translation import tr
 from app.widgets.entries import Entry
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import TextStyle, visible
-from app.widgets.text.run_texts import past_of
+from app.widgets.text.run_texts import provenance
 from engine.checkpoints.source import source_of
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
@@ -38,7 +38,7 @@ def entry_of(model: ModelEntry) -> Entry:
     return Entry(
         model.path,
         model.name,
-        " · ".join(part for part in (*past_of(model), size, *_line(model.info)) if part),
+        " · ".join(part for part in (*provenance(model), size, *_line(model.info)) if part),
         ICONS[model.origin],
         figure=figure,
         unit=unit,
@@ -49,9 +49,9 @@ def entry_of(model: ModelEntry) -> Entry:
 def _line(info: CheckpointInfo) -> list[str]:
     return [
         "" if info.family == BERT.name else family_title(info.family),
-        size_of(info),
+        size_text(info),
         tr("%Ln token(s)", info.vocab_size),
-        ", ".join(heads_of(info)),
+        ", ".join(head_titles(info)),
         info.dtype,
         numbers.size(info.bytes),
     ]
@@ -67,12 +67,12 @@ def _mark(model: ModelEntry) -> str:
     return tr("Best checkpoint") if model.best else tr("Checkpoint")
 
 
-def size_of(info: CheckpointInfo) -> str:
+def size_text(info: CheckpointInfo) -> str:
     """Size as in papers: L layers, H hidden size, A heads."""
     return f"L {info.layers}  H {info.hidden_size}  A {info.heads}"
 
 
-def heads_of(info: CheckpointInfo) -> list[str]:
+def head_titles(info: CheckpointInfo) -> list[str]:
     """Heads of the checkpoint, without the pooler."""
     names = {
         "mlm": tr("masked language modelling (MLM)"),
@@ -83,7 +83,7 @@ def heads_of(info: CheckpointInfo) -> list[str]:
     return [names[head] for head in info.task_heads if head in names]
 
 
-def origin_of(model: ModelEntry) -> str:
+def origin_text(model: ModelEntry) -> str:
     """Origin of the model, in a sentence."""
     if model.origin == "included":
         if model.info is not None and "mlm" in model.info.task_heads:
@@ -105,7 +105,7 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
     info = model.info
     if info is None:
         return [(tr("Folder"), str(model.path))]
-    heads = heads_of(info)
+    heads = head_titles(info)
     score = run_texts.metric_value(model.metric, model.score) if model.score is not None else ""
     run: list[tuple[str, str]] = [
         (tr("Data set"), model.data),

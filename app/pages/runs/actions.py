@@ -348,7 +348,7 @@ class ListActions(QObject):
 
     def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
         """“Only these” and “Not these” for the value of the cell."""
-        row, key = cell.data(ROW_ROLE), self._key_of(cell)
+        row, key = cell.data(ROW_ROLE), self._column_key(cell)
         info = column_info(key)
         if not isinstance(row, RunRow) or info is None:
             return
@@ -360,7 +360,7 @@ class ListActions(QObject):
             )
         menu.addSeparator()
 
-    def _key_of(self, cell: QModelIndex) -> str:
+    def _column_key(self, cell: QModelIndex) -> str:
         orientation = Qt.Orientation.Horizontal
         return str(self._table.model().headerData(cell.column(), orientation, KEY_ROLE) or "")
 

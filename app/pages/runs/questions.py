@@ -86,7 +86,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
 
     confirm(
         owner,
-        tr("Tags of {0}").format(_name_of(rows)),
+        tr("Tags of {0}").format(_runs_text(rows)),
         tr("Words to find runs by, separated by commas."),
         Choice("save", tr("&Save"), "primary"),
         save,
@@ -132,7 +132,7 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
     )
 
 
-def _name_of(rows: Sequence[RunRow]) -> str:
+def _runs_text(rows: Sequence[RunRow]) -> str:
     return f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
 
 
@@ -242,7 +242,7 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     ids = [row.id for row in rows]
     confirm(
         owner,
-        tr("Start {0} after…").format(_name_of(rows)),
+        tr("Start {0} after…").format(_runs_text(rows)),
         tr("It starts when that run has finished. If that run fails, it is put on hold."),
         Choice("save", tr("&Save"), "primary"),
         lambda: runs.dispatcher.start_after(ids, str(box.currentData())),

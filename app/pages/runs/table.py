@@ -97,7 +97,7 @@ class RunsTable(QAbstractTableModel):
         elif index >= 0 or self._accepts(row):
             self._rearrange()
         is_search = row.group and row.setting >= 0
-        others = self._groups[row.group] if is_search else self._seeds_of(row)
+        others = self._groups[row.group] if is_search else self._seed_runs(row)
         for other in others:  # their mean or the best among them changed
             if other.id != row.id and other.id in self._places:
                 self._say_changed(self._places[other.id])
@@ -236,7 +236,7 @@ class RunsTable(QAbstractTableModel):
             self._best[group] = best_setting(self._groups.get(group, ()))
         return self._best[group] == row.setting
 
-    def _seeds_of(self, row: RunRow) -> list[RunRow]:
+    def _seed_runs(self, row: RunRow) -> list[RunRow]:
         return self._seeds.get(seeds_key(row), []) if row.group else []
 
     def _say_changed(self, row: int) -> None:
@@ -313,7 +313,7 @@ class RunsTable(QAbstractTableModel):
         if isinstance(item, GroupRow):
             return visible(group_text(item, self.keys[column])[:LONGEST_CELL])
         if self.keys[column] == Column.SEEDS:
-            return visible(mean_and_deviation(self._seeds_of(item)))
+            return visible(mean_and_deviation(self._seed_runs(item)))
         return visible(self._info(column).text(item)[:LONGEST_CELL])
 
     def _tooltip(self, item: Item, column: int) -> str:
@@ -322,7 +322,7 @@ class RunsTable(QAbstractTableModel):
         if self.keys[column] != Column.SEEDS:
             info = self._info(column)
             return tooltip(info.tooltip(item) or info.text(item))
-        text = seeds_tooltip(item, self._seeds_of(item))
+        text = seeds_tooltip(item, self._seed_runs(item))
         if self.is_best(item):
             text = f"{text}\n{tr('The best combination of its search so far.')}"
         return tooltip(text)

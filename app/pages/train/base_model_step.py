@@ -17,11 +17,11 @@ from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import ComboBox, SpinBox
 from app.widgets.forms.form import SpecForm
-from app.widgets.forms.several import ends_of
+from app.widgets.forms.several import varied_values
 from app.widgets.page import Card, labelled, scrolling
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text, tooltip
-from app.widgets.text.run_texts import past_of, score_of
+from app.widgets.text.run_texts import provenance, score_of
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import fields_at
@@ -94,7 +94,7 @@ class BaseModelStep(QWidget):
             score_of(entry),
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
             self.tr("{0} parameters").format(numbers.short(info.parameters)),
-            *past_of(entry),
+            *provenance(entry),
         ]
         chosen = self._state.choices.model
         estimate = self._state.estimate.result if chosen and chosen.path == entry.path else None
@@ -215,7 +215,7 @@ class ScratchForm(QWidget):
             return
         current = self._state.choices.scratch.custom.model_dump()
         varied = self.custom.varied()
-        first = {name: ends_of(values)[0] for name, values in varied.items()}
+        first = {name: varied_values(values)[0] for name, values in varied.items()}
         custom = BertSpec.model_validate({**current, **self.custom.value(), **first})
         choices = self._state.choices.with_varied(
             BASE_MODEL, {f"{NETWORK}{name}": values for name, values in varied.items()}

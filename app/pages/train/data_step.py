@@ -15,7 +15,7 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import numbers
-from app.widgets.text.data_texts import wanted_of
+from app.widgets.text.data_texts import targets_text
 from app.widgets.text.labels import Text
 from app.widgets.text.token_row import TokenRow
 from engine.config.dataset import StoredData
@@ -90,7 +90,7 @@ class DataStep(QWidget):
         facts = [
             self.tr("version {0}").format(spec.version),
             self.tr("%Ln row(s)", "", sum(spec.rows.values())),
-            wanted_of(spec),
+            targets_text(spec),
         ]
         if validation := spec.rows.get("validation"):
             facts.append(self.tr("{0} for validation").format(numbers.count(validation)))

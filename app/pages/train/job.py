@@ -82,17 +82,17 @@ def choices_from_job(job: JobSpec, datasets: list[Data], models: list[Model]) ->
         features=job.features.model_copy(update={"cache": None}),
         hardware=job.hardware,
         name=job.name,
-        **_search_of(job),
+        **_search_choices(job),
     )
-    choices = replace(choices, goal=_goal_of(job)).with_task(job.task)
+    choices = replace(choices, goal=_job_goal(job)).with_task(job.task)
     if isinstance(job.base_model, FromScratch):
-        choices = replace(choices, scratch=_scratch_of(job.base_model, models))
+        choices = replace(choices, scratch=_scratch_choices(job.base_model, models))
     else:
         choices = replace(choices, model=_model_at(job.base_model.path, models))
     return choices.with_set_by_user(dict(job.training))
 
 
-def _search_of(job: JobSpec) -> dict[str, Any]:
+def _search_choices(job: JobSpec) -> dict[str, Any]:
     """The varied fields and the plan of a job; a range is shown by its ends."""
     if job.search is None:
         return {}
@@ -110,12 +110,12 @@ def _values(field: SearchField) -> tuple[Any, ...]:
     return (Range(int(low), int(high)) if field.whole else Range(low, high),)
 
 
-def _goal_of(job: JobSpec) -> Goal:
+def _job_goal(job: JobSpec) -> Goal:
     can_be_fresh = job.task.info.from_scratch is not None
     return Goal(job.task.kind, can_be_fresh and isinstance(job.base_model, FromScratch))
 
 
-def _scratch_of(start: FromScratch, models: list[Model]) -> Scratch:
+def _scratch_choices(start: FromScratch, models: list[Model]) -> Scratch:
     size = next(
         (
             name

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from app.pages.train.choices import Choices, Step, likely_goal
 from app.pages.train.job import job
 from app.translation import tr, translated
-from app.widgets.forms.several import ends_of
+from app.widgets.forms.several import varied_values
 from app.widgets.text.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.config.dataset import Cleaning, DatasetSpec, Mapping
@@ -179,7 +179,7 @@ def _check_settings(choices: Choices) -> Obstacle | None:
 def _check_length(choices: Choices) -> Obstacle | None:
     network, training = choices.network, choices.training
     lengths = choices.varied_in("training").get("max_length", ())
-    longest = max(training.max_length, *ends_of(lengths), 0)
+    longest = max(training.max_length, *varied_values(lengths), 0)
     if network is None or longest <= network.max_positions:
         return None
     most = network.max_positions

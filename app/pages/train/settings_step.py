@@ -17,7 +17,7 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.controls import Switch
 from app.widgets.forms.fields import OneOf, Weights
 from app.widgets.forms.form import LABEL_WIDTH, SpecForm
-from app.widgets.forms.several import ends_of
+from app.widgets.forms.several import varied_values
 from app.widgets.page import Card
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
@@ -256,7 +256,7 @@ def _form(model: type[BaseModel], fields: Sequence[str] = ()) -> SpecForm:
 
 def _first(form: SpecForm) -> dict[str, Any]:
     """The values of a form, the first one of each varied field."""
-    return form.value() | {name: ends_of(values)[0] for name, values in form.varied().items()}
+    return form.value() | {name: varied_values(values)[0] for name, values in form.varied().items()}
 
 
 def _put(form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]]) -> None:

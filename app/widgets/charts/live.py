@@ -21,7 +21,7 @@ from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
 from app.widgets.charts.live_plot import LivePlot
-from app.widgets.charts.painting import figure_of
+from app.widgets.charts.painting import chart_figure
 from app.widgets.charts.series import Steps, StepSeries, Values
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text import numbers
@@ -227,7 +227,7 @@ class LiveChart(QWidget):
             return None
         is_zoomed = self._plot is not None and self._plot.is_zoomed
         smoothed = self.tr("Smoothed over {0} steps.").format(self._smoothing)
-        return figure_of(
+        return chart_figure(
             self._file,
             self._title,
             smoothed if self._smoothing > 1 else "",

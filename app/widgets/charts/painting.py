@@ -324,7 +324,7 @@ def _paint_legend(painter: QPainter, frame: Frame, palette: Palette) -> None:
 # ── on paper ─────────────────────────────────────────────────────────────────────────────────
 
 
-def figure_of(
+def chart_figure(
     name: str, title: str, caption: str, chart: Chart, span: Span | None = None
 ) -> Figure:
     """A chart as a figure with its points as a table; `name` is that of the file."""

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.forms.fields import Field, NumberOf, field_for
-from app.widgets.forms.several import SeveralValues, can_vary, ends_of
+from app.widgets.forms.several import SeveralValues, can_vary, varied_values
 from app.widgets.help import set_help
 from app.widgets.help_topics import setting_key
 from app.widgets.screen import set_shown
@@ -119,12 +119,12 @@ class SpecForm(QWidget):
     def problems(self) -> dict[str, str]:
         """Problems by field; under “” those of several fields. Empty if valid."""
         values = {name: field.values() for name, field in self.several.items() if field.is_open}
-        first = {name: ends_of(several)[0] for name, several in values.items() if several}
+        first = {name: varied_values(several)[0] for name, several in values.items() if several}
         problems = self._wrong(first)
         for name, several in values.items():
             if wrong := self.several[name].problem():
                 problems[name] = wrong
-            for value in ends_of(several)[1:]:
+            for value in varied_values(several)[1:]:
                 if (wrong := self._wrong(first | {name: value}).get(name, "")) != "":
                     problems.setdefault(name, f"{value_text(value)}: {wrong}")
         return problems
@@ -135,11 +135,11 @@ class SpecForm(QWidget):
         except ValidationError as error:
             problems: dict[str, str] = {}
             for problem in problems_in(error):
-                problems.setdefault(self._place_of(problem), problem_text(problem))
+                problems.setdefault(self._field_name(problem), problem_text(problem))
             return problems
         return {}
 
-    def _place_of(self, problem: Problem) -> str:
+    def _field_name(self, problem: Problem) -> str:
         """The field at which a problem is shown; “” if it concerns several or none."""
         fields = {field.partition(".")[0] for field in problem.fields}
         return next(iter(fields), "") if len(fields) == 1 and fields <= self.fields.keys() else ""

@@ -31,7 +31,7 @@ def can_vary(field: Field) -> bool:
     return isinstance(field, NumberOf | OneOf | YesNo)
 
 
-def ends_of(values: Sequence[Any]) -> tuple[Any, ...]:
+def varied_values(values: Sequence[Any]) -> tuple[Any, ...]:
     """The values themselves, or the ends of a range."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], Range) else tuple(values)
 

@@ -77,7 +77,7 @@ class ConfusionPicture(ResultPicture):
             self.matrix.mark(None)
 
     def figure(self) -> Figure | None:
-        return figure_of(self.matrix)
+        return matrix_figure(self.matrix)
 
     def _on_pressed(self, cell: Cell) -> None:
         confused, shown = self.matrix.confusion, self.matrix.shown
@@ -368,7 +368,7 @@ def _paint_names(
             painter.restore()
 
 
-def figure_of(matrix: Matrix) -> Figure | None:
+def matrix_figure(matrix: Matrix) -> Figure | None:
     confused, shown, unit = matrix.confusion, matrix.shown, matrix.unit
     if confused is None or not len(shown):
         return None

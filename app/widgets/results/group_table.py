@@ -65,7 +65,7 @@ class Lines:
         return any(not math.isnan(line.loss) for line in self.lines)
 
 
-def lines_of(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
+def group_lines(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
     """The groups of rows with these conditions."""
     scores = row_scores(predictions)
     lines = tuple(Line(group, group.name) for group in groups(predictions, by))
@@ -74,7 +74,7 @@ def lines_of(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
 
 def token_lines(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
     """Groups of masked tokens with their mean loss, and short names."""
-    measured, losses = lines_of(predictions, by), figure(predictions, "loss")
+    measured, losses = group_lines(predictions, by), figure(predictions, "loss")
     lines = tuple(
         Line(
             line.group,
@@ -238,24 +238,24 @@ def group_picture(
 LengthPicture = group_picture(
     "length",
     marked("By length"),
-    lambda predictions: lines_of(predictions, by_figure(predictions, "words")),
+    lambda predictions: group_lines(predictions, by_figure(predictions, "words")),
 )
 FirstWordPicture = group_picture(
     "question",
     marked("By kind of question"),
-    lambda predictions: lines_of(
+    lambda predictions: group_lines(
         predictions, by_first_word(predictions, text_columns(predictions)[0])
     ),
 )
 PositionPicture = group_picture(
     "position",
     marked("By position of the correct choice"),
-    lambda predictions: lines_of(predictions, by_label(predictions)),
+    lambda predictions: group_lines(predictions, by_label(predictions)),
 )
 MarginPicture = group_picture(
     "margin",
     marked("By margin"),
-    lambda predictions: lines_of(predictions, by_figure(predictions, "margin")),
+    lambda predictions: group_lines(predictions, by_figure(predictions, "margin")),
 )
 FrequencyPicture = group_picture(
     "frequency",

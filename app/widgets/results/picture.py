@@ -13,7 +13,7 @@ from app.translation import in_language, marked
 from app.widgets import layouts
 from app.widgets.charts.chart import Chart
 from app.widgets.charts.figure import Figure
-from app.widgets.charts.painting import figure_of
+from app.widgets.charts.painting import chart_figure
 from app.widgets.charts.view import ZoneChart
 from app.widgets.keys import is_press
 from app.widgets.text.labels import Text
@@ -103,7 +103,7 @@ class ChartPicture(ResultPicture):
         chart = self.view.chart
         if chart is None or not chart.series:
             return None
-        return figure_of(self.key, in_language(self.title), self.caption, chart)
+        return chart_figure(self.key, in_language(self.title), self.caption, chart)
 
     def _on_pressed(self, number: int) -> None:
         assert self.view.chart is not None

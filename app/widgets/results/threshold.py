@@ -143,14 +143,14 @@ class ThresholdPicture(ChartPicture):
         percent = partial(numbers.percent, places=0)
         x, y = (Axis(title, (0, 1), text=percent) for title in titles)
         self.show_chart(Chart(x, y, series), self._note(curve), in_language(DRAG))
-        self.view.set_threshold(self._place_of(curve))
+        self.view.set_threshold(self._threshold_x(curve))
         self._show_use()
 
     def _rates(self, curve: Curve) -> NDArray[np.float64]:
         """Rising x of each threshold of a curve, float64 [P]."""
         return curve.recall if self.form.choice() == PR else curve.false_positive_rate
 
-    def _place_of(self, curve: Curve) -> float | None:
+    def _threshold_x(self, curve: Curve) -> float | None:
         """x of the threshold; None on a curve without rows."""
         if self.form.choice() == THRESHOLD:
             return self.threshold
@@ -193,7 +193,7 @@ class ThresholdPicture(ChartPicture):
 
     def _on_moved(self, x: float) -> None:
         curve = self._curve()
-        if curve is not None and self._place_of(curve) is not None:
+        if curve is not None and self._threshold_x(curve) is not None:
             self.threshold = self._threshold_at(curve, x)
             self.view.set_threshold(x)
             self.set_note(self._note(curve), in_language(DRAG))

@@ -32,7 +32,7 @@ def sizes_of_splits(rows: Mapping[SplitName, int], between: str = " · ") -> str
     )
 
 
-def wanted_of(spec: DatasetSpec) -> str:
+def targets_text(spec: DatasetSpec) -> str:
     """The targets in the rows: classes, several labels, numbers, …"""
     mapping, labels = spec.mapping, spec.labels
     if mapping.endings:
@@ -46,14 +46,14 @@ def wanted_of(spec: DatasetSpec) -> str:
     if mapping.label is None:
         return tr("text without labels")
     if is_scale(labels):
-        low, high = scale_of(labels)
+        low, high = label_range(labels)
         return tr("numbers from {0} to {1}").format(number_text(low), number_text(high))
     if (several := count_label_sets(labels)) is not None:
         return tr("%Ln label(s), any number per row", len(several))
     return tr("%Ln label(s)", sum(map(bool, labels)))  # “” is unlabelled
 
 
-def scale_of(labels: dict[str, int]) -> tuple[float, float]:
+def label_range(labels: dict[str, int]) -> tuple[float, float]:
     """Minimum and maximum of labels that are numbers."""
     values = [number for label in labels if (number := parse_number(label)) is not None]
     return min(values), max(values)

@@ -88,7 +88,7 @@ def score_of(entry: ModelEntry) -> str:
     return score(entry.metric, entry.score) if entry.score is not None else ""
 
 
-def past_of(entry: ModelEntry) -> list[str]:
+def provenance(entry: ModelEntry) -> list[str]:
     """Origin of a checkpoint: data set and step of its run, and when it was saved."""
     step = tr("step {0}").format(numbers.count(entry.step)) if entry.step else ""
     saved = tr("saved {0}").format(numbers.day(entry.saved)) if entry.saved else ""

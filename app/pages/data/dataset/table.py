@@ -74,7 +74,7 @@ class RowsModel(QAbstractTableModel):
                 return colour(Role.ACCENT)
             case Qt.ItemDataRole.ForegroundRole if self._is_aside(index):
                 return colour(Role.MUTED)
-            case Qt.ItemDataRole.FontRole if self._edit_of(index).deleted:
+            case Qt.ItemDataRole.FontRole if self._row_edit(index).deleted:
                 return struck_out()
             case Qt.ItemDataRole.FontRole if self._is_edited(index):
                 return font("strong")
@@ -163,7 +163,7 @@ class RowsModel(QAbstractTableModel):
         if page is None or row % PAGE_ROWS >= len(page):
             return []
         cells = [
-            self._text_of(self.index(row, column), cell)
+            self._displayed_text(self.index(row, column), cell)
             for column, cell in enumerate(page[row % PAGE_ROWS])
         ][OWN_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
@@ -181,15 +181,15 @@ class RowsModel(QAbstractTableModel):
             return "…"
         self._pages.move_to_end(number)
         row = index.row() % PAGE_ROWS
-        return self._text_of(index, page[row][index.column()]) if row < len(page) else ""
+        return self._displayed_text(index, page[row][index.column()]) if row < len(page) else ""
 
-    def _text_of(self, index: Index, cell: str) -> str:
+    def _displayed_text(self, index: Index, cell: str) -> str:
         """Displayed text of a cell: edited, otherwise stored."""
         if index.column() == SPLIT_COLUMN:
-            return self._split(self._edit_of(index).split or cell)
+            return self._split(self._row_edit(index).split or cell)
         if index.column() == 0:
             return cell
-        return self._edit_of(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
+        return self._row_edit(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
 
     def _before(self, change: RowDifference) -> str:
         """Content of a row in the parent version."""
@@ -203,13 +203,13 @@ class RowsModel(QAbstractTableModel):
     def _column(self, index: Index) -> str:
         return self._state.columns[index.column() - OWN_COLUMNS]
 
-    def _edit_of(self, index: Index) -> RowEdit:
+    def _row_edit(self, index: Index) -> RowEdit:
         if self._edits is None or not self._edits.rows or index.row() >= len(self._state.numbers):
             return NOT_EDITED
         return self._edits.rows.get(int(self._state.numbers[index.row()]), NOT_EDITED)
 
     def _is_edited(self, index: Index) -> bool:
-        edit = self._edit_of(index)
+        edit = self._row_edit(index)
         if index.column() == SPLIT_COLUMN:
             return edit.split is not None
         return index.column() >= OWN_COLUMNS and self._column(index) in edit.cells

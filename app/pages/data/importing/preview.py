@@ -64,7 +64,7 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
     return FilePreview(table.columns, preview(path, reading), rows[:EXAMPLES], mapping, guessed)
 
 
-def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
+def make_examples(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
     """First rows as tokens with segments and labels."""
     examples = []
     for row in shown.first:
@@ -124,7 +124,7 @@ class ExamplesState(QObject):
 
         def work() -> tuple[Tokenizer, list[Example]]:
             tokenizer = known or Tokenizer.from_folder(folder)
-            return tokenizer, examples_of(preview, mapping, tokenizer)
+            return tokenizer, make_examples(preview, mapping, tokenizer)
 
         def done(result: tuple[Tokenizer, list[Example]]) -> None:
             self._tokenizers[folder], self.examples = result

@@ -96,7 +96,7 @@ class Section(QWidget):
             control.setToolTip(tooltip(help_text))
 
 
-def place_of(column: str | None, columns: tuple[str, ...]) -> int:
+def box_index(column: str | None, columns: tuple[str, ...]) -> int:
     """Index of a column in a box whose first item is “none”."""
     return 0 if column is None or column not in columns else columns.index(column) + 1
 
@@ -274,7 +274,7 @@ class ColumnsSection(Section):
     def _show_roles(self) -> None:
         roles = self._state.roles
         for role, box in self.boxes.items():
-            box.setCurrentIndex(place_of(getattr(roles, role), self._columns))
+            box.setCurrentIndex(box_index(getattr(roles, role), self._columns))
         for role, several in self.lists.items():
             several.show_columns(self._columns, getattr(roles, role))
         self._show_rows()
@@ -338,7 +338,7 @@ class SplitSection(Section):
             self._columns = state.columns
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
-        self.column.setCurrentIndex(place_of(split.column, self._columns))
+        self.column.setCurrentIndex(box_index(split.column, self._columns))
         self.validation.setValue(round(split.validation * 100))
         self.test.setValue(round(split.test * 100))
         self.seed.setValue(split.seed)

@@ -20,7 +20,7 @@ ICONS = {
 Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
-def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
+def training_verdict(state: GettingState, entry: ShelfEntry) -> Verdict | None:
     """Verdict on fine-tuning the model here; None before the machine was read."""
     if state.machine is None:
         return None
@@ -41,8 +41,8 @@ def verdict_word(rating: Verdict | None) -> str:
 
 def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
     """Card of a model on the shelf."""
-    rating = verdict_of(state, entry)
-    facts = [translated(entry.good_for), languages_of(entry.languages)]
+    rating = training_verdict(state, entry)
+    facts = [translated(entry.good_for), language_names(entry.languages)]
     return Entry(
         entry.name,
         entry.title,
@@ -77,7 +77,7 @@ def _found_mark(model: HubModel) -> str:
     return tr("gated") if model.gated else tr("private") if model.private else ""
 
 
-def languages_of(codes: tuple[str, ...]) -> str:
+def language_names(codes: tuple[str, ...]) -> str:
     """Names of languages, or their number if there are many."""
     if "mul" in codes:
         return tr("many languages")
@@ -90,7 +90,7 @@ def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
     """Everything known of a model before its download."""
     return [
         (tr("Good for"), translated(entry.good_for)),
-        (tr("Languages"), languages_of(entry.languages)),
+        (tr("Languages"), language_names(entry.languages)),
         (tr("Family"), family_title(entry.family)),
         (tr("Parameters"), numbers.short(entry.parameters)),
         (tr("Download"), tr("about {0}").format(numbers.size(entry.bytes))),

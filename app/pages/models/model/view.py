@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.library import ModelEntry
 from app.pages.models.model.state import LONGEST_LINE, ModelState
 from app.pages.models.model.table import SHARE, PartsModel, VocabularyModel
-from app.pages.models.texts import facts_of, origin_of
+from app.pages.models.texts import facts_of, origin_text
 from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
@@ -63,7 +63,7 @@ class ModelView(Page):
     def __init__(
         self, studio: Studio, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
     ) -> None:
-        super().__init__(model.name, origin_of(model), parent)
+        super().__init__(model.name, origin_text(model), parent)
         self.state = ModelState(model, self)
         self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
         self._add_actions(studio, model, why_not_delete)
@@ -90,7 +90,7 @@ class ModelView(Page):
         self.results: Later[ResultsView] | None = None
         self.use: Later[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
-            self.results = Later(lambda: ResultsView(studio, results_of(studio, model)))
+            self.results = Later(lambda: ResultsView(studio, model_results(studio, model)))
             self.tabs.addTab(self.results, self.tr("Re&sults"))
             self.use = Later(lambda: self._make_use(studio))
             self.tabs.addTab(self.use, self.tr("Use &it"))
@@ -157,7 +157,7 @@ class ModelView(Page):
             self.tokenizer.begin(contents.tokenizer)
 
 
-def results_of(studio: Studio, model: ModelEntry) -> ResultsOf:
+def model_results(studio: Studio, model: ModelEntry) -> ResultsOf:
     """Results of a fine-tuned model: those of its run, or of files, kept in the home."""
     if model.origin == "run":
         return results_of_run(RunFolder(model.path.parents[1]), model.step)

@@ -24,7 +24,7 @@ from app.widgets.charts.chart import Axis, Chart, Floats, Line
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
-from app.widgets.charts.painting import figure_of, line_pen
+from app.widgets.charts.painting import chart_figure, line_pen
 from app.widgets.charts.series import StepSeries
 from app.widgets.charts.view import ZoomChart
 from app.widgets.forms.controls import ComboBox, Switch
@@ -192,7 +192,7 @@ class CurvesTab(QWidget):
         caption = f"{', '.join(texts)}."
         name = f"compare-{self._curves.name}".replace("_", "-")
         title = run_texts.metric_heading(self._curves.name)
-        return figure_of(name, title, caption, self.view.chart, self.view.span)
+        return chart_figure(name, title, caption, self.view.chart, self.view.span)
 
 
 def chart_lines(

@@ -61,7 +61,7 @@ class Parallel:
         return True
 
 
-def axis_of(key: str, rows: Sequence[RunRow]) -> Axis | None:
+def make_axis(key: str, rows: Sequence[RunRow]) -> Axis | None:
     """Axis of a column; None if no run has a value."""
     info = column_info(key)
     if info is None:
@@ -190,7 +190,7 @@ class ParallelView(QWidget):
 
     def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
         """Show an axis for each of these columns; brushes of remaining axes stay."""
-        axes = [axis for key in keys if (axis := axis_of(key, rows)) is not None]
+        axes = [axis for key in keys if (axis := make_axis(key, rows)) is not None]
         there = {axis.key for axis in axes}
         brushes = {key: ends for key, ends in self.shown.brushes.items() if key in there}
         self.shown = Parallel(tuple(rows), axes, brushes)
@@ -287,11 +287,11 @@ class ParallelView(QWidget):
             caption,
             PAPER,
             draw,
-            table=lambda: table_of(shown.rows, [axis.key for axis in shown.axes]),
+            table=lambda: values_table(shown.rows, [axis.key for axis in shown.axes]),
         )
 
 
-def table_of(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
+def values_table(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
     """Name and values of each run."""
     columns = known_columns(keys)
     header = (tr("Run"), *(info.title() for info in columns))

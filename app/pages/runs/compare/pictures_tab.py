@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.pages.runs.columns import Column, column_info
 from app.pages.runs.compare.parallel import ParallelView
-from app.pages.runs.compare.scatter import ScatterView, scatter_of
+from app.pages.runs.compare.scatter import ScatterView, make_scatter
 from app.pages.runs.compare.state import (
     CompareState,
     differing_columns,
@@ -144,7 +144,7 @@ class ScatterTab(QWidget):
         if not x or not y:
             self.note.setText(tr("These runs have the same values everywhere."))
             return
-        scatter = scatter_of(self._state.rows, x, y, self.colour_box.currentData() or "")
+        scatter = make_scatter(self._state.rows, x, y, self.colour_box.currentData() or "")
         self.view.show_scatter(scatter)
         text = tr("%Ln of these runs do not have both values.", scatter.missing)
         self.note.setText(text if scatter.missing else "")

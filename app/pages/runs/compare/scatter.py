@@ -9,14 +9,14 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPen
 
 from app import theme
 from app.pages.runs.columns import column_info, known_columns
-from app.pages.runs.compare.parallel import table_of
+from app.pages.runs.compare.parallel import values_table
 from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets.charts.chart import Axis, Chart, Points, padded, value_range
 from app.widgets.charts.figure import Figure
-from app.widgets.charts.painting import Frame, figure_of
+from app.widgets.charts.painting import Frame, chart_figure
 from app.widgets.charts.view import ChartView
 from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import visible
@@ -38,7 +38,7 @@ class Scatter:
     missing: int  # runs without both values
 
 
-def scatter_of(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
+def make_scatter(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
     """Runs with numbers in both columns."""
     columns, third = [column_info(x), column_info(y)], column_info(colour)
     shown: list[RunRow] = []
@@ -100,8 +100,8 @@ class ScatterView(ChartView):
         title = tr("{0} over {1}").format(self.chart.y.title, self.chart.x.title)
         caption = tr("%Ln run(s)", len(shown.points)) + "."
         keys = [shown.x, shown.y, *([shown.colour] if shown.colour else [])]
-        result = figure_of("compare-scatter", title, caption, self.chart)
-        return replace(result, table=lambda: table_of(shown.rows, keys))
+        result = chart_figure("compare-scatter", title, caption, self.chart)
+        return replace(result, table=lambda: values_table(shown.rows, keys))
 
     def _nearest(self, at: QPointF) -> int:
         if self.shown is None:

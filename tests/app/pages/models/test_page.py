@@ -14,7 +14,7 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
-from app.pages.models.texts import facts_of, heads_of, pooling_names
+from app.pages.models.texts import facts_of, head_titles, pooling_names
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
@@ -70,7 +70,7 @@ def test_every_head_of_a_task_has_a_word() -> None:
             layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
             vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
         )  # fmt: skip
-        assert heads_of(info) == [text]
+        assert head_titles(info) == [text]
 
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:

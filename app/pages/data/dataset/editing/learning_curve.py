@@ -29,7 +29,7 @@ class Scored(NamedTuple):
     metric: str
 
 
-def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
+def read_scores(record: Record, versions: list[DataEntry]) -> list[Scored]:
     """Finished runs on these versions of a data set, by number of labelled rows.
 
     Only those with the most common metric.
@@ -73,7 +73,7 @@ class LearningCurveCard(Card):
 
         def work() -> list[Scored]:
             entries = [entry for entry in studio.datasets() if entry.folder.parent == dataset]
-            return scores_of(studio.record, entries)
+            return read_scores(studio.record, entries)
 
         background.run(self, work, self._show)
 

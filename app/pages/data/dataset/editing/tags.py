@@ -137,13 +137,13 @@ class TagWords(QWidget):
             if tag == "O":
                 continue
             below = QRectF(box.left(), line.bottom(), box.width(), box.height() / 2 - 2)
-            painter.setPen(QPen(self._colour_of(tag), 2))
+            painter.setPen(QPen(self._tag_colour(tag), 2))
             painter.drawLine(below.topLeft(), below.topRight())
             painter.setFont(small)
-            painter.setPen(self._colour_of(tag))
+            painter.setPen(self._tag_colour(tag))
             painter.drawText(below, Qt.AlignmentFlag.AlignCenter, token_text(tag))
 
-    def _colour_of(self, tag: str) -> QColor:
+    def _tag_colour(self, tag: str) -> QColor:
         name = tag[2:] if tag[1:2] == "-" else tag
         index = self._types.index(name) if name in self._types else 0
         return colour(CHART[index % len(CHART)])

@@ -1,6 +1,6 @@
 """The score over the number of labelled rows, from the runs on the versions of a data set."""
 
-from app.pages.data.dataset.editing.learning_curve import scores_of
+from app.pages.data.dataset.editing.learning_curve import read_scores
 from engine.config.dataset import StoredData
 from tests.app.pages.data.dataset.test_view import PATIENCE, opened
 from tests.app.pages.runs.conftest import make_run
@@ -23,7 +23,7 @@ def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run) -> No
         outcome = "stopped" if name == "half" else "finished"
         make_run(name, upto=upto, outcome=outcome, job=job)
     make_run("another data set")
-    found = scores_of(page._studio.record, page._studio.datasets())
+    found = read_scores(page._studio.record, page._studio.datasets())
     assert [one.labelled for one in found] == [20, 23]
     assert len({one.metric for one in found}) == 1
     page.show_list()

@@ -16,7 +16,7 @@ from app.pages.data.importing.files import (
     shown_names,
     suggested_name,
 )
-from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, examples_of, preview_file
+from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, make_examples, preview_file
 from engine.config.dataset import Mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import LONG_LINE, recognise
@@ -170,7 +170,9 @@ def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, mon
     file.write_text(f"text,pair,label\n{'x' * LETTERS},{words},a\na b,{words},b\n")
     shown = preview_file(file, recognise(file).reading)
     tokenizer = Tokenizer.from_folder(write_model(tmp_path / "model"))
-    first, second = examples_of(shown, Mapping(text="text", pair="pair", label="label"), tokenizer)
+    first, second = make_examples(
+        shown, Mapping(text="text", pair="pair", label="label"), tokenizer
+    )
     assert max(lengths) == EXAMPLE_CHARACTERS
     assert first.truncated and second.truncated and first.label == "a"
 

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QFileDialog
 import app.__main__
 from app.pages.runs.columns import column_info
 from app.pages.runs.compare.curves_tab import Look, chart_lines
-from app.pages.runs.compare.parallel import Parallel, axis_of
-from app.pages.runs.compare.scatter import scatter_of
+from app.pages.runs.compare.parallel import Parallel, make_axis
+from app.pages.runs.compare.scatter import make_scatter
 from app.pages.runs.compare.state import Curves, along, differing_paths, distinct_names
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
@@ -184,7 +184,7 @@ def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> Non
 
 
 def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
-    axis = axis_of("training.learning_rate", four)
+    axis = make_axis("training.learning_rate", four)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
     assert [row.id for row in shown.chosen()] == ["run2", "run3"]
@@ -204,9 +204,9 @@ def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
 
 
 def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
-    found = scatter_of(four, "training.learning_rate", "best", "training.seed")
+    found = make_scatter(four, "training.learning_rate", "best", "training.seed")
     assert found.missing == 0 and found.names == ("1", "2")
-    assert scatter_of(four, "validation_f1@last", "best", "").missing == 4
+    assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
     comparison.tabs.setCurrentWidget(comparison.scatter)
     view = comparison.scatter.made.view
     qtbot.keyClick(view, Qt.Key.Key_Right)
