@@ -280,16 +280,16 @@ class LongestMatch:
             position = end
         return matched
 
-    def _at(self, text: str, lowered: str, place: int) -> tuple[int | None, int]:
+    def _at(self, text: str, lowered: str, position: int) -> tuple[int | None, int]:
         """The token at a position, None for skipped characters, and its end."""
         for looked_at in (text, lowered) if self._lowercase else (text,):
-            for length in self._lengths.get(looked_at[place], ()):
-                number = self._ids.get(looked_at[place : place + length])
+            for length in self._lengths.get(looked_at[position], ()):
+                number = self._ids.get(looked_at[position : position + length])
                 if number is not None:
-                    return number, min(place + length, len(text))
-        character = text[place]
+                    return number, min(position + length, len(text))
+        character = text[position]
         silent = character.isspace() or unicodedata.category(character).startswith("C")
-        return None if silent else self._unknown, place + 1
+        return None if silent else self._unknown, position + 1
 
     def _lowered(self, text: str) -> str:
         """Lowercase the text character by character, keeping positions."""
@@ -334,9 +334,9 @@ def learn_vocabulary(
     library = LibraryTokenizer(models.WordPiece(unk_token=SPECIAL[1]))
     library.normalizer, library.pre_tokenizer = normal, words
     library.train_from_iterator(_told(rows, progress), trainer)
-    found = library.get_vocab(with_added_tokens=True)
+    vocabulary = library.get_vocab(with_added_tokens=True)
     base = [*SPECIAL, *alphabet, *inner]
-    learned = sorted(found.keys() - set(base), key=found.__getitem__)
+    learned = sorted(vocabulary.keys() - set(base), key=vocabulary.__getitem__)
     return WordPiece(tokens=tuple(base + learned)[:size], lowercase=lowercase)
 
 

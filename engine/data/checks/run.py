@@ -69,7 +69,7 @@ class CheckedFiles(NamedTuple):
 
 
 def check_files(
-    wanted: FileImport,
+    request: FileImport,
     scratch: Path | None = None,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
@@ -78,12 +78,12 @@ def check_files(
 
     `progress` is called with bytes of the files, then with rows. Raises as `collected_rows` does.
     """
-    with collected_rows(wanted, scratch, progress, cancelled) as collected:
-        sources, split = wanted.sources, wanted.split
+    with collected_rows(request, scratch, progress, cancelled) as collected:
+        sources, split = request.sources, request.split
         splits, _ = split_rows(collected, sources, split)
         steps = check_progress(len(splits), progress, cancelled)
         drawn = drawn_splits(tuple(sources), split)
-        data = CheckInput(collected.rows, wanted.mapping, splits, split, drawn, steps)
+        data = CheckInput(collected.rows, request.mapping, splits, split, drawn, steps)
         findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
         first = [tuple(lines[finding.rows[:SHOWN_LINES]].tolist()) for finding in findings]

@@ -63,12 +63,12 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
     return np.array(numbers, dtype=np.float32)
 
 
-def row_name(place: int, lines: Sequence[int] | None) -> str:
+def row_name(index: int, lines: Sequence[int] | None) -> str:
     """A row for the user: its line, or its number if the line is unknown."""
     return (
-        phrase("row {place}", place=place + 1)
+        phrase("row {place}", place=index + 1)
         if lines is None
-        else phrase("line {lines}", lines=lines[place])
+        else phrase("line {lines}", lines=lines[index])
     )
 
 

@@ -37,7 +37,7 @@ def plain_cells(cells: "pa.Array[Any]") -> list[str]:
     return plain
 
 
-def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
+def _odd_cells(bounds: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
     """Cells that need `plain_text`: other characters, or spaces that are not single and inner."""
     if not len(content):
         return []
@@ -46,12 +46,12 @@ def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[in
     np.logical_and(blank[1:], blank[:-1], out=odd[1:])
     if content.min() < 32 or content.max() > 126:
         odd |= (content < 32) | (content > 126)
-    filled = np.flatnonzero(np.diff(places))
-    begins, ends = places[:-1][filled], places[1:][filled] - 1
+    filled = np.flatnonzero(np.diff(bounds))
+    begins, ends = bounds[:-1][filled], bounds[1:][filled] - 1
     outside = filled[blank[begins] | blank[ends]]
     if not odd.any():
         return [int(number) for number in outside]
-    inside = np.searchsorted(places, np.flatnonzero(odd), side="right") - 1
+    inside = np.searchsorted(bounds, np.flatnonzero(odd), side="right") - 1
     return [int(number) for number in np.union1d(inside, outside)]
 
 

@@ -85,13 +85,13 @@ def _one_letter_apart(word: str, other: str) -> bool:
     )
 
 
-def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+def match_labels(names: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     """Map labels of a file to those of a model, and list those without a match.
 
     All labels of a file follow one convention: exact; other case or numerals; or, if no label of
     the model is a number, indices from 0. The convention that matches most labels is used.
     """
-    labels = list(dict.fromkeys(found))
+    labels = list(dict.fromkeys(names))
     has_numbers = any(parse_number(label) is not None for label in known)
     plain = {label: plain_label(label) for label in known}
     times = Counter(plain.values())

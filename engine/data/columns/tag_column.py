@@ -121,5 +121,5 @@ class TagColumn:
         return first + token if self._word_lines else first
 
 
-def _count(number: int, what: str) -> str:
-    return phrase("one {what}", what=what) if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return phrase("one {what}", what=noun) if number == 1 else f"{number} {noun}s"

@@ -72,12 +72,12 @@ def spans_from_tags(tags: Sequence[str]) -> list[Span]:
     return spans
 
 
-def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
+def tags_from_spans(spans: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
     """The tags of a sentence with these ordered, disjoint spans."""
     tags = ["O"] * tokens
     single, first, inner, last = MARKS[scheme]
     before = Span("", -1, -1)
-    for span in found:
+    for span in spans:
         count = span.end - span.start
         marks = [single] if count == 1 else [first, *[inner] * (count - 2), last]
         if scheme == "IOB1" and (before.type, before.end) == (span.type, span.start):

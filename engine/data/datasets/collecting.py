@@ -53,7 +53,7 @@ def list_files(sources: Sources) -> list[tuple[Source, Path]]:
 
 
 def collect(
-    wanted: FileImport,
+    request: FileImport,
     folder: Path,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
@@ -64,19 +64,19 @@ def collect(
     two files has no header. If a split has several files, another column has the file name. Labels
     are stripped of white space.
     """
-    mapping, split, cleaning = wanted.mapping, wanted.split, wanted.cleaning
-    opened = _open(wanted, progress, cancelled)
+    mapping, split, cleaning = request.mapping, request.split, request.cleaning
+    opened = _open(request, progress, cancelled)
     columns = opened[0].table.columns
     for name in (*mapping.columns, split.column, *cleaning.skip_empty):
         if name is not None and name not in columns:
             raise MissingColumn(name, list(columns))
-    names = _names(list_files(wanted.sources), columns)
+    names = _names(list_files(request.sources), columns)
     written = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
     with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
         for file in opened:
-            indices, matched = _places(columns, file, wanted)
+            indices, matched = _places(columns, file, request)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, file, indices, mapping, cancelled)
             writer.begin(file.path, remarks)
@@ -142,16 +142,16 @@ class _Opened(NamedTuple):
 
 
 def _open(
-    wanted: FileImport, progress: ProgressCallback | None, cancelled: Callable[[], bool] | None
+    request: FileImport, progress: ProgressCallback | None, cancelled: Callable[[], bool] | None
 ) -> list[_Opened]:
-    files = list_files(wanted.sources)
+    files = list_files(request.sources)
     if not files:
         raise StudioError("No files to import.", "Choose at least one file.")
     sizes = [size_of_folder(path) if path.is_dir() else file_size(path) for _, path in files]
     done, opened = 0, list[_Opened]()
     for source, path in files:
         state = file_state(path)
-        own = similar_reading(path, wanted.reading) if opened else wanted.reading
+        own = similar_reading(path, request.reading) if opened else request.reading
         callback = None if progress is None else _shifted(progress, done, sum(sizes))
         opened.append(_Opened(source, path, state, own, read(path, own, callback, cancelled)))
         done += state[0]
@@ -190,14 +190,14 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
 
 
 def _places(
-    columns: tuple[str, ...], file: _Opened, wanted: FileImport
+    columns: tuple[str, ...], file: _Opened, request: FileImport
 ) -> tuple[list[int | None], list[str]]:
     """Index of each column in this source, None if it is missing, and notes."""
     own = file.table.columns
     if columns == own:
         return list(range(len(columns))), []
     notes: list[str] = []
-    if wanted.reading.header and file.reading.header:
+    if request.reading.header and file.reading.header:
         indices = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]
         if further:
@@ -213,7 +213,7 @@ def _places(
             phrase("Columns were matched by position, because only one of the files has a header.")
         )
     for name, index in zip(columns, indices, strict=True):
-        if index is None and name in wanted.mapping.columns:
+        if index is None and name in request.mapping.columns:
             raise BadFile(
                 file.path,
                 phrase("it has no column “{name}”.", name=name),
@@ -228,24 +228,24 @@ def _places(
 def _tag_column(
     columns: tuple[str, ...],
     file: _Opened,
-    places: list[int | None],
+    indices: list[int | None],
     mapping: Mapping,
     cancelled: Callable[[], bool] | None,
 ) -> TagColumn | None:
     if mapping.tags is None:
         return None
-    text, tags = (places[columns.index(name)] for name in (mapping.text, mapping.tags))
+    text, tags = (indices[columns.index(name)] for name in (mapping.text, mapping.tags))
     assert text is not None and tags is not None  # `_places` refuses a source without them
     return TagColumn(file.path, file.reading, text, tags, cancelled)
 
 
-def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Batch:
+def _placed(batch: Batch, indices: list[int | None], more: tuple[str, ...]) -> Batch:
     """Reorder the cells to the columns of the data set and append `more`."""
-    if places == list(range(len(batch.cells))) and not more:
+    if indices == list(range(len(batch.cells))) and not more:
         return batch
     rows = len(batch)
     empty = pa.repeat(pa.scalar("", pa.string()), rows)
-    cells = [empty if index is None else batch.cells[index] for index in places]
+    cells = [empty if index is None else batch.cells[index] for index in indices]
     return Batch(
         batch.lines, [*cells, *(pa.repeat(pa.scalar(text, pa.string()), rows) for text in more)]
     )

@@ -42,10 +42,10 @@ class Counts(NamedTuple):
     removed: int
 
 
-def count_differences(found: list[RowDifference]) -> Counts:
-    added = sum(row.before is None for row in found)
-    removed = sum(row.after is None for row in found)
-    return Counts(len(found) - added - removed, added, removed)
+def count_differences(rows: list[RowDifference]) -> Counts:
+    added = sum(row.before is None for row in rows)
+    removed = sum(row.after is None for row in rows)
+    return Counts(len(rows) - added - removed, added, removed)
 
 
 def differences(
@@ -135,20 +135,20 @@ def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
     return matches
 
 
-def _match_between(found: NDArray[np.int64], old: list[int], new: list[int]) -> None:
+def _match_between(matches: NDArray[np.int64], old: list[int], new: list[int]) -> None:
     """Match equal keys between rows that are already matched, in order."""
     positions: dict[int, list[int]] = defaultdict(list)
     for position, key in enumerate(old):
         positions[key].append(position)
-    ends, end = np.empty(len(found), dtype=np.int64), len(old)  # the next matched index
-    for number in range(len(found) - 1, -1, -1):
+    ends, end = np.empty(len(matches), dtype=np.int64), len(old)  # the next matched index
+    for number in range(len(matches) - 1, -1, -1):
         ends[number] = end
-        end = int(found[number]) if found[number] >= 0 else end
+        end = int(matches[number]) if matches[number] >= 0 else end
     last = -1
     for number, key in enumerate(new):
-        if found[number] < 0:
+        if matches[number] < 0:
             own = positions.get(key, [])
             next_one = bisect_right(own, last)
             if next_one < len(own) and own[next_one] < ends[number]:
-                found[number] = own[next_one]
-        last = max(last, int(found[number]))
+                matches[number] = own[next_one]
+        last = max(last, int(matches[number]))

@@ -109,7 +109,7 @@ def import_dataset(
 
 @contextmanager
 def collected_rows(
-    wanted: FileImport,
+    request: FileImport,
     scratch: Path | None,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
@@ -125,27 +125,29 @@ def collected_rows(
     """
     parent = scratch or Path(gettempdir())
     with disk_errors_for(parent), TemporaryDirectory(dir=parent, prefix="check-") as folder:
-        yield collect(wanted, Path(folder), progress, cancelled)
+        yield collect(request, Path(folder), progress, cancelled)
 
 
 def survey(
-    wanted: FileImport,
+    request: FileImport,
     scratch: Path | None = None,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Collected:
     """Count what is in all rows, without storing them; raises as `collected_rows` does."""
-    with collected_rows(wanted, scratch, progress, cancelled) as collected:
+    with collected_rows(request, scratch, progress, cancelled) as collected:
         return collected
 
 
-def survey_problems(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
+def survey_problems(collected: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
     """Problems that prevent a task from using these rows."""
-    empty, rows = count_empty_cells(found)
-    labels = found.flags or found.labels or found.spans or None
-    missing_answers = int((found.given[found.missing_answers] != SPLITS.index("test")).sum())
-    wrong = task_problems(found.columns, mapping, task, labels, empty, rows, missing_answers)
-    return wrong + unseen_label_problems(unseen_labels(found, found.given), task)
+    empty, rows = count_empty_cells(collected)
+    labels = collected.flags or collected.labels or collected.spans or None
+    missing_answers = int(
+        (collected.given[collected.missing_answers] != SPLITS.index("test")).sum()
+    )
+    wrong = task_problems(collected.columns, mapping, task, labels, empty, rows, missing_answers)
+    return wrong + unseen_label_problems(unseen_labels(collected, collected.given), task)
 
 
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
@@ -347,11 +349,11 @@ def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
     return empty, int(kept.sum())
 
 
-def spelling_note(found: Spellings) -> str:
-    others = join(", ", [f"“{label[:60]}”" for label in found.others[:4]])
+def spelling_note(group: Spellings) -> str:
+    others = join(", ", [f"“{label[:60]}”" for label in group.others[:4]])
     return phrase(
         "The labels “{usual}” and {others} may be one; they are treated as different labels.",
-        usual=found.usual[:60],
+        usual=group.usual[:60],
         others=others,
     )
 

@@ -48,7 +48,7 @@ def draw_splits(
 
 
 def _with_groups(
-    wanted: dict[int, NDArray[np.int64]],
+    targets: dict[int, NDArray[np.int64]],
     sizes: NDArray[np.int64],
     order: NDArray[np.int64],
     labels: NDArray[np.int32],
@@ -60,7 +60,7 @@ def _with_groups(
     rows, else to training. A second pass moves groups that bring a split closer to its target; a
     split that is still empty gets the smallest group that can move.
     """
-    missing = {split: counts.tolist() for split, counts in wanted.items()}
+    missing = {split: counts.tolist() for split, counts in targets.items()}
     trained = sizes.tolist()  # training rows of each label
     assigned: dict[int, int] = {}
     units = _Units(order, labels, groups)
@@ -84,7 +84,7 @@ def _with_groups(
                     break
             if not any(max(left) > 0 for left in missing.values()):
                 break
-    for split, counted in wanted.items():
+    for split, counted in targets.items():
         if counted.sum() and split not in assigned.values():
             able = [unit for unit in units if unit[0] not in assigned and leaves_some(unit[1])]
             if able:
@@ -134,11 +134,13 @@ def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
     return int(sizes[sizes > 1].sum())
 
 
-def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+def _counts(
+    sizes: NDArray[np.int64], free: NDArray[np.int64], fraction: float
+) -> NDArray[np.int64]:
     """Rows per group for a fraction of all rows, with the largest remainders rounded up."""
-    exact = sizes * share
+    exact = sizes * fraction
     counts: NDArray[np.int64] = np.minimum(np.floor(exact + 1e-9).astype(np.int64), free)
-    missing = round(float(sizes.sum()) * share) - int(counts.sum())
+    missing = round(float(sizes.sum()) * fraction) - int(counts.sum())
     for group in np.argsort(counts - exact, kind="stable"):
         if missing <= 0:
             break

@@ -302,15 +302,15 @@ class Dataset:
                 self._groups[number] = table
             return self._groups[number]
 
-    def _forget_groups(self, wanted: int) -> None:
-        """Evict cached groups at random until `wanted` bytes fit.
+    def _forget_groups(self, size: int) -> None:
+        """Evict cached groups at random until `size` bytes fit.
 
         Paging through sorted rows cycles over all groups, which would defeat an LRU cache.
         """
-        while self._groups and self._kept + wanted > KEPT_BYTES:
+        while self._groups and self._kept + size > KEPT_BYTES:
             gone = self._groups.pop(self._chance.choice(list(self._groups)))
             self._kept -= gone.nbytes
-        self._kept += wanted
+        self._kept += size
 
 
 def open_dataset(folder: Path) -> Dataset:

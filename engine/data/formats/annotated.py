@@ -211,13 +211,13 @@ def span_of_list(item: Any) -> TextSpan:
     return _span(tuple(item[:3]) if isinstance(item, list) else ())
 
 
-def _span(found: tuple[Any, ...]) -> TextSpan:
-    match found:
+def _span(values: tuple[Any, ...]) -> TextSpan:
+    match values:
         case (int(start), int(end), str(label)):
             return TextSpan(start, end, label)
         case _:
             raise NotOfTool(
-                phrase("a span in it has no start, end and label: {found}.", found=str(found)[:60])
+                phrase("a span in it has no start, end and label: {found}.", found=str(values)[:60])
             )
 
 

@@ -30,10 +30,10 @@ class Batch(NamedTuple):
         lines = self.lines[first : first + rows]
         return Batch(lines, [column.slice(first, rows) for column in self.cells])
 
-    def where(self, wanted: NDArray[np.bool_]) -> "Batch":
+    def where(self, mask: NDArray[np.bool_]) -> "Batch":
         """Select rows by a bool [rows] mask."""
-        mask = pa.array(wanted)
-        return Batch(self.lines[wanted], [column.filter(mask) for column in self.cells])
+        selection = pa.array(mask)
+        return Batch(self.lines[mask], [column.filter(selection) for column in self.cells])
 
     def rows(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Line and cells of each row."""

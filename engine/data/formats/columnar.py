@@ -114,9 +114,9 @@ def _arrow(file: Any) -> Any:
     return pa.ipc.open_stream(file)
 
 
-def _refuse_large(path: Path, found: pq.FileMetaData) -> None:
-    for group in range(found.num_row_groups):
-        row_group = found.row_group(group)
+def _refuse_large(path: Path, metadata: pq.FileMetaData) -> None:
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
         for column in range(row_group.num_columns):
             if row_group.column(column).total_uncompressed_size > LARGEST_COLUMN:
                 raise _too_large(path)

@@ -257,12 +257,12 @@ def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -
 
 
 def _numbered(
-    content: bytes, block: _Block, found: pa.Table, before: int, remarks: Remarks
+    content: bytes, block: _Block, table: pa.Table, before: int, remarks: Remarks
 ) -> Batch:
     """Number the rows of a block, and remark empty lines and line breaks."""
-    cells = [column.combine_chunks() for column in found.columns]
+    cells = [column.combine_chunks() for column in table.columns]
     rows = block.newlines + (content[block.end - 1] != NEWLINE)
-    if found.num_rows == rows:
+    if table.num_rows == rows:
         return Batch(np.arange(before + 1, before + 1 + rows, dtype=np.int64), cells)
     codes = np.frombuffer(content, dtype=np.uint8)[: block.end]
     newlines = np.flatnonzero(codes == NEWLINE)
@@ -275,7 +275,7 @@ def _numbered(
     sizes = ends - begins
     empty = (sizes == 0) | ((sizes == 1) & (codes[np.minimum(begins, block.end - 1)] == RETURN))
     batch = Batch(lines[~empty], cells)
-    assert len(batch) == found.num_rows
+    assert len(batch) == table.num_rows
     for line in lines[empty]:
         remarks.saw(EMPTY_LINE, int(line))
     last = last[~empty]

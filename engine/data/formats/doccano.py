@@ -69,7 +69,7 @@ def read(item: Any) -> list[Annotated]:
     return [entry]
 
 
-def _add_numbered(found: Annotated, annotations: list[Any]) -> None:
+def _add_numbered(entry: Annotated, annotations: list[Any]) -> None:
     """Spans or labels whose names only the project knows. Raises NotOfTool."""
     named = [
         item | {"label": str(item.get("label"))} for item in annotations if isinstance(item, dict)
@@ -77,10 +77,10 @@ def _add_numbered(found: Annotated, annotations: list[Any]) -> None:
     if len(named) < len(annotations):
         raise NotOfTool(phrase("“{key}” is not a list of objects.", key=NUMBERED))
     if any("start_offset" in item for item in named):
-        found.spans = [span_in(item, "start_offset", "end_offset", "label") for item in named]
+        entry.spans = [span_in(item, "start_offset", "end_offset", "label") for item in named]
     else:
-        found.labels = [item["label"] for item in named]
-    found.remarks.append(phrase("Label by its number, as the export has no name for it"))
+        entry.labels = [item["label"] for item in named]
+    entry.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 
 DOCCANO = annotated_format("doccano", "doccano", Tool(knows, read))

@@ -78,14 +78,14 @@ def may_have_lists(start: str) -> bool:
     return start.lstrip("\ufeff \t\r\n").startswith("{")
 
 
-def _named_list(document: object, wanted: str, file: Path) -> object:
+def _named_list(document: object, name: str, file: Path) -> object:
     lists = document if isinstance(document, dict) else {}
-    if isinstance(named := lists.get(wanted), list):
+    if isinstance(named := lists.get(name), list):
         return named
     names = [key[:100] for key, rows in lists.items() if isinstance(rows, list)][:SHOWN_LISTS]
     raise BadFile(
         file,
-        phrase("there is no list “{name}” in it.", name=wanted[:100]),
+        phrase("there is no list “{name}” in it.", name=name[:100]),
         phrase("It has: {names}.", names=", ".join(names))
         if names
         else phrase("Choose the file itself."),
@@ -145,9 +145,9 @@ def _unnamed(value: object) -> list[Object] | None:
     return [dict(zip(names, row, strict=True)) for row in value] if names else None
 
 
-def _columnar_items(columns: Object, places: Iterable[Any]) -> list[Object] | None:
-    """Rows of columns of equal length; `places` are their indices or keys."""
-    chosen = list(places)
+def _columnar_items(columns: Object, indices: Iterable[Any]) -> list[Object] | None:
+    """Rows of columns of equal length; `indices` are positions or keys."""
+    chosen = list(indices)
     if not chosen or any(len(column) != len(chosen) for column in columns.values()):
         return None
     try:

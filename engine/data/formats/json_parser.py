@@ -332,28 +332,28 @@ def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
 def _numbered(
     lines: Lines,
     content: bytes,
-    found: _Found,
+    parsed: _Found,
     keys: tuple[str, ...],
     before: int,
     remarks: Remarks,
 ) -> Batch:
     """Number the rows of a block, and remark empty lines, nulls and missing keys."""
-    full = found.ends > found.begins
+    full = parsed.ends > parsed.begins
     numbers = np.arange(before + 1, before + 1 + len(full), dtype=np.int64)
     for line in numbers[~full].tolist():
         remarks.saw(EMPTY_LINE, line)
-    columns = [column.combine_chunks() for column in found.values.columns]
+    columns = [column.combine_chunks() for column in parsed.values.columns]
     batch = Batch(numbers[full], [column.fill_null("") for column in columns])
     empty = sum(column.null_count for column in columns)
-    if found.nulls in (0, empty):
-        say = null_remark if found.nulls else missing_remark
+    if parsed.nulls in (0, empty):
+        say = null_remark if parsed.nulls else missing_remark
         for key, column in zip(keys, columns, strict=True):
             if column.null_count:
                 first = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 remarks.saw(say(key), int(batch.lines[first]), column.null_count)
         return batch
     are_empty = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
-    begins, ends = found.begins[full], found.ends[full]
+    begins, ends = parsed.begins[full], parsed.ends[full]
     for number in np.flatnonzero(np.any(are_empty, axis=0)).tolist():
         text = content[begins[number] : ends[number]].decode("utf-8")
         item = parse_objects(lines.path, [text], remarks, int(batch.lines[number]) - 1)

@@ -70,39 +70,39 @@ def _key_of_text(data: dict[str, Any]) -> str:
     return "text" if "text" in texts else max(texts, key=lambda key: len(data[key]))
 
 
-def _add(found: Annotated, result: Any) -> None:
+def _add(entry: Annotated, result: Any) -> None:
     """Add one result of an annotation."""
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
         raise NotOfTool(phrase("a result in it has no “value”."))
     if kind == SPANS:
-        found.spans = (found.spans or []) + _spans(found, value)
+        entry.spans = (entry.spans or []) + _spans(entry, value)
     elif kind == CHOICES:
-        found.labels = (found.labels or []) + [str(name) for name in list_in(value, CHOICES)]
+        entry.labels = (entry.labels or []) + [str(name) for name in list_in(value, CHOICES)]
     elif kind == RATING:
-        found.labels = [*(found.labels or []), str(value.get(RATING, ""))]
+        entry.labels = [*(entry.labels or []), str(value.get(RATING, ""))]
     else:
-        found.remarks.append(
+        entry.remarks.append(
             phrase("Results of the type “{kind}” left out", kind=str(kind or "")[:60])
         )
 
 
-def _spans(found: Annotated, value: Any) -> list[TextSpan]:
+def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
     """A span at the occurrence of its text."""
     labels = list_in(value, SPANS) if isinstance(value, dict) else []
     if not labels:
-        found.remarks.append(phrase("Span without a label left out"))
+        entry.remarks.append(phrase("Span without a label left out"))
         return []
     if len(labels) > 1:
-        found.remarks.append(phrase("Span with several labels, of which the first was used"))
+        entry.remarks.append(phrase("Span with several labels, of which the first was used"))
     start, end, label = span_in(value | {"label": labels[0]}, "start", "end", "label")
     text = value.get("text")
-    if isinstance(text, str) and text and found.text[start:end].strip() != text.strip():
-        position = find_nearest(found.text, text, start)
+    if isinstance(text, str) and text and entry.text[start:end].strip() != text.strip():
+        position = find_nearest(entry.text, text, start)
         if position is None:
             raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=text[:60]))
-        found.remarks.append(
+        entry.remarks.append(
             phrase("Span not at the position given, its nearest occurrence was used")
         )
         start, end = position, position + len(text)

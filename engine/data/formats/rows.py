@@ -35,10 +35,10 @@ class Remarks:
         """Add a remark on the whole file."""
         self._said.append(sentence)
 
-    def saw(self, what: str, line: int, times: int = 1) -> None:
+    def saw(self, remark: str, line: int, times: int = 1) -> None:
         """Count something in rows, first seen in `line`."""
-        count, first = self._seen.get(what, (0, line))
-        self._seen[what] = count + times, first
+        count, first = self._seen.get(remark, (0, line))
+        self._seen[remark] = count + times, first
 
     def sentences(self) -> tuple[str, ...]:
         counted = (

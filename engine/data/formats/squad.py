@@ -109,8 +109,8 @@ class _Reader:
                     location = phrase("{where}, question {place}", where=inside, place=index)
                     yield self._question(question, title, context, location)
 
-    def _question(self, asked: object, title: str, context: str, where: str) -> Question:
-        item = self.checked(asked, dict, where)
+    def _question(self, question: object, title: str, context: str, where: str) -> Question:
+        item = self.checked(question, dict, where)
         id_ = self._id(item, where)
         where = phrase("question {id}", id=id_[:100])
         impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
