@@ -239,7 +239,6 @@ class FilterBar(QWidget):
         self._show()
 
     def _show(self) -> None:
-        """Make two buttons for each condition."""
         focused = next((n for n, button in enumerate(self.removes) if button.hasFocus()), None)
         self.editor.hide()
         if self._wrapping is not None:
@@ -316,7 +315,6 @@ class FilterBar(QWidget):
         self._end_editing()
 
     def _end_editing(self) -> None:
-        """Return the focus to the condition."""
         self.editor.hide()
         conditions = list(self._state.conditions)
         if self._edited in conditions:

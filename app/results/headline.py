@@ -121,5 +121,4 @@ def score_text(metric: Metric, score: Interval) -> str:
 
 
 def value_text(metric: Metric, value: float) -> str:
-    """A value of a metric in its unit."""
     return numbers.percent(value) if metric.unit == "share" else numbers.decimal(value, 3)

@@ -190,7 +190,6 @@ SHOWN_ANSWERS = 5
 
 
 def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> Iterator[str]:
-    """The lines of a row, texts first."""
     head = TASKS[predictions.info.task].info.head
     tagged = head is not None and head.tags_tokens
     words = [column for column in columns if not column.is_number]

@@ -176,7 +176,6 @@ class ResultsState(QObject):
         self.listed.emit()
 
     def sentence(self) -> str:
-        """The conditions in words."""
         return meant.sentence(self.conditions)
 
     # ── rows for others ──────────────────────────────────────────────────────────────────────

@@ -114,7 +114,6 @@ class ResultsView(QWidget):
         self.evaluating.ended.connect(self._on_evaluated)
 
     def show_results(self) -> None:
-        """Read and show the folder of results."""
         folder = self._of.folder
         background.run(
             self,
@@ -413,7 +412,6 @@ class BaselineLine(QWidget):
         self.hide()
 
     def read(self) -> None:
-        """Read the baselines of the shown rows in the background."""
         predictions, folder = self._state.predictions, self._folder
         self.hide()
         if folder is None or predictions is None or not predictions.is_labelled:

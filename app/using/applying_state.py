@@ -23,10 +23,6 @@ INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a mo
 
 
 class ApplyingState(QObject):
-    """Signals:
-    changed: any part of the state.
-    """
-
     changed = Signal()
 
     def __init__(
@@ -70,7 +66,6 @@ class ApplyingState(QObject):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Input roles of the model's task."""
         facts = TASKS[self.task].info
         read = (*facts.reads, *facts.may_read)
         return tuple(role for role in INPUTS if role in read)
@@ -98,7 +93,6 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def use(self, role: str, column: str | None) -> None:
-        """Assign a column to an input role."""
         if self.found is None:
             return
         inputs = self.mapping.model_dump(include=set(INPUTS)) if self.mapping else {}
@@ -106,7 +100,6 @@ class ApplyingState(QObject):
         self._map({**free, role: column})
 
     def choose_endings(self, columns: tuple[str, ...]) -> None:
-        """Choose the columns with the choices of multiple choice."""
         inputs = self.mapping.model_dump(include=set(INPUTS) - {"endings"}) if self.mapping else {}
         free = {key: None if value in columns else value for key, value in inputs.items()}
         self._map({**free, "endings": columns})

@@ -169,7 +169,6 @@ class Choices(QWidget):
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def show_state(self) -> None:
-        """Update every control from the state."""
         state = self._state
         self.file.setText(str(state.file) if state.file else self.tr("No file chosen"))
         columns = state.found.columns if state.found else ()
@@ -260,8 +259,6 @@ def _first_column(number: int, name: str, is_predicted: bool) -> Column[tuple[st
 
 
 class Outcome(QWidget):
-    """Written files and their folders."""
-
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()
         self._state = state

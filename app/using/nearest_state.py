@@ -67,7 +67,6 @@ class NearestState(QObject):
         return self.data is not None and self.file.is_file()
 
     def choose(self, data: DataEntry | None, part: SplitName | None = None) -> None:
-        """Search in other rows."""
         self.data = data
         there = self.parts
         usual: SplitName = there[0] if there else "train"
@@ -75,7 +74,6 @@ class NearestState(QObject):
         self.cancel()
 
     def type_in(self, text: str) -> None:
-        """Search for rows nearest to another text."""
         self.text = text
         self._ask()
 
@@ -93,7 +91,6 @@ class NearestState(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Cancel the computation; partial vectors are discarded."""
         if self._worker is not None:
             self._worker.cancel()
         self._worker = self.working = None

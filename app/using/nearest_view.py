@@ -69,7 +69,6 @@ class NearestView(QWidget):
         return [Column(title, text, tooltip=lambda row: row.text) for title, text in cells.items()]
 
     def show_state(self) -> None:
-        """Update every control from the state."""
         state = self.state
         self._fill()
         is_working = state.working is not None

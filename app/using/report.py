@@ -123,7 +123,6 @@ def write(path: Path, report: Report, figures: Sequence[Placed], language: str =
 
 
 def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
-    """One self-contained page."""
     pictures = [
         _picture(
             placed, _data_uri(figure.svg(placed.figure)), figure.sheet_size(placed.figure).width()

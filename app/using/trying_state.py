@@ -15,10 +15,6 @@ MAX_CHARACTERS = 20_000  # of a text; no model reads more
 
 
 class TryingState(QObject):
-    """Signals:
-    changed: the prediction, the words, or why there are none.
-    """
-
     changed = Signal()
 
     def __init__(self, studio: Studio, checkpoint: Path, task: str) -> None:
@@ -60,7 +56,6 @@ class TryingState(QObject):
         self._ask()
 
     def choose_from(self, endings: tuple[str, ...]) -> None:
-        """Set the choices of multiple choice."""
         self.endings = endings
         self._ask()
 

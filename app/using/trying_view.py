@@ -76,7 +76,6 @@ class TryingView(QWidget):
         self.settled.emit(self._state.text)
 
     def show_state(self) -> None:
-        """Update every control from the state."""
         state = self._state
         shown = state.predicted is not None
         if state.predicted is not None:

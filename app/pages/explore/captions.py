@@ -32,7 +32,6 @@ def source(explore: ExploreState, side: int = 0) -> str:
 
 
 def head_means_caption(texts: ChosenTexts) -> str:
-    """Replacement of the heads that are off."""
     text = tr("In their place: their mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
 

@@ -49,7 +49,6 @@ class HeadMeans(QObject):
 
     @property
     def replacement(self) -> Replacement:
-        """The chosen replacement."""
         has_means = self.explore.first.head_means is not None
         return "mean" if has_means or self.work.is_running else "zero"
 
@@ -85,7 +84,6 @@ class HeadMeans(QObject):
 
 
 def replacement_box() -> ChoiceBox:
-    """Choice between zero and means."""
     entries = (("zero", tr("zero instead")), ("mean", tr("mean instead")))
     return ChoiceBox(tr("In place of a head that is off"), entries)
 

@@ -109,7 +109,6 @@ class PanelDock(QDockWidget):
             self.bar.set_shown(shown)
 
     def focus_panel(self) -> None:
-        """Focus the first control of the panel."""
         self.activateWindow()
         widget = next(iter(_controls(self.panel)), self.help)
         widget.setFocus(Qt.FocusReason.TabFocusReason)
@@ -145,7 +144,6 @@ class _Bar(QWidget):
 
 
 def _controls(panel: QObject) -> list[QWidget]:
-    """Focusable widgets, in order of creation."""
     return [
         widget
         for widget in panel.findChildren(QWidget)

@@ -7,8 +7,6 @@ from app.translation import marked
 
 @dataclass(frozen=True)
 class HeadMeasure:
-    """One measure of a head."""
-
     key: str
     name: str
     meaning: str

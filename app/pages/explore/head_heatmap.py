@@ -113,7 +113,6 @@ class HeadHeatmap(QWidget):
 
 
 def grid_size(values: np.ndarray) -> QSize:
-    """Size of a saved figure in px."""
     layers, heads = values.shape
     wide = LEFT + heads * CELL + BAR_LEFT + BAR + TICKS
     return QSize(max(wide, 320), max(layers * CELL, 120) + BOTTOM)

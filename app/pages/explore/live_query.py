@@ -56,7 +56,6 @@ class LiveQuery(QObject):
         return self.refusal.phrase if self.refusal is not None else ""
 
     def answer_of(self, kind: type[AnswerKind]) -> AnswerKind | None:
-        """The answer if it is of this kind."""
         return self.answer if isinstance(self.answer, kind) else None
 
     def set_seen(self, seen: bool) -> None:

@@ -138,7 +138,6 @@ class ModelInput(QObject):
 
     @property
     def mask(self) -> str:
-        """The model's mask token."""
         tokenizer = self.tokenizer
         return "[MASK]" if tokenizer is None else tokenizer.token(tokenizer.mask)
 
@@ -171,7 +170,6 @@ class ModelInput(QObject):
         )
 
     def choose_model(self, model: ModelEntry | None) -> None:
-        """Switch to another model, whose tokens may differ."""
         if model == self.model:
             return
         self.model, self.tokenizer, self.tokens = model, None, ()
@@ -253,7 +251,6 @@ class ModelInput(QObject):
         return self.tokens[indices[0]].start, self.tokens[indices[-1]].end
 
     def anchor(self, index: int) -> TokenAnchor | None:
-        """The anchor of a token; None if there is no such token."""
         if not 0 <= index < len(self.tokens):
             return None
         token = self.tokens[index]

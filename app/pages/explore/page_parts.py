@@ -101,7 +101,6 @@ class Editor(QPlainTextEdit):
         self.edited.emit(text)
 
     def _fit(self) -> None:
-        """Fit the height to the text, between MIN_LINES and MAX_LINES lines."""
         lines = min(MAX_LINES, max(MIN_LINES, round(self.document().size().height())))
         if lines != self._lines:
             self._lines = lines

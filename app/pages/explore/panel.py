@@ -31,8 +31,6 @@ MakePanel = Callable[[], "Panel"]
 
 @dataclass(frozen=True)
 class PanelContext:
-    """Objects that panels are built from."""
-
     explore: ExploreState
     explorer: Explorer
     settings: Settings
@@ -79,8 +77,6 @@ class Panel(QWidget):
 
 
 class ResultStack(Stack):
-    """Shows a result, or that it is pending or refused."""
-
     def __init__(self, *contents: QWidget, waiting: QWidget | None = None) -> None:
         super().__init__()
         self.waiting = waiting or EmptyState("loader-circle", self.tr("Running the model …"), "")

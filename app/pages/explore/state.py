@@ -210,7 +210,6 @@ class ExploreState(QObject):
         self.set_input(edit_input(self.first.input, text, pair))
 
     def set_input(self, new: TextInput) -> None:
-        """Read another input with its masks."""
         if new == self.first.input:
             return
         if new.texts != self.first.input.texts:

@@ -137,7 +137,6 @@ class Strip(QWidget):
             self.moved.emit(self._picked)
 
     def _mark(self) -> None:
-        """Update picked, target and pointed; repaint only what changes."""
         explore = self._explore
         marks = tuple(
             explore.on_side(self._side.index, each)
@@ -351,7 +350,6 @@ class StripArea(QScrollArea):
         self._fit()
 
     def set_most_rows(self, rows: int) -> None:
-        """Set the number of visible rows."""
         if rows != self._most_rows:
             self._most_rows = rows
             self._fit()

@@ -109,7 +109,6 @@ class ExplorePage(Page):
             self.action_row.addWidget(part)
 
     def _toggle(self, described: PanelDescription) -> QPushButton:
-        """Button of a panel that is closed initially."""
         return buttons.plain(
             plain_menu_text(described.title),
             partial(self.bench.toggle_panel, described.id),
@@ -264,7 +263,6 @@ class ExplorePage(Page):
         )
 
     def _is_over_training(self) -> bool:
-        """True if a snapshot of the chosen checkpoint's run is shown."""
         chosen, shown = self.picker.chosen(), self.state.first.checkpoint
         if chosen is None or shown is None or not self.state.is_over_training:
             return False
@@ -334,7 +332,6 @@ class ExplorePage(Page):
         self.compare.setToolTip(tooltip(text if can else why))
 
     def show_input(self, entered: TextInput) -> None:
-        """Show an input with its masks."""
         self._is_showing = True
         self.text.set_text(entered.text)
         self.pair.set_text(entered.pair or "")
@@ -373,7 +370,6 @@ class ExplorePage(Page):
         self._show_notice()
 
     def _show_notice(self) -> None:
-        """Show what was truncated, or why there are no tokens."""
         sentences = [self._problem] if self._problem else []
         for count in filter(None, self._too_long):
             text = self.tr("The text has {0} characters; only the first {1} are used.")

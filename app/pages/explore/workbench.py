@@ -197,12 +197,10 @@ class Workbench(QMainWindow):
         self._show_open()
 
     def reset(self) -> None:
-        """Restore the default arrangement."""
         self._closed = {key for key, dock in self.docks.items() if not dock.described.is_open}
         self._arrange()
 
     def menu(self) -> QMenu:
-        """Menu of the page: open panels and their arrangement."""
         menu = QMenu(self)
         menu.aboutToShow.connect(partial(self._fill, menu))
         return menu
@@ -222,7 +220,6 @@ class Workbench(QMainWindow):
             dock.set_seen(self.is_seen(key))
 
     def keep(self) -> None:
-        """Store the arrangement."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
         layout = {
             "state": state,
@@ -248,7 +245,6 @@ class Workbench(QMainWindow):
         self.docks[self._front].raise_()
 
     def _into_tabs(self, dock: PanelDock) -> None:
-        """Add a dock to the tabs at the top."""
         others = (
             other
             for other in self.docks.values()
@@ -294,7 +290,6 @@ class Workbench(QMainWindow):
             self.keep()
 
     def _go_round(self) -> None:
-        """Focus the next visible panel."""
         seen = [key for key in self.docks if self.is_seen(key)]
         if not seen:
             return

@@ -74,7 +74,6 @@ class FigureButton(QToolButton):
             )
 
     def figure(self) -> Figure | None:
-        """The figure that would be saved now."""
         return self._make()
 
     def refresh(self) -> None:

@@ -51,7 +51,6 @@ class Legend(QWidget):
         self._arrange()
 
     def show_values(self, values: dict[str, str]) -> None:
-        """Show the current value of each series."""
         metrics = QFontMetricsF(font("small"))
         for entry in self.entries:
             entry.value = values.get(entry.name, "")

@@ -135,7 +135,6 @@ class LiveChart(QWidget):
         self._redraw.start()
 
     def set_markers(self, markers: Sequence[Marker]) -> None:
-        """Vertical lines at some steps."""
         self.markers = tuple(markers)
         self._draw()
 
@@ -165,7 +164,6 @@ class LiveChart(QWidget):
         self._describe()
 
     def reset_view(self) -> None:
-        """Leave the zoom."""
         self.plot.is_zoomed = False
         self._draw()
 

@@ -60,7 +60,6 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.getViewBox().sigRangeChangedManually.connect(self._on_zoomed)
 
     def item(self, name: str, faint: bool = False) -> pyqtgraph.PlotDataItem:
-        """The item that draws a line."""
         return self._items[name, faint]
 
     def span(self) -> Span:
@@ -109,7 +108,6 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         item.setData(line.x, y, antialias=soft, **_dots(line))
 
     def apply_style(self) -> None:
-        """Give every part its colour of the present theme."""
         self.setBackground(None)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent")

@@ -46,8 +46,6 @@ def paint_sparkline(painter: QPainter, rect: QRectF, values: Sequence[float | No
 
 
 class Sparkline(QWidget):
-    """`paint_sparkline` as a widget."""
-
     def __init__(self, values: Sequence[float | None] = ()) -> None:
         super().__init__()
         self._values = list(values)

@@ -227,7 +227,6 @@ class ZoomChart(ChartView):
         self.repaint_chart()
 
     def zoom(self, left: float, right: float) -> None:
-        """Show what lies between two values of x."""
         if self.chart is not None and right > left:
             self.span = self.chart.span(left, right)
             self._is_zoomed = True
@@ -236,7 +235,6 @@ class ZoomChart(ChartView):
             self.repaint_chart()
 
     def reset(self) -> None:
-        """Show all of it."""
         if self.chart is not None:
             self.span = self.chart.span()
             self._is_zoomed = False

@@ -256,7 +256,6 @@ def cell_box(left: float, row: int, column: int) -> QRectF:
 
 
 def grid_size(applied: LensApplied, small: QFont) -> QSize:
-    """Size of the drawing by `paint_lens`."""
     last = cell_box(left_width(small), len(applied.layers) - 1, len(applied.positions) - 1)
     return QSize(round(last.right()) + 1, round(last.bottom()) + 1)
 

@@ -65,7 +65,6 @@ class PseudoPerplexity(QWidget):
         state.explore.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
-        """Give the strip the height it needs, at most a third of the part."""
         need = self.strip.heightForWidth(max(1, self.area.viewport().width()))
         self.area.setFixedHeight(min(need + 2, max(60, self.height() // 3)))
 
