@@ -150,9 +150,7 @@ class MainWindow(QMainWindow):
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
         )
         upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
-        whole = QWidget()
-        layouts.column((upper, 1), self.status, parent=whole, spacing=0)
-        self.setCentralWidget(whole)
+        self.setCentralWidget(layouts.page((upper, 1), self.status, spacing=0))
         self._overlay = DropOverlay(self)
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))

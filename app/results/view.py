@@ -90,9 +90,7 @@ class ResultsView(QWidget):
         self.menu_button = self._make_menu()
         self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
-        self.stack = Stack()
-        for part in (self._content(), self._nothing(), self.problem):
-            self.stack.addWidget(part)
+        self.stack = Stack(self._content(), self._nothing(), self.problem)
         self.stack.setCurrentIndex(NONE)
         layouts.tab(self, self.progress, (self.stack, 1))
         set_help(self, "results")
@@ -138,9 +136,8 @@ class ResultsView(QWidget):
         splitter.setMinimumHeight(LEAST_HEIGHT)
         # so that the surrounding area does not use its preferred height
         splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        content = QWidget()
-        layouts.column(
-            head, self.baselines, self.comparison, (splitter, 1), parent=content, spacing=3 * SPACE
+        content = layouts.page(
+            head, self.baselines, self.comparison, (splitter, 1), spacing=3 * SPACE
         )
         area = LateArea()  # keeps lists visible in a low window
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -38,6 +38,13 @@ def row(
     return _fill(QHBoxLayout(), items, parent, spacing, margins)
 
 
+def page(*items: Item, spacing: int | None = None, margins: Margins = 0) -> QWidget:
+    """A widget with a `column`."""
+    whole = QWidget()
+    column(*items, parent=whole, spacing=spacing, margins=margins)
+    return whole
+
+
 def tab(page: QWidget, *items: Item, spacing: int = 3 * SPACE) -> QVBoxLayout:
     """Items of a tab from top to bottom, with a gap below the tab bar."""
     return column(*items, parent=page, spacing=spacing, margins=(0, 3 * SPACE, 0, 0))

@@ -262,9 +262,11 @@ class Stack(QWidget):
     QStackedWidget takes the largest of all, and its layout cannot be replaced.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *pages: QWidget) -> None:
         super().__init__()
         self._pages = _OneAtATime(self)
+        for page in pages:
+            self._pages.addWidget(page)
         self._pages.currentChanged.connect(lambda _: self.updateGeometry())
 
     def addWidget(self, page: QWidget) -> None:

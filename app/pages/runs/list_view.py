@@ -121,9 +121,7 @@ class RunsList(QWidget):
             self.compare,
             spacing=2 * SPACE,
         )
-        whole = QWidget()
-        layouts.column(first, second, (self.table, 1), parent=whole, spacing=3 * SPACE)
-        return whole
+        return layouts.page(first, second, (self.table, 1), spacing=3 * SPACE)
 
     def _filters(self) -> buttons.Segments:
         titles = {

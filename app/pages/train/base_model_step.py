@@ -65,7 +65,6 @@ class BaseModelStep(QWidget):
             self.list.setFocus()
 
     def _models(self) -> QWidget:
-        whole = QWidget()
         head = layouts.row(
             (Text(self.tr("Models"), "heading"), 1),
             buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"),
@@ -73,8 +72,7 @@ class BaseModelStep(QWidget):
         )
         self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         self.also = also_models(self._state)
-        layouts.column(head, self._none, (self.list, 1), self.also, parent=whole, spacing=2 * SPACE)
-        return whole
+        return layouts.page(head, self._none, (self.list, 1), self.also, spacing=2 * SPACE)
 
     def _show(self) -> None:
         choices = self._state.choices

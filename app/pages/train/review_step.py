@@ -53,13 +53,11 @@ class ReviewStep(QWidget):
         layouts.extend(card.body, self.changed_title, self.changed, self._warned)
         self.search = SearchBox(state)
         self.estimate = EstimateBox(state)
-        inner = QWidget()
-        layouts.column(
+        inner = layouts.page(
             card,
             self.search,
             self.estimate,
             layouts.STRETCH,
-            parent=inner,
             spacing=4 * SPACE,
             margins=(0, 0, 2 * SPACE, 0),
         )
@@ -96,9 +94,7 @@ class ReviewStep(QWidget):
         save = buttons.plain(self.tr("&Save job file…"), self._on_save, "save")
         row = layouts.row(self.copy_job, save, layouts.STRETCH, spacing=2 * SPACE)
         layouts.extend(card.body, (self.fold, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
-        whole = QWidget()
-        layouts.column(card, layouts.STRETCH, parent=whole)
-        return scrolling(whole)
+        return scrolling(layouts.page(card, layouts.STRETCH))
 
     def _on_fold(self) -> None:
         shown = self.file.isHidden()

@@ -315,11 +315,10 @@ class Examples(QWidget):
         super().__init__()
         self.rows: list[tuple[Text, TokenRow, Text]] = []
         self.problem = Text("", "muted")
-        inner = QWidget()
         self._grid = layouts.grid(
             across=4 * SPACE, down=3 * SPACE, stretched=1, margins=(0, 0, 2 * SPACE, 0)
         )
-        layouts.column(self.problem, self._grid, layouts.STRETCH, parent=inner)
+        inner = layouts.page(self.problem, self._grid, layouts.STRETCH)
         layouts.column(scrolling(inner), parent=self)
 
     def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:

@@ -85,9 +85,7 @@ class GettingPage(Page):
             card.body, self.name, self.address, self.facts, (self.get, 0, left), self.elsewhere
         )
         self.about = card
-        inner = QWidget()
-        layouts.column(card, layouts.STRETCH, parent=inner)
-        return scrolling(inner)
+        return scrolling(layouts.page(card, layouts.STRETCH))
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 

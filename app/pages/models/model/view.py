@@ -334,13 +334,11 @@ class TokenizerTab(QWidget):
         self.words = ReadText(self.tr("Words"), height=15 * SPACE)
         self.tokens = TokenRow(most=600, with_ids=True)
         self.count = Text("", "muted")
-        inner = QWidget()
-        layouts.column(
+        inner = layouts.page(
             _step(self.tr("1. Normalise"), self._normalise, self.normalised),
             _step(self.tr("2. Split"), self._split, self.words),
             _step(self.tr("3. Tokenise"), self._find, self.tokens, self.count),
             layouts.STRETCH,
-            parent=inner,
             spacing=3 * SPACE,
         )
         layouts.column(

@@ -85,8 +85,7 @@ class LineageView(QWidget):
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy what is needed"))
         needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)
-        side = QWidget()
-        layouts.column(
+        side = layouts.page(
             self.name,
             self.kind,
             row,
@@ -94,7 +93,6 @@ class LineageView(QWidget):
             (self.made, 1),
             needed_head,
             (self.needed, 2),
-            parent=side,
             spacing=2 * SPACE,
             margins=(2 * SPACE, 0, 0, 0),
         )

@@ -122,11 +122,9 @@ class BatchTab(QWidget):
         self.legend = Text("", "muted")
         self.empty = EmptyState("scan-search", "", "")
         self.stack = QStackedWidget()
-        inner = QWidget()
-        layouts.column(
+        inner = layouts.page(
             *self.cards,
             layouts.STRETCH,
-            parent=inner,
             spacing=3 * SPACE,
             margins=(0, 0, 2 * SPACE, 0),
         )

@@ -27,8 +27,7 @@ class DetailsTab(QWidget):
         self._state = state
         self.facts = Facts(self.tr("Details"))
         left = Card(self.tr("Details"))
-        inner = QWidget()
-        layouts.column(self.facts, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
+        inner = layouts.page(self.facts, layouts.STRETCH, margins=(0, 0, 2 * SPACE, 0))
         left.body.addWidget(scrolling(inner))
         self.notes = QPlainTextEdit()
         self.notes.setAccessibleName(self.tr("Notes"))

@@ -171,15 +171,13 @@ class ReproducibilityTab(QWidget):
             picture.hide()
             top.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self.verdict, 1)
-        inner = QWidget()
-        layouts.column(
+        inner = layouts.page(
             top,
             self.obstacles,
             self.branched,
             self._sessions,
             self._repetitions,
             layouts.STRETCH,
-            parent=inner,
             spacing=2 * SPACE,
             margins=(0, 0, 2 * SPACE, 0),
         )
@@ -189,8 +187,7 @@ class ReproducibilityTab(QWidget):
 
     def _environment(self) -> Card:
         card = Card(self.tr("Environment and checksums"))
-        inner = QWidget()
-        layouts.column(self.facts, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
+        inner = layouts.page(self.facts, layouts.STRETCH, margins=(0, 0, 2 * SPACE, 0))
         row = layouts.row(self.copy, layouts.STRETCH)
         layouts.extend(card.body, (scrolling(inner), 1), row)
         return card

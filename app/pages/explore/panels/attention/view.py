@@ -128,12 +128,10 @@ class AttentionView(Panel):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _all(self) -> QWidget:
-        page = QWidget()
         texts = layouts.row(
             (self.readout, 1), (self.filters.left_out, 1), self.note, spacing=4 * SPACE
         )
-        layouts.column(self._controls(), texts, (self.halves, 1), parent=page, spacing=SPACE)
-        return page
+        return layouts.page(self._controls(), texts, (self.halves, 1), spacing=SPACE)
 
     def _pictures(self) -> Stack:
         pictures = QSplitter(Qt.Orientation.Horizontal)
@@ -146,17 +144,13 @@ class AttentionView(Panel):
         layouts.row((queries, 1, bottom), (keys, 1, bottom), parent=self.titles, margins=sides)
         bar = self.lines_area.verticalScrollBar().sizeHint().width()
         self.lines_area.setMinimumWidth(self.lines.minimumSizeHint().width() + bar)
-        left = QWidget()
-        layouts.column(self.titles, (self.lines_area, 1), parent=left, spacing=0)
-        pictures.addWidget(left)
+        pictures.addWidget(layouts.page(self.titles, (self.lines_area, 1), spacing=0))
         self.matrix.moved.connect(self._align)
         self.lines_area.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         pictures.addWidget(self.matrix)
         pictures.setSizes([500, 500])
         self.pictures = pictures
-        forms = Stack()
-        for form in (pictures, self.table, self.pair, self.heads_table):
-            forms.addWidget(form)
+        forms = Stack(pictures, self.table, self.pair, self.heads_table)
         forms.setContentsMargins(2 * SPACE, 0, 0, 0)
         return forms
 

@@ -162,7 +162,6 @@ class TokensView(Panel):
         return area
 
     def _side(self, number: int) -> QWidget:
-        part = QWidget()
         head = layouts.row(
             (self.titles[number], 1),
             layouts.STRETCH,
@@ -171,8 +170,8 @@ class TokensView(Panel):
             spacing=SPACE,
         )
         self.figure_buttons[number].offer_on(self.tables[number])
-        layouts.column(
-            head, (self.tables[number], 1), parent=part, spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
+        part = layouts.page(
+            head, (self.tables[number], 1), spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
         )
         part.setMinimumWidth(60 * SPACE)
         part.setMinimumHeight(LOWEST)

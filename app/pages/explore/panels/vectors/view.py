@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from PySide6.QtCore import QModelIndex, QSize, QSizeF
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
@@ -72,8 +72,7 @@ class VectorsView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._why_not)
         for table in (self.near_tokens, self.near_words):
             self.figure_button.offer_on(table)
-        among = QWidget()
-        layouts.column(self.bar, (self.near_words, 1), parent=among, spacing=SPACE)
+        among = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
         self.pages = QStackedWidget()
         for page in (self.matrix, self.near_tokens, among):
             self.pages.addWidget(page)

@@ -41,14 +41,12 @@ class Candidates(QWidget):
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
         self.automatic.toggled.connect(state.set_searches_automatically)
-        self.stack = Stack()
-        self.stack.addWidget(self._tables())
         self.nothing = EmptyState(
             "eye-off",
             self.tr("Mask a word to score your own candidates"),
             self.tr("Double-click a word above. Words of several tokens are scored as a whole."),
         )
-        self.stack.addWidget(self.nothing)
+        self.stack = Stack(self._tables(), self.nothing)
         layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
@@ -61,9 +59,7 @@ class Candidates(QWidget):
         )
         right = layouts.column(head, (self.best, 1), self.search_note)
         both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
-        page = QWidget()
-        layouts.column(self.place, (both, 1), parent=page, spacing=2 * SPACE)
-        return page
+        return layouts.page(self.place, (both, 1), spacing=2 * SPACE)
 
     def _on_typed(self) -> None:
         self._pause.stop()

@@ -149,8 +149,7 @@ class Lens(QWidget):
         both.addStretch()
         inner = QWidget()
         inner.setLayout(both)
-        page = QWidget()
-        layouts.column(
+        page = layouts.page(
             Text(
                 self.tr(
                     "The MLM head applied after each layer. Below each prediction: its "
@@ -160,7 +159,6 @@ class Lens(QWidget):
             ),
             self.readout,
             (scrolling(inner), 1),
-            parent=page,
         )
         self.page = page
         self.nothing = EmptyState(

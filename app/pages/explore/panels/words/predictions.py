@@ -133,9 +133,7 @@ class Predictions(QWidget):
         self.area.viewport().setAutoFillBackground(False)
         self.area.setAccessibleName(self.tr("Predictions"))
         self.area.setWidget(inner)
-        page = QWidget()
-        layouts.column(self.models, (self.area, 1), self.note, parent=page)
-        return page
+        return layouts.page(self.models, (self.area, 1), self.note)
 
     def _how_to_hide(self) -> str:
         return self.tr(

@@ -62,16 +62,10 @@ class WordsView(Panel):
         self.unmask = buttons.quiet(self.tr("Unmask all"), state.explore.unmask_all, "eye")
         self.figure_button = FigureButton(self.figure, notices)
         self.figure_button.offer_on(*self.parts)
-        self.help = Stack()
+        self.help = Stack(*map(HelpButton, CONCEPTS))
         self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        for concept in CONCEPTS:
-            self.help.addWidget(HelpButton(concept))
-        self.shown = Stack()
-        for part in self.parts:
-            self.shown.addWidget(part)
-        self.stack = Stack()
-        self.stack.addWidget(self._all())
-        self.stack.addWidget(self._no_head())
+        self.shown = Stack(*self.parts)
+        self.stack = Stack(self._all(), self._no_head())
         layouts.column((self.stack, 1), parent=self, margins=(0, SPACE, 0, 0))
         state.changed.connect(self.show_state)
         state.explore.tokens_changed.connect(self.show_state)
@@ -112,9 +106,7 @@ class WordsView(Panel):
         self.corner = layouts.row(self.figure_button, spacing=0)
         head = layouts.row((controls, 1), self.corner, spacing=2 * SPACE)
         head.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
-        page = QWidget()
-        layouts.column(head, self.next_sentences, (self.shown, 1), parent=page, spacing=SPACE)
-        return page
+        return layouts.page(head, self.next_sentences, (self.shown, 1), spacing=SPACE)
 
     def _no_head(self) -> QWidget:
         return EmptyState(
