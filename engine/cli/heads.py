@@ -113,7 +113,7 @@ def heads(
             return
         measured = _measure(loaded, fields, method, replacement)
     if out is not None:
-        _write(out, measured)
+        _write(out, list(_records(measured)))
     if as_json:
         echo_json({"method": method, **measured.facts, "heads": list(_records(measured))})
         return
@@ -211,7 +211,9 @@ def _measure(
         def emit(answer: Answer) -> None:
             if isinstance(answer, text_set.HeadsCounted | text_set.HeadsWeighed):
                 answer.file.unlink()
-            line.draw(_progress_text(answer))
+            stage = answer.stage if isinstance(answer, Working) else "Measuring heads"
+            assert isinstance(answer, Working | text_set.SetAnswer)
+            line.draw(f"{stage}: {answer.done:,} of {answer.total:,} texts")
 
         if method == "patterns":
             result = head_statistics(loaded, text_set.CountHeads(**asked), Path(scratch), emit)
@@ -228,13 +230,6 @@ def _measure(
             if method == "each":
                 facts["replacement"] = replacement
         return Measured(result.columns, np.load(check_regular(result.file)), facts)
-
-
-def _progress_text(answer: Answer) -> str:
-    if isinstance(answer, Working):
-        return f"{answer.stage}: {answer.done:,} of {answer.total:,} texts"
-    assert isinstance(answer, text_set.SetAnswer)
-    return f"Measuring heads: {answer.done:,} of {answer.total:,} texts"
 
 
 # ── what is printed and written ──────────────────────────────────────────────────────────────
@@ -279,10 +274,10 @@ def _records(measured: Measured) -> Iterator[dict[str, object]]:
         yield record
 
 
-def _write(out: Path, measured: Measured) -> None:
+def _write(out: Path, records: list[dict[str, Any]]) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_pylist(list(_records(measured)))
+    table = pa.Table.from_pylist(records)
     write_table(out, table.schema, [table])
 
 
@@ -296,8 +291,6 @@ def _prune(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    import pyarrow as pa
-
     from engine.explore.head_pruning import prune, remove
 
     with ProgressLine(sys.stderr) as line:
@@ -326,8 +319,7 @@ def _prune(
         for head in range(network.heads)
     ]
     if out is not None:
-        table = pa.Table.from_pylist(records)
-        write_table(out, table.schema, [table])
+        _write(out, records)
     if as_json:
         facts: dict[str, object] = {
             "method": "pruning",

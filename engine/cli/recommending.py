@@ -3,12 +3,11 @@
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DataSource, StoredData
 from engine.config.features import Features
-from engine.config.job import BaseModelSource, FromScratch, JobSpec
+from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import (
     RECOMMENDED,
     Network,
@@ -25,13 +24,6 @@ from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 COUNTED = 20_000  # rows of a file; more make no difference
-
-
-class Start(NamedTuple):
-    """The start of a job: the network, and the folder of its vocabulary; None if unknown."""
-
-    network: Network | None
-    vocabulary: Path | None
 
 
 def take_recommended(
@@ -63,26 +55,24 @@ def recommended_for(job: JobSpec) -> Recommended:
 
     Raises StudioError if the data or the base model cannot be read.
     """
-    start = _start(job.base_model)
-    rows, typical = _rows_and_length(job.data, start.vocabulary)
+    base = job.base_model
+    network: Network | None = None  # as of a job for another machine
+    vocabulary: Path | None = None
+    if isinstance(base, FromScratch):
+        network, vocabulary = base.model, base.tokenizer
+    elif base.path.is_dir():
+        network, vocabulary = checkpoint_info(base.path), base.path
+    rows, typical = _rows_and_length(job.data, vocabulary)
     return recommended(
         Situation(
             task=type(job.task).info,
-            from_scratch=isinstance(job.base_model, FromScratch),
-            network=start.network,
+            from_scratch=isinstance(base, FromScratch),
+            network=network,
             rows=rows,
             typical_length=typical,
             lora=bool(job.training.lora_rank),
         )
     )
-
-
-def _start(base: BaseModelSource) -> Start:
-    if isinstance(base, FromScratch):
-        return Start(base.model, base.tokenizer)
-    if not base.path.is_dir():  # the job is for another machine
-        return Start(None, None)
-    return Start(checkpoint_info(base.path), base.path)
 
 
 def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, int]:

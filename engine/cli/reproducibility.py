@@ -73,15 +73,12 @@ def compare(
     echo("environment: " + ("the same" if not unlike else "different"))
     for name in unlike:
         echo(f"  {name}: {a.get(name, 'unknown')} | {b.get(name, 'unknown')}")
-    step = _first_other_loss(*runs)
+    losses, others = _losses(runs[0]), _losses(runs[1])
+    both = sorted(losses.keys() & others.keys())
+    step = next((step for step in both if losses[step] != others[step]), None)
     echo("losses: " + ("the same" if step is None else f"different from step {step} on"))
     same = _compare_weights(*runs)
     return 0 if same else DIFFERENT
-
-
-def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
-    a, b = _losses(first), _losses(second)
-    return next((s for s in sorted(a.keys() & b.keys()) if a[s] != b[s]), None)
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:

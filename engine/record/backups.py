@@ -36,7 +36,7 @@ def back_up(record: Path, backups: Path, reason: str) -> Path:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
-    of_reason = [b for b in all_backups(backups) if _reason(b) == reason]
+    of_reason = [b for b in all_backups(backups) if b.stem.endswith(f"-{reason}")]
     for old in of_reason[:-BACKUPS_KEPT]:
         old.unlink(missing_ok=True)
     return target
@@ -47,7 +47,9 @@ def back_up_daily(record: Path, backups: Path) -> Path | None:
     newest = all_backups(backups)[-1:]
     if newest:
         same_day = f"-{datetime.now(UTC):%Y%m%d}-" in newest[0].name
-        if same_day or _changed(record) <= newest[0].stat().st_mtime:
+        files = (record, record.with_name(record.name + "-wal"))
+        changed = max(file.stat().st_mtime for file in files if file.exists())
+        if same_day or changed <= newest[0].stat().st_mtime:
             return None
     return back_up(record, backups, "daily")
 
@@ -110,13 +112,3 @@ def _copy(record: Path, copy: Path) -> None:
 def _number(backup: Path) -> int:
     match = NAME.fullmatch(backup.name)
     return int(match[1]) if match else 0
-
-
-def _reason(backup: Path) -> str:
-    match = NAME.fullmatch(backup.name)
-    return match[3] if match else ""
-
-
-def _changed(record: Path) -> float:
-    log = record.with_name(record.name + "-wal")
-    return max(f.stat().st_mtime for f in (record, log) if f.exists())

@@ -63,7 +63,8 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
             state = _apply(session, run, folder, event) or state
     add_metrics(session, run.id, points)
     if prepared or {point.name for point in points} & {run.best_metric, TIE_BREAKER}:
-        _find_best(session, run)
+        best = extreme(session, run.id, run.best_metric, run.higher_is_better)
+        run.best_step, run.best_score = best if best is not None else (0, None)
     run.bytes_read = byte
     if state is not None:
         run.state = state
@@ -225,8 +226,3 @@ def at_work(folder: RunFolder) -> State:
 def _gap(before: datetime, after: datetime) -> timedelta:
     """Time between two events, robust against clock changes."""
     return min(max(after - before, NO_TIME), MAX_GAP)
-
-
-def _find_best(session: Session, run: Run) -> None:
-    best = extreme(session, run.id, run.best_metric, run.higher_is_better)
-    run.best_step, run.best_score = best if best is not None else (0, None)

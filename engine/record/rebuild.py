@@ -146,7 +146,12 @@ def _record_folder(
     except UNREADABLE as error:
         if listed:
             return None
-        run = add_unreadable(session, folder, _reason(error, folder))
+        reason = explain_error(error) or StudioError(
+            phrase("The run folder {run} cannot be read.", run=run_id),
+            phrase("Copy it again from where it came, or delete it."),
+            details=f"{type(error).__name__}: {error}",
+        )
+        run = add_unreadable(session, folder, reason)
     _annotate(run, annotations)
     return run
 
@@ -159,17 +164,6 @@ def _annotate(run: Run, annotations: Annotations | None) -> None:
             annotations.star,
         )
         run.tags, run.archived = list(annotations.tags), annotations.archived
-
-
-def _reason(error: Exception, folder: RunFolder) -> StudioError:
-    understood = explain_error(error)
-    if understood is not None:
-        return understood
-    return StudioError(
-        phrase("The run folder {run} cannot be read.", run=folder.path.name),
-        phrase("Copy it again from where it came, or delete it."),
-        details=f"{type(error).__name__}: {error}",
-    )
 
 
 def _annotations_in(session: Session) -> dict[str, Annotations]:

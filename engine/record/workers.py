@@ -44,15 +44,11 @@ class Workers:
         """Start a worker for a run, or give it the one in reserve. Raises StudioError."""
         if run.id in self._by_run:
             self._replaced.append(self._by_run.pop(run.id))
-        self._by_run[run.id] = self._take_standby(run) or launch.start(run.folder)
-
-    def _take_standby(self, run: Run) -> "subprocess.Popen[bytes] | None":
-        """Assign the worker in reserve to a run; None if there is none, or the run needs several
-        processes."""
-        if self.standby is None or run.asked_processes() > 1:
-            return None
-        standby, self.standby = self.standby, None
-        return standby.assign(run.folder)
+        process = None
+        if self.standby is not None and run.asked_processes() <= 1:
+            standby, self.standby = self.standby, None
+            process = standby.assign(run.folder)
+        self._by_run[run.id] = process or launch.start(run.folder)
 
     def has_ended(self, run_id: str) -> bool:
         """True if a process was started here for this run and has ended."""

@@ -153,14 +153,9 @@ def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Co
 
 def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the most frequent first words of a column, as kinds of questions."""
-    counts = first_words(predictions, column).most_common(FIRST_WORDS)
+    words = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
+    counts = _counted(pc.struct_field(words, "word")).most_common(FIRST_WORDS)
     return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
-
-
-def first_words(predictions: Predictions, column: str) -> Counter[str]:
-    """Counts of the first words of a column's cells, in lower case."""
-    matches = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
-    return _counted(pc.struct_field(matches, "word"))
 
 
 def _counted(column: Any) -> Counter[str]:

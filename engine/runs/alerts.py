@@ -40,34 +40,26 @@ class Alert:
 
 def spikes(steps: Steps, losses: Values) -> list[Alert]:
     """Find losses far above the preceding ones; float64 [N] each, NaN if not finite."""
-    return [
-        Alert(
-            "spike",
-            int(steps[place]),
-            phrase(
-                "Loss spike at step {step:,}: {times:.1f} times the usual",
-                step=int(steps[place]),
-                times=times,
-            ),
+    alerts = []
+    for index, times in _outliers(losses, LARGER):
+        step = int(steps[index])
+        text = phrase(
+            "Loss spike at step {step:,}: {times:.1f} times the usual", step=step, times=times
         )
-        for place, times in _outliers(losses, LARGER)
-    ]
+        alerts.append(Alert("spike", step, text))
+    return alerts
 
 
 def explosions(steps: Steps, norms: Values) -> list[Alert]:
     """Find gradient norms many times the preceding ones."""
-    return [
-        Alert(
-            "explosion",
-            int(steps[place]),
-            phrase(
-                "Gradient norm {times:.0f} times the usual at step {step:,}",
-                step=int(steps[place]),
-                times=times,
-            ),
+    alerts = []
+    for index, times in _outliers(norms, EXPLODED):
+        step = int(steps[index])
+        text = phrase(
+            "Gradient norm {times:.0f} times the usual at step {step:,}", step=step, times=times
         )
-        for place, times in _outliers(norms, EXPLODED)
-    ]
+        alerts.append(Alert("explosion", step, text))
+    return alerts
 
 
 def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:

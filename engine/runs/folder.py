@@ -235,10 +235,8 @@ class RunFolder:
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
             self.repair_last_line()
-            atomic_write.clear_leftovers(self.path)
-            atomic_write.clear_leftovers(self.checkpoints)
-            atomic_write.clear_leftovers(self.snapshots)
-            atomic_write.clear_leftovers(self.results)
+            for folder in (self.path, self.checkpoints, self.snapshots, self.results):
+                atomic_write.clear_leftovers(folder)
             yield
 
     def has_worker(self) -> bool:

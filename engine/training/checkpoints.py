@@ -163,7 +163,6 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
-    """Build the event of the checkpoint at `progress.step`."""
     folder = run.checkpoint(progress.step)
     files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
     return Saved(

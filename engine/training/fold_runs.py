@@ -98,7 +98,9 @@ def probabilities_of_fold_runs(
             run = _run(scratch / f"run-{fold}", data, base, training)
             with run.lock():
                 train(run.job(), run, _emitter(run, report, fold, folds))
-            _save(kept, _scores(run, len(held_out), names))
+            written = io.BytesIO()
+            np.save(written, _scores(run, len(held_out), names))
+            write_file(kept, written.getvalue())
         found[held_out] = np.load(check_regular(kept), allow_pickle=False)
     return found
 
@@ -121,12 +123,6 @@ def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     columns = np.array([names.index(label) for label in said.info.labels])
     found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
     return found
-
-
-def _save(path: Path, scores: NDArray[np.float64]) -> None:
-    written = io.BytesIO()
-    np.save(written, scores)
-    write_file(path, written.getvalue())
 
 
 def _version(

@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 
-from engine.config.job import JobSpec
 from engine.config.recommended import layer_weights
 from engine.errors import StudioError
 from engine.messages.events import Prepared
@@ -12,7 +11,7 @@ from engine.phrases import join, phrase
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.data.features import attach_features
-from engine.training.device.cuda_graphs import CudaGraphs, choose_graphs, describe_graphs
+from engine.training.device.cuda_graphs import choose_graphs, describe_graphs
 from engine.training.device.environment import (
     differences,
     environment,
@@ -42,7 +41,16 @@ def start(
     setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
-    graphs = _graphs(context, setup, machine, before)
+    graphs = choose_graphs(
+        setup.network.train(),
+        setup.data.learner,
+        machine,
+        context.job,
+        setup.data.tokenizer.pad,
+        lambda: setup.data.batch(0),
+        before.get("CUDA graphs", ""),
+        context.note,
+    )
     state = describe_graphs(graphs, machine)
     now = environment(machine, setup.data, attention, initial, ranks.description, state)
     ranks.shard(setup.network)
@@ -74,22 +82,6 @@ def _machine(
     return machine
 
 
-def _graphs(
-    context: RunContext, setup: TrainingSetup, machine: Machine, before: dict[str, str]
-) -> CudaGraphs | None:
-    data = setup.data
-    return choose_graphs(
-        setup.network.train(),
-        data.learner,
-        machine,
-        context.job,
-        data.tokenizer.pad,
-        lambda: data.batch(0),
-        before.get("CUDA graphs", ""),
-        context.note,
-    )
-
-
 def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
 ) -> tuple[TrainingSetup, Machine]:
@@ -99,18 +91,12 @@ def _set_up(
         setup = context.retry_when_full(lambda: set_up(context, folder))
         setup.network.to(machine.device)
         if not (resume and resume.progress.environment):
-            machine = _in_fastest_precision(context.job, setup, machine, ranks.world)
+            settings, lengths = context.job.training, setup.data.phases[0].examples.lengths
+            rows = settings.micro_batch_size or settings.batch_size / ranks.world
+            tokens = float(lengths.mean())
+            machine = choose_precision(setup.network, machine, context.job.hardware, rows, tokens)
         context.retry_when_full(lambda: attach_features(context, setup, machine))
     return setup, machine
-
-
-def _in_fastest_precision(
-    job: JobSpec, setup: TrainingSetup, machine: Machine, processes: int
-) -> Machine:
-    settings, lengths = job.training, setup.data.phases[0].examples.lengths
-    rows = settings.micro_batch_size or settings.batch_size / processes
-    tokens = float(lengths.mean())
-    return choose_precision(setup.network, machine, job.hardware, rows, tokens)
 
 
 def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:
@@ -138,6 +124,10 @@ def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
 
 
 def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
+    truncated = 0.0
+    if run.setup.data.learner.task.info.cuts_long_texts:
+        longest = min(run.settings.max_length, run.network.spec.max_positions)
+        truncated = float((run.setup.data.phases[0].examples.lengths >= longest).mean())
     return Prepared(
         steps=run.setup.data.steps,
         parameters=count_parameters(run.network),
@@ -152,7 +142,7 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
         layer_weights=layer_weights(run.network.spec),
         longest=run.network.spec.max_positions,
         **_answers(run),
-        truncated=_share_cut(run),
+        truncated=truncated,  # probably: they have the maximum length
         environment=run.progress.environment,
         differences=changed,
     )
@@ -173,15 +163,6 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
         "majority_score": there[answer] / there.total(),
         "absent": tuple(label for label in known if not there[label])[:ABSENT_NAMED],
     }
-
-
-def _share_cut(run: TrainingRun) -> float:
-    """Fraction of training inputs of maximum length, which are probably truncated."""
-    data = run.setup.data
-    if not data.learner.task.info.cuts_long_texts:
-        return 0.0
-    longest = min(run.settings.max_length, run.network.spec.max_positions)
-    return float((data.phases[0].examples.lengths >= longest).mean())
 
 
 def _note_frozen(run: TrainingRun) -> None:
