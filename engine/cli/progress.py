@@ -76,7 +76,6 @@ class ProgressLine:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Clear the line of a terminal."""
         if self._terminal:
             self._out.write("\r\033[K")
             self._out.flush()

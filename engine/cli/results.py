@@ -162,7 +162,6 @@ def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
 
 
 def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
-    """The first rows of one kind: index, gold label, both predictions, text."""
     lines = []
     shown = [side[rows][:SHOWN_ROWS] for side in comparison.places]
     first, second = (

@@ -65,7 +65,6 @@ def resume(into: Path) -> int:
 
 
 def _train_each(into: Path, names: list[str]) -> int | None:
-    """Train one run after another; None if all have finished, else the exit code."""
     for name in names:
         if groups.last_outcome(RunFolder(into / name)) != "finished":
             code = _train(into, names, name)

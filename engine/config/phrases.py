@@ -9,7 +9,6 @@ from engine.visible import concise
 
 
 def _short(value: Any) -> str:
-    """A sentence of at most 300 characters; longer foreign ones are truncated."""
     return concise(from_json(value))[0]
 
 

@@ -127,7 +127,6 @@ class StateDictMapper:
         self._notes.append(filled(text, **values))
 
     def _present_heads(self) -> Heads:
-        """Heads that the file contains completely."""
         if (read := self._probe_in_file()) is not None:
             return read
         kind, outputs = (POOLING, 1) if self._sentence is not None else self._head_in_file()
@@ -328,7 +327,6 @@ class StateDictMapper:
         return not torch.equal(read(decoder).float(), read(embedded).float())
 
     def _decoder_fits(self) -> bool:
-        """True if the decoder has the shape of the token embedding."""
         embedded = self._family.published("encoder.embeddings.token.weight")
         shapes = self._files.shapes
         return shapes[self._names[self._decoder]] == shapes[self._names[embedded]]

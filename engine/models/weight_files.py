@@ -211,7 +211,6 @@ def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
 
 
 def _with_prefix(key: str, part: WeightFiles) -> WeightFiles:
-    """Prefix tensor names with their folder."""
     return WeightFiles(
         part.files,
         part.bytes,
@@ -222,7 +221,6 @@ def _with_prefix(key: str, part: WeightFiles) -> WeightFiles:
 
 
 def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
-    """Merge shards."""
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
         raise BadCheckpoint(

@@ -45,7 +45,6 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
 
 
 def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
-    """Record a batch without looking for checkpoint folders."""
     events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
     if byte < run.bytes_read:
         run.remarks = []  # the file was replaced, and read from its start
@@ -147,7 +146,6 @@ def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
 
 
 def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:
-    """Record one event and return the state that it leads to."""
     if not isinstance(event, Started):
         run.seconds += _gap(run.heard or event.at, event.at).total_seconds()
     run.heard = event.at

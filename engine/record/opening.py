@@ -346,7 +346,6 @@ def _begin_to_write(connection: Connection) -> None:
 
 @contextmanager
 def _in_plain_language(path: Path) -> Iterator[None]:
-    """Turn database errors into StudioErrors."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:

@@ -114,7 +114,6 @@ def main_score(predictions: Predictions) -> Interval:
 
 
 def _measure_of(predictions: Predictions) -> Measure:
-    """The chosen metric; the default if rows do not decide it, as with a loss."""
     available = measures(predictions)
     chosen = predictions.info.best_metric
     return next((measure for measure in available if measure.name == chosen), available[0])

@@ -128,6 +128,5 @@ def _milliseconds(at: datetime) -> int:
 
 
 def _yaml(facts: dict[str, Any]) -> bytes:
-    """YAML whose values are JSON, a subset of YAML."""
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
     return ("\n".join(lines) + "\n").encode("utf-8")

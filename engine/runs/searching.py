@@ -120,7 +120,6 @@ def _at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
 
 
 def _is_same(there: JsonValue, value: JsonValue) -> bool:
-    """True if `there` is `value`, possibly with further fields at their defaults."""
     if isinstance(there, dict) and isinstance(value, dict):
         return all(_is_same(there.get(name), inner) for name, inner in value.items())
     return there == value and isinstance(there, bool) == isinstance(value, bool)

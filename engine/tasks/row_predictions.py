@@ -92,7 +92,6 @@ def build_predictions(
 
 
 def _lists(scores: NDArray[np.floating[Any]]) -> "pa.ListArray[Any]":
-    """float [N, C] as N lists."""
     count, width = scores.shape
     starts = pa.array(np.arange(count + 1) * width, pa.int32())
     return pa.ListArray.from_arrays(starts, pa.array(scores.astype(np.float32).ravel()))

@@ -102,7 +102,6 @@ def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], 
 
 
 def _work(job: JobSpec) -> float:
-    """Relative running time of a job, for one network and data set."""
     settings = job.training
     if settings.steps:
         return float(settings.steps * settings.batch_size)
@@ -297,7 +296,6 @@ class _Bench:
         return self.update(self._dummy(count, width, rng_for(self.settings.seed, SHARE, width)))
 
     def update(self, batch: Batch) -> float:
-        """Seconds of an update."""
         if self.vectors_per_token:
             shape = (*batch.tokens.shape, self.vectors_per_token, self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
@@ -319,14 +317,12 @@ class _Bench:
         return int(self.network.encoder.cached_layers > 0)
 
     def cache(self, plan: _Plan) -> int:
-        """Bytes of the cached vectors."""
         lengths = plan.sample.lengths[plan.order.examples]
         tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
         of_token = 4 * self.vectors_per_token * self.network.spec.hidden_size
         return round(tokens * plan.sample.examples.inputs_per_example * of_token)
 
     def extract(self, width: int) -> float:
-        """Seconds to compute the cached vectors of a batch."""
         random = rng_for(0, SHARE)
         one = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
         given = one.tokens, one.segments, one.attention_mask
@@ -358,7 +354,6 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
 
 
 def _disk_free() -> int:
-    """Free bytes on the disk of the runs folder."""
     runs = Home().runs
     return shutil.disk_usage(next(p for p in (runs, *runs.parents) if p.exists())).free
 

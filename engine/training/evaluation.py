@@ -112,7 +112,6 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
 
 
 def _progress(run: TrainingRun) -> ProgressCallback:
-    """Emit the progress of a long evaluation."""
     last = time.monotonic()
 
     def report(done: int, total: int) -> None:
@@ -126,7 +125,6 @@ def _progress(run: TrainingRun) -> ProgressCallback:
 
 
 def _warn_of_labels(run: TrainingRun, report: Report) -> None:
-    """Warn once about each label that is present but never predicted."""
     progress = run.progress
     new = [label for label in report.never_given() if label not in progress.never_predicted]
     if not new:

@@ -110,7 +110,6 @@ def _check_batch(context: RunContext, learner: Learner) -> None:
 
 
 def _note_examples(context: RunContext, data: TrainingData) -> None:
-    """Note what tokenization noticed."""
     sets = (
         (phrase("Training set"), data.phases[0].examples),
         (phrase("Validation set"), data.validation),
@@ -121,7 +120,6 @@ def _note_examples(context: RunContext, data: TrainingData) -> None:
 
 
 def _initialise(context: RunContext, data: TrainingData, network: Network) -> None:
-    """Initialise new weights from statistics of the training set."""
     base_model, examples = context.job.base_model, data.phases[0].examples
     data.learner.init_output_bias(network, examples, data.tokenizer)
     if isinstance(base_model, FromScratch) and base_model.warm_init:

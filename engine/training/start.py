@@ -85,7 +85,6 @@ def _machine(
 def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
 ) -> tuple[TrainingSetup, Machine]:
-    """Set up data and network, and choose the precision."""
     folder = resume.folder if resume else None
     with ranks.first_then_others():
         setup = context.retry_when_full(lambda: set_up(context, folder))
@@ -166,7 +165,6 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
 
 
 def _note_frozen(run: TrainingRun) -> None:
-    """Note the number of trained parameters if some are frozen."""
     if all(p.requires_grad for p in run.network.parameters()):
         return
     trained, total = count_trained(run.network), count_parameters(run.network)

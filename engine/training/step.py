@@ -115,7 +115,6 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
 
 
 def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
-    """True for an unsharded tensor in host memory."""
     return tensor.device.type == "cpu" and not is_sharded(network)
 
 

@@ -189,6 +189,5 @@ def _layout(
 
 
 def _pad_to_multiple(numbers: Ints, multiple: int) -> Tensor:
-    """Append zeros up to a multiple."""
     more = -len(numbers) % multiple
     return torch.from_numpy(np.pad(numbers, (0, more)) if more else numbers)

@@ -219,7 +219,6 @@ def _matmul(one: Tensor, other: Tensor, factor: float) -> Tensor:
 
 
 def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
-    """Set dropped weights to 0."""
     if not dropped.numel():
         return weights
     left = weights.clone()

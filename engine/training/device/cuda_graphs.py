@@ -124,7 +124,6 @@ class CudaGraphs:
 
     @torch.no_grad()
     def _attach_gradients(self) -> None:
-        """Set the shared gradient buffers as gradients, with the values so far."""
         fresh = [buffer for parameter, buffer in self._gradients if parameter.grad is None]
         if fresh:
             torch._foreach_zero_(fresh)

@@ -207,7 +207,6 @@ def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
 
 
 def _take_gpu(local_rank: int, processes: int) -> None:
-    """Select the GPU of this process."""
     if processes > (count := torch.cuda.device_count()):
         raise StudioError(
             "{processes} processes need {processes} GPUs, and this machine has {count}.",
