@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.over_texts import Arrays, ArrayStore, over_texts, question_key
 from engine.files.atomic_write import write_file
@@ -154,7 +154,7 @@ def average_heads(
 
     Raises StudioError if the texts cannot be read.
     """
-    total = len(rows_of(question.texts))
+    total = len(load_rows(question.texts))
 
     def progress(done: int) -> None:
         if done < total:
@@ -175,7 +175,7 @@ def head_means(
 ) -> np.ndarray:
     """Mean head outputs over all tokens of all texts, float32 [L, D]; `progress` gets the number of
     finished texts."""
-    pairs = typed_pairs(rows_of(question.texts))
+    pairs = typed_pairs(load_rows(question.texts))
 
     def compute(start: int, stop: int) -> Arrays:
         each = [sum_outputs(checkpoint, *pairs[number]) for number in range(start, stop)]

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.ablation import Change, change_head_outputs, head_means
 from engine.explore.over_texts import (
@@ -52,7 +52,7 @@ def weigh(
 
     Raises StudioError as `score_heads` does.
     """
-    total = len(rows_of(question.texts))
+    total = len(load_rows(question.texts))
     known: list[Arrays] = []
 
     def answer(arrays: Arrays, done: int) -> HeadsWeighed:
@@ -93,7 +93,7 @@ def score_heads(
 
     Raises StudioError if the texts have no labels for the task, or there is no head to score.
     """
-    rows = rows_of(question.texts)
+    rows = load_rows(question.texts)
     learner = learner_of_rows(checkpoint, rows)
     check_loss(checkpoint, learner, rows)
     instead: Tensor | None = None

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of
+from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
 from engine.explore.ablation import Head, heads_off
 from engine.explore.head_importance import build_batch, check_loss, score_heads
@@ -63,7 +63,7 @@ class _Pruning:
                 "Choose zero in place of the heads that are off.",
             )
         self.checkpoint, self.question, self._emit = checkpoint, question, emit
-        self.rows = rows_of(question.texts)
+        self.rows = load_rows(question.texts)
         self.learner = learner_of_rows(checkpoint, self.rows)
         check_loss(checkpoint, self.learner, self.rows)
         self.metric = MASKED_ACCURACY if self.learner is None else self.learner.best_metric

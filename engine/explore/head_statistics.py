@@ -14,7 +14,7 @@ import torch
 
 from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_column, load_rows, typed_pairs
 from engine.explore.layers import iter_layers
 from engine.explore.over_texts import (
     Arrays,
@@ -55,8 +55,8 @@ def head_statistics(
 
     Raises StudioError if the texts cannot be read.
     """
-    rows = rows_of(question.texts)
-    words = words_in(rows, column_of(question.texts, HEADS))
+    rows = load_rows(question.texts)
+    words = words_in(rows, load_column(question.texts, HEADS))
     tags = frequent_tags(words)
     pairs = typed_pairs(rows)
     sums: Arrays = {}

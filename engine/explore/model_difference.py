@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from engine.config.tasks import head_of
 from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.explore.head_statistics import histograms
 from engine.explore.layers import iter_layers
 from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
@@ -40,7 +40,7 @@ def compare(
     a: Serving, b: Serving, question: CompareModels, scratch: Path, emit: Callable[[Answer], object]
 ) -> ModelsDiffered:
     """The final answer; `emit` gets the means of the texts so far."""
-    rows = rows_of(question.texts)
+    rows = load_rows(question.texts)
     pairs = typed_pairs(rows)
     is_comparable = comparable(a.exact, b.exact, question) and all(
         same_tokens(a.exact, b.exact, *pair) for pair in pairs

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.over_texts import (
     Arrays,
@@ -49,7 +49,7 @@ def map_texts(
     Raises StudioError if there are fewer than three texts, or no pooler.
     """
     checkpoint = serving.exact
-    rows = rows_of(question.texts)
+    rows = load_rows(question.texts)
     if len(rows) < 3:
         raise StudioError("A map needs at least three texts.", "Choose more of them.")
     if question.pooling == "pooled" and checkpoint.network.encoder.pooler is None:

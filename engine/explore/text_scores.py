@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import MissingColumn
 from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
 from engine.explore.token_scores import score as score_tokens
@@ -39,7 +39,7 @@ def score(
     Raises StudioError if the labels are not those of the model, or a column is missing.
     """
     checkpoint = serving.exact
-    rows = rows_of(question.texts)
+    rows = load_rows(question.texts)
     learner = learner_of_rows(checkpoint, rows)
     loss = loss_kind(checkpoint, learner)
     last: list[TextsScored] = []

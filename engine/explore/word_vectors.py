@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.over_texts import Arrays, ArrayStore, over_texts
 from engine.messages.explore.text import Token
@@ -184,7 +184,7 @@ def find_words(
 
     Raises StudioError if the word is missing.
     """
-    texts = typed_pairs(rows_of(question.texts))
+    texts = typed_pairs(load_rows(question.texts))
     query = F.normalize(word_vector(checkpoint, question), dim=0).numpy()  # [D]
     best, count = list[NearWord](), 0
 

@@ -67,7 +67,7 @@ def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]
     return tuple(token for token in flagged if token != usual.get(token.content))
 
 
-def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
+def parse_added(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
     """Added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
     listed = entries or []
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
@@ -79,7 +79,7 @@ def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
     return tokens
 
 
-def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
+def parse_decoder(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
     """Added tokens and ids of `added_tokens_decoder` in a tokenizer_config.json."""
     entries = config.get("added_tokens_decoder") or {}
     if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
@@ -88,7 +88,7 @@ def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any
         {**item, "id": int(key)} if isinstance(item, dict) else {"content": item, "id": int(key)}
         for key, item in entries.items()
     ]
-    return added_of(rows, path)
+    return parse_added(rows, path)
 
 
 def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tuple[Added, Any]]:

@@ -22,10 +22,10 @@ from engine.tokenizers.vocabulary_files import (
     ADVICE,
     MOST_TOKENS,
     Special,
-    json_of,
-    lines_of,
+    parse_vocab,
+    read_json_object,
+    read_lines,
     special_names,
-    vocab_of,
 )
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
@@ -133,7 +133,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
     )
     if not is_roberta:
         return None
-    own = vocab_of(model, path)
+    own = parse_vocab(model, path)
     if model.get("unk_token") and not own.keys() >= BYTE_OF.keys():  # then a byte may be unknown
         return None
     tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
@@ -152,7 +152,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
 def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
     """Read vocab.json and merges.txt, which is optional if every token is a byte."""
     words, merges = folder / WORDS, folder / MERGES
-    own = json_of(words)
+    own = read_json_object(words)
     special = special_names(stated.config, SPECIAL)
     tokens, added, _ = stated.together(own, words)
     unsplit = {*special, *(token.content for token in added)}
@@ -175,7 +175,7 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
 
 def merge_lines(path: Path) -> list[str]:
     """The merges in a merges.txt, each as a text with a space in between."""
-    return [line for line in lines_of(path) if line and not line.startswith("#version")]
+    return [line for line in read_lines(path) if line and not line.startswith("#version")]
 
 
 def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tuple[Added, ...]:

@@ -20,7 +20,7 @@ from engine.tokenizers.vocabulary_files import (
     ADD_JSON,
     ADVICE,
     SPECIAL_KEYS,
-    json_of,
+    read_json_object,
     special_names,
 )
 
@@ -48,7 +48,11 @@ def read_folder(folder: Path) -> Vocabulary:
     folder = shared_folder(folder)
     stated = read_stated(folder)
     path = folder / PUBLISHED
-    loaded = _published(json_of(path), stated, path) if path.exists() else _plain(folder, stated)
+    loaded = (
+        _published(read_json_object(path), stated, path)
+        if path.exists()
+        else _plain(folder, stated)
+    )
     if stated.has_segments is False:
         loaded = replace(loaded, second_segment=0)
     return replace(loaded, cuts_beginning=stated.config.get("truncation_side") == "left")
@@ -88,7 +92,7 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
     tokenizer.json. Raises BadCheckpoint.
     """
     suffix = "</w>"
-    words = json_of(folder / byte_bpe.WORDS)
+    words = read_json_object(folder / byte_bpe.WORDS)
     special = special_names(stated.config, byte_bpe.SPECIAL)
     _, unknown, cls, sep, _ = special
     flags = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}

@@ -27,7 +27,7 @@ class UnknownFrame(ValueError):
     """The special tokens are not placed as BERT expects."""
 
 
-def frame_of(processor: object) -> Frame | None:
+def parse_frame(processor: object) -> Frame | None:
     """The frame of a post-processor in a tokenizer.json, or None. Raises UnknownFrame."""
     if processor is None:
         return None

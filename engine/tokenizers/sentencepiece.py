@@ -25,7 +25,7 @@ from engine.tokenizers.vocabulary_files import (
     LARGEST_FILE,
     MOST_TOKENS,
     SPECIAL_KEYS,
-    json_of,
+    read_json_object,
 )
 
 FILES = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
@@ -96,7 +96,7 @@ def from_model(path: Path, stated: Stated) -> Vocabulary | None:
     Raises BadCheckpoint if it is damaged, or not a Unigram model.
     """
     network = path.parent / NETWORK
-    model_type = json_of(network).get("model_type") if network.exists() else None
+    model_type = read_json_object(network).get("model_type") if network.exists() else None
     named = stated.tokenizer if not stated.is_generic else ""
     name = named or BY_NETWORK.get(model_type if isinstance(model_type, str) else "", "")
     layout = LAYOUTS.get(name)

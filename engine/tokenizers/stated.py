@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
-from engine.tokenizers.added import Added, added_of, also_special, decoder_of, plain_added
+from engine.tokenizers.added import Added, also_special, parse_added, parse_decoder, plain_added
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
     ANOTHER_TOKENIZER,
     SPECIAL_KEYS,
     in_order,
-    json_of,
-    name_of,
+    read_json_object,
+    token_name,
 )
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
@@ -71,7 +71,7 @@ class Stated:
 
         Raises BadCheckpoint if a token has two ids, or an id two tokens.
         """
-        added = self.added | added_of(entries, path)
+        added = self.added | parse_added(entries, path)
         ids = {**{name: number for name, (_, number) in added.items()}, **own}
         if any(ids[name] != number for name, (_, number) in added.items()):
             raise BadCheckpoint("{path} gives a token two ids.", ADVICE, path=path.name)
@@ -99,7 +99,7 @@ def read_stated(folder: Path) -> Stated:
     Raises BadCheckpoint if one is damaged, or the tokenizer has code of its own.
     """
     config, names, network, ids = (
-        json_of(folder / name) if (folder / name).exists() else {}
+        read_json_object(folder / name) if (folder / name).exists() else {}
         for name in (CONFIG, MAP, NETWORK, ADDED)
     )
     decides = {**names, **config} if "added_tokens_decoder" in config else {**config, **names}
@@ -107,9 +107,9 @@ def read_stated(folder: Path) -> Stated:
     tokenizer = named.removesuffix("Fast") if isinstance(named, str) else ""
     _refuse_others(tokenizer, decides)
     special = also_special(decides)
-    all_special = {name_of(decides.get(key), "") for key in SPECIAL_KEYS}
+    all_special = {token_name(decides.get(key), "") for key in SPECIAL_KEYS}
     all_special |= {token.content for token in special}
-    added = plain_added(ids, all_special) | decoder_of(decides, folder / CONFIG)
+    added = plain_added(ids, all_special) | parse_decoder(decides, folder / CONFIG)
     return Stated(decides, tokenizer, added, special)
 
 

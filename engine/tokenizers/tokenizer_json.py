@@ -18,17 +18,17 @@ from engine.errors import BadCheckpoint
 from engine.phrases import phrase
 from engine.tokenizers.added import unusual
 from engine.tokenizers.byte_bpe import WRITTEN_SPACE, text_of_bytes
-from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
+from engine.tokenizers.frame import Frame, UnknownFrame, parse_frame
 from engine.tokenizers.stated import Stated
-from engine.tokenizers.unigram import MARK, scored_of
+from engine.tokenizers.unigram import MARK, parse_scores
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
     ANOTHER_TOKENIZER,
     LONGEST_WORD,
     SPECIAL_KEYS,
-    name_of,
-    vocab_of,
+    parse_vocab,
+    token_name,
 )
 from engine.tokenizers.wordpiece import SETTINGS, flags_in
 
@@ -147,18 +147,18 @@ class TokenizerJson(Vocabulary):
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> TokenizerJson:
     """Read a tokenizer.json. Raises BadCheckpoint if a step is unknown or not allowed."""
     model = content.get("model")
-    if not isinstance(model, dict) or model.get("type", _type_of(model)) not in MODELS:
+    if not isinstance(model, dict) or model.get("type", _guess_type(model)) not in MODELS:
         raise _unsupported(path, phrase("it has no model of a kind that is known"))
     _check_steps(content, path)
     _check_model(model, path)
     own = (
-        {token: number for number, (token, _) in enumerate(scored_of(model, path))}
+        {token: number for number, (token, _) in enumerate(parse_scores(model, path))}
         if isinstance(model.get("vocab"), list)
-        else vocab_of(model, path)
+        else parse_vocab(model, path)
     )
     tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
     try:
-        frame = frame_of(content.get("post_processor"))
+        frame = parse_frame(content.get("post_processor"))
     except UnknownFrame as error:
         why = phrase("it does not put a text between [CLS] and [SEP]")
         raise _unsupported(path, why) from error
@@ -190,7 +190,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
     )
 
 
-def _type_of(model: dict[str, Any]) -> str:
+def _guess_type(model: dict[str, Any]) -> str:
     """Kind of a model in an old file without a type."""
     if isinstance(model.get("vocab"), list):
         return "Unigram"
@@ -204,8 +204,8 @@ def _special(
     model, padding = content["model"], content.get("padding")
     is_scored, known = isinstance(model.get("vocab"), list), set(tokens)
     used = [
-        name_of(padding.get("pad_token"), "") if isinstance(padding, dict) else None,
-        tokens[model["unk_id"]] if is_scored else name_of(model.get("unk_token"), ""),
+        token_name(padding.get("pad_token"), "") if isinstance(padding, dict) else None,
+        tokens[model["unk_id"]] if is_scored else token_name(model.get("unk_token"), ""),
         frame.cls if frame else None,
         frame.sep if frame else None,
         None,
@@ -213,7 +213,7 @@ def _special(
     names = []
     for index, (key, usual, token) in enumerate(zip(SPECIAL_KEYS, USUAL_NAMES, used, strict=True)):
         likely = next((name for name in usual if name in known), usual[0])
-        named = name_of(stated.config.get(key), token or likely)
+        named = token_name(stated.config.get(key), token or likely)
         names.append(token if token and index in (1, 2, 3) else named)
     pad, unknown, cls, sep, mask = names
     return pad, unknown, cls, sep, mask

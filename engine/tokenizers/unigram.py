@@ -95,7 +95,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
     steps = _steps(content.get("normalizer"))
     if steps is None or model.get("byte_fallback") or not _splits(content.get("pre_tokenizer")):
         return None
-    scored = scored_of(model, path)
+    scored = parse_scores(model, path)
     names = [token for token, _ in scored]
     own = {token: number for number, token in enumerate(names)}
     tokens, added, count = stated.together(own, path, content.get("added_tokens"))
@@ -166,7 +166,7 @@ def _splits(before: object) -> bool:
     return False
 
 
-def scored_of(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
+def parse_scores(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
     """Tokens of a model with scores. Raises BadCheckpoint, also if none is the unknown token."""
     pairs, unknown = model.get("vocab"), model.get("unk_id")
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import processors
 
 from engine.tokenizers.added import Added, unusual
-from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
+from engine.tokenizers.frame import Frame, UnknownFrame, parse_frame
 from engine.tokenizers.stated import SEGMENTS
 from engine.tokenizers.vocabulary_files import LONGEST_WORD, SPECIAL_KEYS, Special
 
@@ -133,7 +133,7 @@ def framed(vocabulary: Known, processor: object) -> Known | None:
     """The vocabulary with the frame of a tokenizer.json, if it has one; None if that is
     unsupported."""
     try:
-        frame = frame_of(processor) or vocabulary.frame
+        frame = parse_frame(processor) or vocabulary.frame
     except UnknownFrame:
         return None
     pad, unknown, _, _, mask = vocabulary.special

@@ -28,19 +28,19 @@ Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 def special_names(config: dict[str, Any], usual: Special) -> Special:
     """Special tokens named in a tokenizer_config.json, or default ones."""
     pad, unknown, cls, sep, mask = (
-        name_of(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
+        token_name(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
     )
     return pad, unknown, cls, sep, mask
 
 
-def name_of(value: object, default: str) -> str:
+def token_name(value: object, default: str) -> str:
     """A special token in a config: a text, or an object with its text."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) and value else default
 
 
-def vocab_of(model: dict[str, Any], path: Path) -> dict[str, Any]:
+def parse_vocab(model: dict[str, Any], path: Path) -> dict[str, Any]:
     """Tokens and ids of the model of a tokenizer.json."""
     vocab = model.get("vocab")
     if not isinstance(vocab, dict):
@@ -68,8 +68,8 @@ def in_order(ids: dict[str, Any], path: Path) -> list[str]:
     return tokens
 
 
-def lines_of(path: Path) -> list[str]:
-    content = text_of(path)
+def read_lines(path: Path) -> list[str]:
+    content = read_text(path)
     lines = content.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -79,7 +79,7 @@ def lines_of(path: Path) -> list[str]:
     return tokens
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             raise BadCheckpoint(
@@ -94,9 +94,9 @@ def text_of(path: Path) -> str:
         ) from error
 
 
-def json_of(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(text_of(path))
+        content = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise BadCheckpoint("{path} is not valid JSON.", ADVICE, path=path.name) from error
     if not isinstance(content, dict):

@@ -22,9 +22,9 @@ from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import (
     LONGEST_WORD,
     Special,
-    lines_of,
+    parse_vocab,
+    read_lines,
     special_names,
-    vocab_of,
 )
 
 MOST_CHARACTERS = 1_000  # distinct characters of a vocabulary
@@ -154,7 +154,7 @@ def flags_in(config: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
     """Read a file with a token per line; `lowercase` if known."""
-    lines = lines_of(path)
+    lines = read_lines(path)
     ids = {token: number for number, token in enumerate(lines)}
     settings = {} if lowercase is None else {"lowercase": lowercase}
     settings |= flags_in(stated.config, SETTINGS)
@@ -187,7 +187,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordP
     settings: dict[str, Any] = {"marked": marked, **flags_in(steps, NORMALIZER)}
     if not stated.is_generic:
         settings |= flags_in(stated.config, SETTINGS)
-    own = vocab_of(model, path)
+    own = parse_vocab(model, path)
     tokens, added, count = stated.together(own, path, content.get("added_tokens"))
     read = _of_tokens(tokens, added, count, settings, stated)
     if model.get("unk_token", read.special[1]) != read.special[1]:

@@ -9,7 +9,7 @@ from app import background
 from app.pages.explore.model_input import TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.files.home import Home
 from engine.messages.explore.text_set import SetAnswer
 
@@ -54,7 +54,7 @@ class TextSetState(QObject):
     def _read_rows(self, chosen: ChosenTexts) -> None:
         texts = chosen.texts
         self._reading = background.run(
-            self, lambda: typed_pairs(rows_of(texts)), self._on_rows, lambda _: None
+            self, lambda: typed_pairs(load_rows(texts)), self._on_rows, lambda _: None
         )
 
     def _on_rows(self, rows: list[TypedRow]) -> None:

@@ -97,7 +97,7 @@ def guess_mapping(
         return None, ()
     known = text if text in columns else None
     names = {plain_name(column): column for column in reversed(columns)}
-    statistics = _statistics_of(columns, rows)
+    statistics = _column_statistics(columns, rows)
     first, second = next((both for both in PAIRS if names.keys() >= {*both}), ("", ""))
     text, pair = names.get(first), names.get(second)
     if text is None:
@@ -167,7 +167,7 @@ def label_columns(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
 ) -> tuple[str, ...]:
     """Columns that may hold labels for the texts of `mapping`, likeliest first."""
-    statistics = _statistics_of(columns, rows)
+    statistics = _column_statistics(columns, rows)
     named, likely = _labels(columns, statistics, mapping)
     scales = [item.name for item in statistics if item.is_scale and item.name not in mapping.texts]
     return tuple(dict.fromkeys((*named, *likely, *scales)))
@@ -216,7 +216,9 @@ def named_answers(names: dict[str, str]) -> str | None:
     return next((names[name] for name in ANSWERS if name in names), None)
 
 
-def _statistics_of(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[_Statistics]:
+def _column_statistics(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
+) -> list[_Statistics]:
     statistics = []
     for index, name in enumerate(columns):
         cells = [row[index] for row in rows]

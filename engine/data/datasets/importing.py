@@ -224,7 +224,7 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
         return ()
     names = np.array(list(collected.labels), dtype=object)
 
-    def labels_of(rows: NDArray[np.bool_]) -> tuple[str, ...]:
+    def unique_labels(rows: NDArray[np.bool_]) -> tuple[str, ...]:
         cells = names[np.unique(collected.label_numbers[rows])]
         sets = (
             parse_label_sets(cells)
@@ -234,8 +234,8 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
         return tuple(dict.fromkeys(label for labels in sets for label in labels if label))
 
     validation, test = SPLITS.index("validation"), SPLITS.index("test")
-    learned = labels_of((splits != validation) & (splits != test))
-    _, strangers = match_labels(labels_of(splits == validation), learned)
+    learned = unique_labels((splits != validation) & (splits != test))
+    _, strangers = match_labels(unique_labels(splits == validation), learned)
     return tuple(strangers[:SHOWN_UNSEEN])
 
 

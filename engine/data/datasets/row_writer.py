@@ -180,12 +180,12 @@ class RowWriter:
         self._note_missing_answers(batch, remarks)
         for name, index in self._flags.items():
             self._count_flag(name, batch.cells[index], batch.lines, path)
-        self._text_keys.append(self._keys_of([batch.cells[index] for index in self._texts]))
+        self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
         if self._split_column is None:
             self._given += [splits for _, splits in self._new]
         else:
             column = batch.cells[self._split_column]
-            self._given.append(self._splits_of(column, batch.lines, path))
+            self._given.append(self._parse_splits(column, batch.lines, path))
         if len(self._first) < FIRST_ROWS:
             head = batch.slice(0, FIRST_ROWS - len(self._first))
             self._first += [cells for _, cells in head.rows()]
@@ -205,7 +205,7 @@ class RowWriter:
                 kept[empty] = False
         return None if kept.all() else kept
 
-    def _keys_of(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
+    def _hash_texts(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
         """Hash of the texts of each row; unique for rows without text."""
         plain = [plain_cells(column) for column in texts]
         rows = plain[0] if len(plain) == 1 else zip(*plain, strict=True)
@@ -260,7 +260,7 @@ class RowWriter:
                 self._missing_answers.append(self._before + row)
                 remarks.saw(NO_ANSWER, int(batch.lines[row]))
 
-    def _splits_of(
+    def _parse_splits(
         self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> NDArray[np.int8]:
         cells = _Cells.of(column)

@@ -41,7 +41,7 @@ def column_ranks(
     if column == "_line":
         return _numbered(dataset.column("_line").to_numpy().astype(np.float64))
     parts, are_numbers = [], True
-    for done, cells in enumerate(_cells_of(dataset, column), start=1):
+    for done, cells in enumerate(_trimmed_cells(dataset, column), start=1):
         if cancelled is not None and cancelled():
             raise Cancelled
         numeric = pc.match_substring_regex(pc.utf8_rtrim_whitespace(cells), NUMERIC)
@@ -62,7 +62,7 @@ def sort_rows(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDA
     return rows[np.argsort(keys, kind="stable")]
 
 
-def _cells_of(dataset: Dataset, column: str) -> Iterator[Any]:
+def _trimmed_cells(dataset: Dataset, column: str) -> Iterator[Any]:
     """Truncated cells of each row group, without leading white space; null if empty."""
     for group in range(dataset.group_count):
         chunks: list[Any] = dataset.group_column(group, column).chunks

@@ -55,16 +55,16 @@ class StoredTexts(Sequence[str]):
         return list(islice(self, numbers.start, numbers.stop, numbers.step))
 
     def __iter__(self) -> Iterator[str]:
-        for group in self._dataset.groups_of(self._split):
-            yield from self._dataset.texts_of(group, self._split)
+        for group in self._dataset.split_groups(self._split):
+            yield from self._dataset.split_texts(group, self._split)
 
     def some(self, count: int, random: np.random.Generator) -> list[str]:
         """Sample about `count` texts from at most `PLACES` row groups."""
-        groups = self._dataset.groups_of(self._split)
+        groups = self._dataset.split_groups(self._split)
         chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
         sample: list[str] = []
         for group in chosen:
-            texts = list(self._dataset.texts_of(int(group), self._split))
+            texts = list(self._dataset.split_texts(int(group), self._split))
             numbers = random.permutation(len(texts))[: -(-count // len(chosen))]
             sample += [texts[number] for number in numbers]
         return sample
@@ -127,7 +127,7 @@ class Dataset:
             parts.append(numbers.to_numpy().astype(np.int8))
         return np.concatenate(parts)
 
-    def _are_of(self, split: SplitName) -> NDArray[np.bool_]:
+    def _split_mask(self, split: SplitName) -> NDArray[np.bool_]:
         """bool [rows]"""
         return np.equal(self._splits, SPLITS.index(split))
 
@@ -135,14 +135,14 @@ class Dataset:
         """The texts of a split only, read on iteration."""
         return Rows(StoredTexts(self, split))
 
-    def groups_of(self, split: SplitName) -> list[int]:
+    def split_groups(self, split: SplitName) -> list[int]:
         """Row groups with rows of a split."""
-        rows = np.flatnonzero(self._are_of(split))
+        rows = np.flatnonzero(self._split_mask(split))
         return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
 
-    def texts_of(self, group: int, split: SplitName) -> Iterator[str]:
+    def split_texts(self, group: int, split: SplitName) -> Iterator[str]:
         """Texts of a split in one row group."""
-        mask = self._are_of(split)[self._starts[group] : self._starts[group + 1]]
+        mask = self._split_mask(split)[self._starts[group] : self._starts[group + 1]]
         column = self.spec.mapping.text
         batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
         first = 0
@@ -158,20 +158,20 @@ class Dataset:
 
     def rows(self, split: SplitName) -> Rows:
         """Rows of a split; columns are read on first access."""
-        mapping, count = self.spec.mapping, int(self._are_of(split).sum())
+        mapping, count = self.spec.mapping, int(self._split_mask(split).sum())
         cells = {
-            name: StoredColumn(count, partial(self._cells_of, name, split))
+            name: StoredColumn(count, partial(self._split_cells, name, split))
             for name in mapping.columns
         }
-        lines: list[int] = self.column("_line").to_numpy()[self._are_of(split)].tolist()
+        lines: list[int] = self.column("_line").to_numpy()[self._split_mask(split)].tolist()
         return Rows.of(mapping, cells, lines)
 
     def cells(self, split: SplitName) -> dict[str, list[str]]:
         """All source columns of a split."""
-        return {name: self._cells_of(name, split) for name in self.spec.columns}
+        return {name: self._split_cells(name, split) for name in self.spec.columns}
 
-    def _cells_of(self, name: str, split: SplitName) -> list[str]:
-        column = self.column(name).filter(pa.array(self._are_of(split)))
+    def _split_cells(self, name: str, split: SplitName) -> list[str]:
+        column = self.column(name).filter(pa.array(self._split_mask(split)))
         cells = column.fill_null(pa.scalar("")) if column.null_count else column
         texts: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
         return texts
@@ -195,7 +195,7 @@ class Dataset:
         """A range of rows with all columns, `_line` and `_split`."""
         if split is None:
             return self.take(np.arange(first, min(first + count, len(self))))
-        return self.take(np.flatnonzero(self._are_of(split))[first : first + count])
+        return self.take(np.flatnonzero(self._split_mask(split))[first : first + count])
 
     def take(
         self,
@@ -212,7 +212,7 @@ class Dataset:
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
             chosen = chosen.take(pa.array(inside))
-            cells = [cells_of(column, longest) for column in chosen.columns]
+            cells = [truncated_cells(column, longest) for column in chosen.columns]
             rows = zip(*cells, strict=True)
             for position, row in zip(positions.tolist(), rows, strict=True):
                 records[position] = dict(zip(chosen.column_names, row, strict=True))
@@ -229,7 +229,7 @@ class Dataset:
 
         Raises Cancelled soon after `cancelled()` is true.
         """
-        chosen = np.ones(len(self), dtype=bool) if split is None else self._are_of(split)
+        chosen = np.ones(len(self), dtype=bool) if split is None else self._split_mask(split)
         for group in range(self.group_count) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -296,7 +296,7 @@ class Dataset:
         with self._reading():
             if number not in self._groups:
                 table = self._shared.read_row_group(number)
-                if size_of(table) > MAX_GROUP_BYTES:
+                if table_size(table) > MAX_GROUP_BYTES:
                     raise _damaged(self.folder)
                 self._forget_groups(table.nbytes)
                 self._groups[number] = table
@@ -383,7 +383,7 @@ def resolve(
     return open_dataset(into)
 
 
-def size_of(table: pa.Table) -> int:
+def table_size(table: pa.Table) -> int:
     """Size of all texts of a table in bytes if it were not dictionary-encoded.
 
     A small file may repeat a long text thousands of times; it is stored and searched once.
@@ -395,7 +395,7 @@ def size_of(table: pa.Table) -> int:
     )
 
 
-def cells_of(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list[Any]:
+def truncated_cells(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list[Any]:
     """Cells of a column, truncated to `longest` characters."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()

@@ -7,7 +7,7 @@ from engine.errors import StudioError
 from engine.messages.explore.text_set import MAX_TEXTS, TextSet
 
 
-def rows_of(texts: TextSet) -> Rows:
+def load_rows(texts: TextSet) -> Rows:
     """At most `MAX_TEXTS` rows; a typed text without a label has “”.
 
     Raises StudioError if the data set is damaged, or its split has no such rows.
@@ -45,7 +45,7 @@ def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
     return list(zip(texts, pairs, strict=True))
 
 
-def column_of(texts: TextSet, name: str) -> list[str] | None:
+def load_column(texts: TextSet, name: str) -> list[str] | None:
     """Cells of a column in these rows; None if the data set has no such column."""
     if texts.data is None:
         return None

@@ -296,13 +296,13 @@ def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
     try:
         metadata = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         features = metadata["info"]["features"]
-        classes = {str(name): _names_of(feature) for name, feature in features.items()}
+        classes = {str(name): _feature_names(feature) for name, feature in features.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
     return {name: names for name, names in classes.items() if names}
 
 
-def _names_of(feature: Any) -> list[str]:
+def _feature_names(feature: Any) -> list[str]:
     """Names of a class feature, or of a list of it."""
     while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
         feature = feature[0] if isinstance(feature, list) else feature["feature"]

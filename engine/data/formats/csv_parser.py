@@ -170,7 +170,7 @@ def can_be_cut(reading: Reading) -> bool:
     return len(mark) == 1 and mark.isascii() and mark not in '"\r\n '
 
 
-def batches_of(
+def read_batches(
     lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, above: int
 ) -> Iterator[Batch]:
     """Batches of the rows below the first `above`, equal to those of `even_rows`."""

@@ -92,13 +92,13 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
         for number, file in folder.numbered(files):
             name = file.relative_to(folder.path).as_posix()
             label = (name.partition("/")[0],) if "label" in columns else ()
-            for text in _texts_of(file, folder.encoding, number, remarks):
+            for text in _read_texts(file, folder.encoding, number, remarks):
                 yield Row(number, (text, *label, name))
 
     return Content(columns, folder.first(rows()))
 
 
-def _texts_of(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
+def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
     """Texts of a file, with remarks."""
     status = file.stat()
     size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)

@@ -181,7 +181,7 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def batches_of(
+def read_batches(
     lines: Lines, keys: tuple[str, ...], names: Names, remarks: Remarks
 ) -> Iterator[Batch]:
     """Batches of the rows, equal to those of `item_rows`, with a cell for each key."""

@@ -4,7 +4,7 @@ import json
 
 from engine.config.dataset import Reading
 from engine.data.formats.json_nested import Names, flatten_items, nested_names
-from engine.data.formats.json_parser import batches_of, item_rows, parse_objects, read_keys
+from engine.data.formats.json_parser import item_rows, parse_objects, read_batches, read_keys
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
@@ -18,7 +18,7 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     keys = (first_keys if lines.glance else read_keys)(lines, names)
     columns = unique_names(keys, lines, remarks)
     if not lines.glance:
-        return Content(columns, None, batches_of(lines, keys, names, remarks))
+        return Content(columns, None, read_batches(lines, keys, names, remarks))
     items = flatten_items(parse_objects(lines.path, lines, remarks), names)
     return Content(columns, item_rows(lines.path, items, keys, remarks))
 

@@ -14,11 +14,11 @@ from engine.data.formats.csv_parser import (
     AFTER_LABEL,
     DELIMITERS,
     SEPARATOR_LINE,
-    batches_of,
     can_be_cut,
     csv_reader,
     even_rows,
     parse_rows,
+    read_batches,
 )
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
@@ -54,7 +54,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     above = len(titles) + int(reading.header)
     width = len(columns)
     if can_be_cut(reading) and not lines.glance:
-        return Content(columns, None, batches_of(lines, reading, width, remarks, pads, above))
+        return Content(columns, None, read_batches(lines, reading, width, remarks, pads, above))
     rows = islice(parse_rows(lines.path, lines, reading, remarks), above, None)
     return Content(columns, even_rows(rows, width, lines.path, remarks, pads))
 

@@ -8,7 +8,7 @@ import torch
 
 from engine.config.features import Features
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of
+from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore.ablation import head_means, heads_off
@@ -79,7 +79,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
         pytest.skip("no masked tokens")
     texts = TextSet(typed=tuple(TypedText(text=t) for t in ("A quiet film.", "Nobody laughs.")))
-    rows = rows_of(texts)
+    rows = load_rows(texts)
     network, spec = checkpoint.network, checkpoint.network.spec
     whole = head_means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
     for replacement, instead in (("zero", None), ("mean", torch.from_numpy(whole))):
@@ -111,7 +111,7 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = asked(tmp_path / "probe", each_head=True)
     found = score_heads(checkpoint, question, lambda *_: None)
-    network, rows = checkpoint.network, rows_of(question.texts)
+    network, rows = checkpoint.network, load_rows(question.texts)
     learner, step = learner_of_rows(checkpoint, rows), 0.02
     size = network.spec.hidden_size // network.spec.heads
     for number in range(len(TEXTS)):

@@ -14,7 +14,7 @@ from app.pages.explore.text_set_state import TypedRow, show_row
 from engine.config.dataset import SPLITS, SplitName, StoredData
 from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.explore.text_set import (
@@ -254,6 +254,6 @@ def _typed(line: str, reads_pairs: bool) -> TypedText:
 
 
 def _read(texts: TextSet) -> tuple[list[TypedRow], list[str]]:
-    rows: Rows = rows_of(texts)
+    rows: Rows = load_rows(texts)
     labels = rows.labels
     return typed_pairs(rows), [] if labels is None else list(labels)

@@ -11,7 +11,7 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.files.home import Home
 from engine.messages.explore.text_set import SetAnswer, TextSet
 from engine.messages.explore.word_vectors import (
@@ -248,7 +248,7 @@ def around(text: str, start: int, end: int) -> str:
 
 def _words_in(texts: TextSet) -> int:
     """Approximate number of words, by the spaces in some of the texts."""
-    pairs = typed_pairs(rows_of(texts))
+    pairs = typed_pairs(load_rows(texts))
     step = max(1, len(pairs) // MEASURED)
     some = pairs[::step]
     words = sum(len(text.split()) + len((pair or "").split()) for text, pair in some)
