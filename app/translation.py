@@ -34,7 +34,7 @@ class Language:
 LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
 
 
-def language_of(code: str) -> Language:
+def find_language(code: str) -> Language:
     """Language with this code, the system's for “”; English if there is none."""
     codes = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
     known = {language.code: language for language in LANGUAGES}

@@ -329,14 +329,14 @@ class ResultsView(QWidget):
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
-        texts, label = texts_of(predictions, row), doubtful_label(predictions, row)
+        texts, label = explore_inputs(predictions, row), doubtful_label(predictions, row)
         is_tuned = TASKS[predictions.info.task].info.head is not None
         panel = "predictions" if is_tuned else "words"
         argument = {"model": checkpoint, "panel": panel, "label": label, **texts}
         self._studio.go.emit("explore", argument)
 
 
-def texts_of(predictions: Predictions, row: int) -> dict[str, Any]:
+def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
     """The text of a row, its second text and its choices, as arguments of Explore."""
     mapping = predictions.info.mapping
     second = mapping.pair or mapping.beginning

@@ -21,7 +21,7 @@ from app import background, library, resources, theme
 from app.notices import Notices, catch_exceptions, log_qt_messages, logging_to, one_line
 from app.shell.garbage import Collector
 from app.studio import Studio
-from app.translation import Translator, language_of, tr, translated
+from app.translation import Translator, find_language, tr, translated
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
@@ -79,7 +79,7 @@ def _run(home: Home) -> int:
         return 1
     try:
         preferences = studio.settings.preferences
-        app.installTranslator(Translator(language_of(preferences.language), app))
+        app.installTranslator(Translator(find_language(preferences.language), app))
         shown = app.findChild(theme.FollowSystem)
         assert shown is not None
         shown.choose(preferences.theme)

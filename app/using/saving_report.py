@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app import background
 from app.studio import Studio
-from app.translation import language_of, tr
+from app.translation import find_language, tr
 from app.using.report import Material, Placed, ToDraw, drawn, write
 from app.widgets import buttons
 
@@ -54,7 +54,7 @@ class SavingReport(QObject):
             QTimer.singleShot(0, self, lambda: self._draw_next(material, path))
             return
         figures = tuple(self._drawn)
-        language = language_of(self._studio.settings.preferences.language).code
+        language = find_language(self._studio.settings.preferences.language).code
         background.run(
             self,
             lambda: write(path, material.report, figures, language),

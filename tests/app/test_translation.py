@@ -41,7 +41,7 @@ def spoken(qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "translations" / "pl.ts").write_text(POLISH, encoding="utf-8")
     monkeypatch.setattr(translation, "resources", lambda: tmp_path)
     monkeypatch.setattr(translation, "LANGUAGES", (*translation.LANGUAGES, POLISH_LANGUAGE))
-    translator = Translator(translation.language_of("pl"))
+    translator = Translator(translation.find_language("pl"))
     qapp.installTranslator(translator)
     yield
     qapp.removeTranslator(translator)
@@ -77,8 +77,8 @@ def test_a_sentence_of_the_engine_is_said_in_it(spoken) -> None:
 
 
 def test_the_language_of_the_system_is_taken_where_it_is_known(spoken) -> None:
-    assert translation.language_of("pl").name == "Polski"
-    assert translation.language_of("tlh").code == "en"
+    assert translation.find_language("pl").name == "Polski"
+    assert translation.find_language("tlh").code == "en"
 
 
 def test_texts_of_every_kind_are_collected() -> None:

@@ -23,7 +23,7 @@ DRAWN: tuple[SplitName, ...] = ("validation", "test")  # splits drawn at random
 Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
-def entry_of(data: DataEntry, source: str) -> Entry:
+def dataset_entry(data: DataEntry, source: str) -> Entry:
     """Card on the list; `source` as returned by `source_state`, or “” if unknown."""
     spec = data.spec
     if spec is None:
@@ -38,7 +38,7 @@ def entry_of(data: DataEntry, source: str) -> Entry:
     return Entry(
         data.folder,
         spec.name,
-        line_of(spec),
+        summary_line(spec),
         "tags" if roles_in(spec.mapping).keys() - {spec.mapping.text} else "file-text",
         figure=numbers.count(sum(spec.rows.values())),
         unit=tr("rows"),
@@ -47,7 +47,7 @@ def entry_of(data: DataEntry, source: str) -> Entry:
     )
 
 
-def line_of(spec: DatasetSpec) -> str:
+def summary_line(spec: DatasetSpec) -> str:
     """Version, classes, splits and source on one line."""
     parts = [tr("version {0}").format(spec.version), targets_text(spec)]
     if spec.mapping.pair is not None:
@@ -59,7 +59,7 @@ def line_of(spec: DatasetSpec) -> str:
     return " · ".join([*parts, sizes_of_splits(spec.rows, " / "), names])
 
 
-def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
+def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     """Properties for the page of the data set."""
     roles = [
         f"{title_of(role, Mapping.model_fields[role])}: {one_line(column[:100])}"

@@ -18,7 +18,7 @@ from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
 from app.pages.data.state import DATA, SPEC, DataState
-from app.pages.data.texts import entry_of
+from app.pages.data.texts import dataset_entry
 from app.studio import Studio
 from app.translation import translated
 from app.uses import Uses
@@ -332,7 +332,7 @@ class DataList(Page):
         self, entries: list[DataEntry], sources: dict[Path, str], has_sample: bool, is_adding: bool
     ) -> None:
         self.list.show_entries(
-            [entry_of(entry, sources.get(entry.folder, "")) for entry in entries]
+            [dataset_entry(entry, sources.get(entry.folder, "")) for entry in entries]
         )
         self._stack.setCurrentWidget(self.list if entries else self.empty)
         self.sample.setVisible(bool(entries) and not has_sample)

@@ -23,7 +23,7 @@ def family_title(family: str) -> str:
     return FAMILIES[family].title if family in FAMILIES else family
 
 
-def entry_of(model: ModelEntry) -> Entry:
+def model_entry(model: ModelEntry) -> Entry:
     """Card of a model on the list."""
     if model.info is None:
         return Entry(
@@ -100,7 +100,7 @@ def origin_text(model: ModelEntry) -> str:
     return tr("A checkpoint of a run, at step {0}.").format(numbers.count(model.step))
 
 
-def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextStyle]]:
+def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextStyle]]:
     """Properties for the model's page."""
     info = model.info
     if info is None:

@@ -14,7 +14,7 @@ from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import ModelsState, model_folder
-from app.pages.models.texts import entry_of
+from app.pages.models.texts import model_entry
 from app.studio import Studio
 from app.theme import SPACE
 from app.uses import Uses
@@ -219,7 +219,7 @@ class ModelList(Page):
         self._stack.addWidget(self.empty)
 
     def show_models(self, models: list[ModelEntry]) -> None:
-        self._entries = [entry_of(model) for model in models]
+        self._entries = [model_entry(model) for model in models]
         self._filter()
         self._stack.setCurrentWidget(self._whole if models else self.empty)
 

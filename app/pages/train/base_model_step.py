@@ -21,7 +21,7 @@ from app.widgets.forms.several import varied_values
 from app.widgets.page import Card, labelled, scrolling
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text, tooltip
-from app.widgets.text.run_texts import provenance, score_of
+from app.widgets.text.run_texts import checkpoint_score, provenance
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import fields_at
@@ -89,7 +89,7 @@ class BaseModelStep(QWidget):
         info = entry.info
         facts = [  # elided in the middle, so what differs comes first and last
             self._origin(entry),
-            score_of(entry),
+            checkpoint_score(entry),
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
             self.tr("{0} parameters").format(numbers.short(info.parameters)),
             *provenance(entry),

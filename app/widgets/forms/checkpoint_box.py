@@ -23,7 +23,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import font, one_line, visible
-from app.widgets.text.run_texts import provenance, score_of
+from app.widgets.text.run_texts import checkpoint_score, provenance
 
 REST_MS = 600  # ms without a key until a model is picked; Enter picks it at once
 ENTRY = Qt.ItemDataRole.UserRole
@@ -63,7 +63,7 @@ class Checkpoints(ColumnsModel[ModelEntry]):
         if entry.info and entry.info.labels:
             parts.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
         best = self.tr("best checkpoint") if entry.best else ""
-        parts += [part for part in (score_of(entry), best, *provenance(entry)) if part]
+        parts += [part for part in (checkpoint_score(entry), best, *provenance(entry)) if part]
         return visible(" · ".join(parts))
 
 

@@ -83,7 +83,7 @@ def score(name: str, value: float) -> str:
     return f"{metric_value(name, value)} {short}"
 
 
-def score_of(entry: ModelEntry) -> str:
+def checkpoint_score(entry: ModelEntry) -> str:
     """Score of a run's checkpoint with its metric: “79.3 % acc”; “” without a score."""
     return score(entry.metric, entry.score) if entry.score is not None else ""
 

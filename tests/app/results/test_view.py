@@ -15,7 +15,7 @@ from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
 from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
-from app.results.view import ResultsView, texts_of
+from app.results.view import ResultsView, explore_inputs
 from app.studio import Studio
 from app.widgets.results.group_table import COUNT, SHARE
 from app.widgets.results.slices import SlicesPicture
@@ -177,7 +177,7 @@ def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells) -> Non
     made = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
     told = {"task": "multiple_choice", "mapping": mapping}
-    row = texts_of(Predictions(made.info.model_copy(update=told), made.table), 0)
+    row = explore_inputs(Predictions(made.info.model_copy(update=told), made.table), 0)
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 

@@ -39,7 +39,7 @@ from app.widgets.text.labels import (
     tooltip,
     visible,
 )
-from app.widgets.text.run_texts import provenance, score_of
+from app.widgets.text.run_texts import checkpoint_score, provenance
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import included_models, resources, tiny_model
 from engine.messages.reports import CheckpointInfo
@@ -274,7 +274,7 @@ def test_checkpoints_of_equal_runs_can_be_distinguished(qtbot) -> None:
         score=0.793,
         saved=datetime(2020, 5, 17, tzinfo=UTC),
     )
-    assert score_of(trained) == "79.3 % acc" and score_of(base) == ""
+    assert checkpoint_score(trained) == "79.3 % acc" and checkpoint_score(base) == ""
     assert provenance(trained) == ["films", "step 120", "saved 17 May 2020"]
     box = CheckpointBox()
     qtbot.addWidget(box)

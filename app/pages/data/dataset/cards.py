@@ -10,7 +10,7 @@ from app.library import ModelEntry
 from app.pages.data.dataset.histogram import Histogram, Scale
 from app.pages.data.dataset.labels import LabelBars, balance
 from app.pages.data.dataset.state import DatasetState
-from app.pages.data.texts import facts_of
+from app.pages.data.texts import dataset_facts
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
@@ -236,7 +236,7 @@ class DetailsCard(Card):
         layouts.extend(self.body, self.facts, self.notes)
 
     def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
-        self.facts.show_facts(facts_of(spec, folder, source))
+        self.facts.show_facts(dataset_facts(spec, folder, source))
         notes = [*spec.notes[:SHOWN_NOTES]]
         if len(spec.notes) > SHOWN_NOTES:
             notes.append(self.tr("… and %Ln more", "", len(spec.notes) - SHOWN_NOTES))

@@ -23,7 +23,7 @@ from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
 from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
-from app.pages.data.texts import line_of
+from app.pages.data.texts import summary_line
 from app.studio import Studio
 from app.theme import SPACE
 from app.timers import debounced
@@ -234,7 +234,7 @@ class DatasetView(Page):
             self.problem.show()
             return
         spec = self.state.spec
-        self.set_title(spec.name, line_of(spec))
+        self.set_title(spec.name, summary_line(spec))
         teaches = not likely_task(spec.mapping).info.is_pretraining
         text = self.tr("Fine-&tune on this…") if teaches else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)

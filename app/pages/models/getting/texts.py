@@ -86,7 +86,7 @@ def language_names(codes: tuple[str, ...]) -> str:
     return ", ".join(translated(LANGUAGES[code]) for code in codes)
 
 
-def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
+def shelf_facts(state: GettingState, entry: ShelfEntry) -> list[Fact]:
     """Everything known of a model before its download."""
     return [
         (tr("Good for"), translated(entry.good_for)),

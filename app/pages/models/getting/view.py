@@ -139,7 +139,7 @@ class GettingPage(Page):
         self.about.setVisible(bool(self._chosen))
         if self.state.found is None and entry is not None:
             self.name.setText(entry.title)
-            self.facts.show_facts(texts.facts_of(self.state, entry))
+            self.facts.show_facts(texts.shelf_facts(self.state, entry))
         elif hit is not None:
             self.name.setText(hit.name.rpartition("/")[2])
             self.facts.show_facts(texts.found_facts(hit))

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.library import ModelEntry
 from app.pages.models.model.state import LONGEST_LINE, ModelState
 from app.pages.models.model.table import SHARE, PartsModel, VocabularyModel
-from app.pages.models.texts import facts_of, origin_text
+from app.pages.models.texts import model_facts, origin_text
 from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
@@ -189,7 +189,7 @@ class OverviewTab(QWidget):
         layouts.column(card, layouts.STRETCH, parent=inner, margins=(0, 0, 3 * SPACE, 0))
         self.facts = Facts(self.tr("Details"))
         card.body.addWidget(self.facts)
-        self.facts.show_facts(facts_of(model))
+        self.facts.show_facts(model_facts(model))
         self.parts = PartsView()
         layouts.row(
             area,

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QPlainTextEdit
 
 from app.pages.data.state import source_state
-from app.pages.data.texts import facts_of
+from app.pages.data.texts import dataset_facts
 from app.pages.data.view import DataPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
@@ -99,7 +99,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     assert spec.rows["validation"] == 20
     qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
     qtbot.waitUntil(lambda: page.state.sources.get(imported.args[0]) == "hub")
-    facts = {name: value for name, value, *_ in facts_of(spec, imported.args[0], "hub")}
+    facts = {name: value for name, value, *_ in dataset_facts(spec, imported.args[0], "hub")}
     assert facts["Source"].startswith(f"{NAME} news\nRevision ")
     assert facts["Source status"].startswith("Fetched from")
 
@@ -136,7 +136,7 @@ def test_what_is_in_the_cache_is_used_in_place(qtbot, page, hub, tmp_path) -> No
     spec = open_dataset(imported.args[0]).spec
     assert spec.hub == HubOrigin(name=NAME, revision="abc")
     assert source_state(spec, {}) == "same"
-    facts = {name: value for name, value, *_ in facts_of(spec, imported.args[0], "same")}
+    facts = {name: value for name, value, *_ in dataset_facts(spec, imported.args[0], "same")}
     assert facts["Source"] == f"{NAME}\nRevision abc"
     (folder / "train.csv").unlink()
     assert source_state(spec, {}) == "hub"

@@ -14,7 +14,7 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
-from app.pages.models.texts import facts_of, head_titles, pooling_names
+from app.pages.models.texts import head_titles, model_facts, pooling_names
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
@@ -102,7 +102,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     page.list.search.clear()
     assert names <= {item.title for item in page.list.list.cards.rows}
     page.open_model(speeches.key)
-    facts = {name: value for name, value, *_ in facts_of(page.model.state.model)}
+    facts = {name: value for name, value, *_ in model_facts(page.model.state.model)}
     assert facts["Data set"] == "speeches" and facts["Validation accuracy"] == "79.3 %"
     assert facts["Saved"]
 
@@ -156,12 +156,12 @@ def test_the_page_of_a_sentence_encoder_says_how_it_makes_a_vector(qtbot, page, 
         prompt="query: ",
     )
     info = model.info.model_copy(update={"sentence": said})
-    facts = {name: value for name, value, *_ in facts_of(replace(model, info=info))}
+    facts = {name: value for name, value, *_ in model_facts(replace(model, info=info))}
     assert facts["Pooling"] == "[CLS], mean of the tokens"
     assert (facts["Dense layers"], facts["Size of a vector"]) == ("8", "8")
     assert facts["Normalized"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
     assert facts["Prompt"] == "query: "
-    assert "Pooling" not in {name for name, *_ in facts_of(model)}
+    assert "Pooling" not in {name for name, *_ in model_facts(model)}
     assert set(pooling_names()) == set(POOLING_MODES)
 
 

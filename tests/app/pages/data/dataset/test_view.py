@@ -16,7 +16,7 @@ from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.labels import LabelsModel
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
-from app.pages.data.texts import line_of
+from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
 from engine.config.dataset import Split
@@ -292,7 +292,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
     assert view.labels.balance.text().startswith("Numbers from 0 to 10; the median is")
     assert view.labels.scale.chart.series[0].y.sum() == 101
-    assert "numbers from 0 to 10" in line_of(view.state.spec)
+    assert "numbers from 0 to 10" in summary_line(view.state.spec)
     assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["validation"] == 10
     assert_accessible(view)
     screen(view, "data scale")

@@ -21,11 +21,13 @@ def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio) -> 
     assert entry is not None and texts.training_verdict(state, entry) is None
     state.machine = machine_facts(MACHINE, [])
     assert texts.training_verdict(state, entry) == "fits"
-    assert dict(fact[:2] for fact in texts.facts_of(state, entry))["Fine-tuning"].endswith("free")
+    assert dict(fact[:2] for fact in texts.shelf_facts(state, entry))["Fine-tuning"].endswith(
+        "free"
+    )
     state.machine = machine_facts(MACHINE, [gpu(6 * GB, 2 * GB), gpu(80 * GB)])
     assert state.machine.training_free == 4 * GB
     assert texts.training_verdict(state, entry) == "too large"
-    facts = {fact[0]: fact[1:] for fact in texts.facts_of(state, entry)}
+    facts = {fact[0]: fact[1:] for fact in texts.shelf_facts(state, entry)}
     assert facts["Fine-tuning"][0].endswith("4.0 GB free on A GPU")
     assert facts["Fine-tuning"][1] == "warn" and facts["Exploring"][1] == "body"
     assert facts["1,000 short texts"][0].endswith("on the processor")
