@@ -92,20 +92,21 @@ class Pooler(nn.Module):
 
 
 class Transform(nn.Module):
-    """Dense layer with activation and norm: [..., D] → [..., D]."""
+    """Dense layer with activation and norm: [..., D] → [..., `width`]; by default D."""
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(self, spec: EncoderSpec, width: int | None = None) -> None:
         super().__init__()
-        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size, bias=spec.head_biases)
+        width = width or spec.hidden_size
+        self.dense = nn.Linear(spec.hidden_size, width, bias=spec.head_biases)
         self.activation = ACTIVATIONS[spec.head_activation]
-        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps, bias=spec.head_biases)
+        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps, bias=spec.head_biases)
 
-    def forward(self, vectors: Tensor) -> Tensor:
-        turned: Tensor = self.norm(self.activation(self.dense(vectors)))
+    def forward(self, hidden: Tensor) -> Tensor:
+        turned: Tensor = self.norm(self.activation(self.dense(hidden)))
         return turned
 
 
-class MlmHead(nn.Module):
+class MlmHead(Transform):
     """Logits over the vocabulary: [..., D] → [..., V].
 
     The decoder is tied to the token embedding unless `own_decoder`. Computing masked positions
@@ -113,30 +114,22 @@ class MlmHead(nn.Module):
     """
 
     def __init__(self, spec: EncoderSpec, token: nn.Embedding, own_decoder: bool = False) -> None:
-        super().__init__()
-        width = token.embedding_dim  # size of token vectors, smaller than D in ALBERT
-        self.dense = nn.Linear(spec.hidden_size, width, bias=spec.head_biases)
-        self.activation = ACTIVATIONS[spec.head_activation]
-        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps, bias=spec.head_biases)
+        super().__init__(spec, token.embedding_dim)  # smaller than D in ALBERT
         self.own_decoder = own_decoder
         self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
         self._room = GradientBuffer()
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return F.linear(self._transform(hidden), self.decoder, self.bias)
+        return F.linear(super().forward(hidden), self.decoder, self.bias)
 
     def loss(self, hidden: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
         """Cross-entropy of hidden [N, D] and targets int64 [N], summed and divided by `count`.
 
         Never holds all logits: float32 scalar.
         """
-        turned = self._transform(hidden)
+        turned = super().forward(hidden)
         return cross_entropy(turned, self.decoder, self.bias, targets, count, self._room)
-
-    def _transform(self, hidden: Tensor) -> Tensor:
-        turned: Tensor = self.norm(self.activation(self.dense(hidden)))
-        return turned  # [..., D]
 
 
 class NspHead(nn.Module):

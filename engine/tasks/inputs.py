@@ -12,7 +12,6 @@ from torch import Tensor
 from engine.messages.explore.text import TextQuestion, Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TOKENS = 512  # attention is quadratic, and no published BERT reads more
 
@@ -69,21 +68,14 @@ def encode_text(
     """Tokenize a text or pair and mask the tokens in `masked`, except special ones."""
     tokenizer = checkpoint.tokenizer
     encoded = tokenizer.encode(text, pair, max_tokens(checkpoint))
-    shown_masked = masked_positions(encoded.tokens, masked, tokenizer)
+    # typed masks, and the requested tokens that are ordinary ones
+    shown_masked = tuple(
+        number
+        for number, token in enumerate(encoded.tokens)
+        if token.id == tokenizer.mask or (number in masked and not token.special)
+    )
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)
     tokens[0, list(shown_masked)] = tokenizer.mask
     segments = torch.tensor([encoded.segments], device=device)
     return Inputs(encoded.tokens, tokens, segments, shown_masked, encoded.truncated)
-
-
-def masked_positions(
-    tokens: tuple[Token, ...], masked: tuple[int, ...], tokenizer: Tokenizer
-) -> tuple[int, ...]:
-    """Positions of typed [MASK] tokens, and those in `masked` that are ordinary tokens."""
-    requested = set(masked)
-    return tuple(
-        number
-        for number, token in enumerate(tokens)
-        if token.id == tokenizer.mask or (number in requested and not token.special)
-    )

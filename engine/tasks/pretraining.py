@@ -131,13 +131,15 @@ class PretrainingLearner(Learner):
             return _next_tokens(padded)
         follows = None if examples.targets is None else examples.targets[numbers]
         if self.task.masking == "dynamic":
-            return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, rng))
+            return self._asked(
+                padded, follows, *mask_tokens(padded.tokens.numpy(), tokenizer, self.task, rng)
+            )
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
         for row, number in enumerate(numbers):
             alone = padded.tokens[row : row + 1, : examples.tokenized.lengths[number]]
             own = np.random.default_rng([STATIC, int(number)])
             region = np.s_[row : row + 1, : alone.size(1)]
-            shown[region], chosen[region] = self._hide(alone, tokenizer, own)
+            shown[region], chosen[region] = mask_tokens(alone.numpy(), tokenizer, self.task, own)
         return self._asked(padded, follows, shown, chosen)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -154,12 +156,7 @@ class PretrainingLearner(Learner):
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
-        return self._asked(padded, follows, *self._hide(tokens, tokenizer, rng))
-
-    def _hide(
-        self, tokens: Tensor, tokenizer: Tokenizer, rng: Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
+        return self._asked(padded, follows, *mask_tokens(tokens.numpy(), tokenizer, self.task, rng))
 
     def _asked(
         self, padded: Padded, follows: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray

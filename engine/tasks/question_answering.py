@@ -105,13 +105,6 @@ class QuestionAnsweringLearner(learner.Learner):
     target_shape = (2,)
 
     @property
-    def _decided(self) -> QuestionAnswering:
-        threshold = self.prediction.no_answer_threshold
-        if threshold is None:
-            return self.task
-        return self.task.model_copy(update={"no_answer_threshold": threshold})
-
-    @property
     def measured(self) -> tuple[str, ...]:
         every = super().measured
         return every if self.task.unanswerable else tuple(n for n in every if n != "best_f1")
@@ -205,7 +198,10 @@ class QuestionAnsweringLearner(learner.Learner):
 
     def metrics(self, examples: learner.Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)
-        return AnswerCollector(examples, self._decided)
+        task, threshold = self.task, self.prediction.no_answer_threshold
+        if threshold is not None:
+            task = task.model_copy(update={"no_answer_threshold": threshold})
+        return AnswerCollector(examples, task)
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,10 @@ def fit_baselines(
     Raises StudioError if the data and the task do not fit, or there are no rows.
     """
     if isinstance(task_of(wanted.task), Pretraining):
-        return _unigram(wanted)
+        predicted = read_predictions(predictions_file(wanted.into, wanted.part))
+        file = predictions_file(wanted.into, wanted.part, baseline="unigram")
+        unigram(predicted).write(file)
+        return BaselinesFitted(to=wanted.number, files=(file,))
     stage = _stages(wanted, emit)
     task = task_of(wanted.task).with_labels(wanted.labels)
     files: list[Path] = []
@@ -216,13 +219,6 @@ def fit_baselines(
             files.append(predictions_file(wanted.into, wanted.part, baseline=baseline.key))
             predictions.write(files[-1])
     return BaselinesFitted(to=wanted.number, files=tuple(files))
-
-
-def _unigram(wanted: FitBaselines) -> BaselinesFitted:
-    predictions = unigram(read_predictions(predictions_file(wanted.into, wanted.part)))
-    file = predictions_file(wanted.into, wanted.part, baseline="unigram")
-    predictions.write(file)
-    return BaselinesFitted(to=wanted.number, files=(file,))
 
 
 def open_rows(

@@ -184,19 +184,16 @@ class SentenceSimilarityLearner(Learner):
         counts = counts or self.counts(batch)
         vectors = network.logits(*batch.inputs)  # [B * E, D]
         texts = vectors.view(batch.size, batch.inputs_per_example, -1).unbind(1)  # E of [B, D]
-        summed = self._each(texts, batch.targets).sum()
-        return {self._objective: summed / counts[self._objective]}
+        if self._objective == "cosine":
+            losses = (F.cosine_similarity(texts[0], texts[1]) - batch.targets) ** 2  # [B]
+        elif self._objective == "triplets":
+            losses = triplet_losses(texts, self.task.margin)
+        else:
+            losses = ranking_losses(texts, batch.targets, self.task.scale)
+        return {self._objective: losses.sum() / counts[self._objective]}
 
     def counts(self, batch: Batch) -> dict[str, float]:
         return {self._objective: batch.size or 1}
-
-    def _each(self, texts: Sequence[Tensor], targets: Tensor) -> Tensor:
-        """The loss of each row, float32 [B]."""
-        if self._objective == "cosine":
-            return (F.cosine_similarity(texts[0], texts[1]) - targets) ** 2
-        if self._objective == "triplets":
-            return triplet_losses(texts, self.task.margin)
-        return ranking_losses(texts, targets, self.task.scale)
 
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
@@ -232,7 +229,9 @@ class SentenceSimilarityLearner(Learner):
         self, rows: Rows, objective: Objective, columns: Sequence[Sequence[str]]
     ) -> NDArray[Any] | None:
         if objective != "cosine":
-            return equal_texts(columns)
+            known: dict[str, int] = {}  # a code for each text, equal for equal texts
+            codes = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+            return np.array(codes, dtype=np.int64).T.copy()
         if rows.labels is None or rows.pairs is None:
             return None
         if self.task.range is None and not self._is_fitted:  # a foreign model does not state it
@@ -436,13 +435,6 @@ def text_columns(rows: Rows, objective: Objective) -> list[Sequence[str]]:
     if rows.negatives is not None and objective != "cosine":
         columns.append(rows.negatives)
     return columns
-
-
-def equal_texts(columns: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """A code for each text of each column, equal for equal texts: int64 [N, E]."""
-    known: dict[str, int] = {}
-    rows = [[known.setdefault(text, len(known)) for text in column] for column in columns]
-    return np.array(rows, dtype=np.int64).T.copy()
 
 
 @torch.inference_mode()

@@ -37,11 +37,6 @@ class Nearest(NamedTuple):
     cosines: NDArray[np.float32]  # [K]
 
 
-def pooling_spec(loaded: Checkpoint) -> SentenceSpec:
-    """The pooling of a model: its own, or the mean."""
-    return loaded.network.heads.sentence or SentenceSpec()
-
-
 def sentence_vectors(
     loaded: Checkpoint,
     texts: Sequence[str],
@@ -59,7 +54,8 @@ def sentence_vectors(
 
     Raises StudioError if a vector is not finite.
     """
-    network, tokenizer, sentence = loaded.network, loaded.tokenizer, pooling_spec(loaded)
+    network, tokenizer = loaded.network, loaded.tokenizer
+    sentence = network.heads.sentence or SentenceSpec()
     device = next(network.parameters()).device
     longest = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
     vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)

@@ -65,7 +65,11 @@ def find_label_errors(
     indices = {name: number for number, name in enumerate(names)}
     classes = np.array([indices[label] for label in labels], dtype=np.int64)
     if scorer is None:
-        p = _by_quick_models(_rows(dataset, numbers), classes, len(names), loaded, report)
+        rows, fitting = _rows(dataset, numbers), phrase("Fitting models to all other rows")
+        vectors = None if loaded is None else vectors_for_errors(loaded, rows, report)
+        p = out_of_sample(
+            _texts(rows), classes, len(names), vectors, lambda d, t: report(fitting, d, t)
+        )
     else:
         p = scorer(numbers, classes, names)
     errors = label_errors(p, classes)
@@ -76,15 +80,6 @@ def find_label_errors(
         likely=likely,
         rows=len(classes),
     )
-
-
-def _by_quick_models(
-    rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, report: Report
-) -> NDArray[np.float64]:
-    """Out-of-sample probabilities, float64 [N, C]."""
-    vectors = None if loaded is None else vectors_for_errors(loaded, rows, report)
-    fitting = phrase("Fitting models to all other rows")
-    return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: report(fitting, d, t))
 
 
 def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float32]:

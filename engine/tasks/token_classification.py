@@ -293,7 +293,8 @@ class TokenClassificationLearner(Learner):
             )
         targets, tags = None, None
         if rows.tags is not None:
-            tags = self._tags_of(rows)
+            studied, self._studied = self._studied, None  # cached when the labels were fitted
+            tags = studied[1] if studied and studied[0] is rows else tag_numbers(rows)
             targets = self.targets(tags)
             if strange := int((targets == UNKNOWN).sum()):
                 notes.append(
@@ -314,11 +315,6 @@ class TokenClassificationLearner(Learner):
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
         return counted(examples.targets, self._labels)
-
-    def _tags_of(self, rows: Rows) -> TagNumbers:
-        """Tags of the fitted rows are cached until these are tokenized."""
-        studied, self._studied = self._studied, None
-        return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
 
     def targets(self, tags: TagNumbers) -> np.ndarray:
         """The index of each tag, int64 [W].

@@ -125,7 +125,9 @@ def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tenso
     found = {
         name: parameter.detach()
         for name, parameter in network.named_parameters()
-        if name not in stored or not _same_bits(parameter, stored[name])
+        # compared as bits: for `torch.equal` 0 and -0 are equal
+        if name not in stored
+        or not torch.equal(parameter.detach().view(torch.int32), stored[name].view(torch.int32))
     }
     found |= {AVERAGE + name: mean for name, mean in average.means.items() if name not in stored}
     return {name: tensor.cpu().contiguous() for name, tensor in found.items()}
@@ -173,8 +175,3 @@ def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
         weights=files[SAFE]["sha256"],
         optimiser=files[f"{RESUME}/{OPTIMISER}"]["sha256"],
     )
-
-
-def _same_bits(one: Tensor, other: Tensor) -> bool:
-    """Compare bits: unlike `torch.equal`, 0 and -0 differ."""
-    return torch.equal(one.detach().view(torch.int32), other.view(torch.int32))

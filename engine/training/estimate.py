@@ -132,6 +132,8 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     width = min(plan.usual_width, bench.length)
     seconds_per_step = min(bench.step(plan.share, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
+    runs = Home().runs
+    existing = next(folder for folder in (runs, *runs.parents) if folder.exists())
     return Estimated(
         steps=plan.steps,
         seconds_per_step=seconds_per_step,
@@ -146,7 +148,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         snapshot=snapshot_size(bench.network),
         snapshots=count_snapshots(plan.steps, settings.snapshot_every) * len(jobs),
         cache=bench.cache(plan),
-        disk_free=_disk_free(),
+        disk_free=shutil.disk_usage(existing).free,
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
         runs=len(jobs),
     )
@@ -351,11 +353,6 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.share)  # one process evaluates
     return seconds + plan.evaluations * batches * usual * FORWARD_ALONE
-
-
-def _disk_free() -> int:
-    runs = Home().runs
-    return shutil.disk_usage(next(p for p in (runs, *runs.parents) if p.exists())).free
 
 
 def _tokenizer(read: TrainingRows) -> Tokenizer:

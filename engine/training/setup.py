@@ -75,7 +75,14 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     network = network_for(context, read.learner, tokenizer, resume_from)
     configure(network, settings)
     read.learner.fit_network(network)
-    _check_batch(context, read.learner)
+    is_split = job.hardware.processes > 1
+    is_split = is_split or 0 < settings.micro_batch_size < settings.batch_size
+    if read.learner.needs_whole_batch and is_split:
+        raise StudioError(
+            "With in-batch negatives a batch cannot be split: its rows are compared.",
+            "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
+            "batch size that fits into memory.",
+        )
     limit = network.spec.max_positions
     if limit < max(settings.max_length, read.learner.long_inputs[0]):
         context.note(
@@ -85,7 +92,11 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     if resume_from is None:
         _note_examples(context, data)
         if isinstance(job.base_model, FromScratch):
-            _initialise(context, data, network)
+            examples = data.phases[0].examples
+            read.learner.init_output_bias(network, examples, tokenizer)
+            if job.base_model.warm_init:
+                progress = context.stage(phrase("Counting co-occurrences"))
+                warm_init(network, examples.tokenized, special_ids(tokenizer), progress)
     steps_per_epoch = data.phases[0].order.steps_per_epoch
     return TrainingSetup(
         data,
@@ -96,19 +107,6 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     )
 
 
-def _check_batch(context: RunContext, learner: Learner) -> None:
-    """Raise StudioError if in-batch negatives would be split."""
-    settings, processes = context.job.training, context.job.hardware.processes
-    if not learner.needs_whole_batch:
-        return
-    if processes > 1 or 0 < settings.micro_batch_size < settings.batch_size:
-        raise StudioError(
-            "With in-batch negatives a batch cannot be split: its rows are compared.",
-            "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
-            "batch size that fits into memory.",
-        )
-
-
 def _note_examples(context: RunContext, data: TrainingData) -> None:
     sets = (
         (phrase("Training set"), data.phases[0].examples),
@@ -117,11 +115,3 @@ def _note_examples(context: RunContext, data: TrainingData) -> None:
     for name, examples in sets:
         for note in examples.notes if examples is not None else ():
             context.note("{name}: {note}", name=name, note=note)
-
-
-def _initialise(context: RunContext, data: TrainingData, network: Network) -> None:
-    base_model, examples = context.job.base_model, data.phases[0].examples
-    data.learner.init_output_bias(network, examples, data.tokenizer)
-    if isinstance(base_model, FromScratch) and base_model.warm_init:
-        progress = context.stage(phrase("Counting co-occurrences"))
-        warm_init(network, examples.tokenized, special_ids(data.tokenizer), progress)

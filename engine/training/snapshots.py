@@ -6,7 +6,6 @@ from engine.files.atomic_write import MANIFEST, atomic_folder, check_free_space
 from engine.files.snapshot_folder import CONFIG
 from engine.models import checkpoint
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.runs import snapshots
 from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.training_run import TrainingRun
@@ -21,7 +20,14 @@ def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
     if run.ranks.writes:
         snapshots.discard_after(run.context.folder, run.progress.step if resumed else -1)
     if not resumed:
-        _announce(run)
+        count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
+        each = snapshot_size(run.network)
+        run.context.note(
+            "{count} snapshots of the weights, {each:.1f} MB each: {total:.0f} MB.",
+            count=count,
+            each=each / 1e6,
+            total=count * each / 1e6,
+        )
         _save(run)
 
 
@@ -52,10 +58,8 @@ def _save(run: TrainingRun) -> None:
         with run.average.applied():
             tensors = checkpoint.finite_tensors(network, DTYPE)
     except StudioError as error:
-        text = phrase(
-            "No snapshot of step {step}: {error}", step=run.progress.step, error=error.problem
-        )
-        run.context.note(text)
+        step = run.progress.step
+        run.context.note("No snapshot of step {step}: {error}", step=step, error=error.problem)
         return
 
     def write() -> None:
@@ -65,19 +69,6 @@ def _save(run: TrainingRun) -> None:
             checkpoint.write_weights(inside, tensors)
 
     run.context.retry_when_full(write)
-
-
-def _announce(run: TrainingRun) -> None:
-    """Note the total size of the snapshots before the first step."""
-    count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
-    each = snapshot_size(run.network)
-    text = phrase(
-        "{count} snapshots of the weights, {each:.1f} MB each: {total:.0f} MB.",
-        count=count,
-        each=each / 1e6,
-        total=count * each / 1e6,
-    )
-    run.context.note(text)
 
 
 def _write_shared(run: TrainingRun, network: Network) -> None:

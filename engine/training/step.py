@@ -147,8 +147,14 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
                     "Out of memory: with in-batch negatives the whole batch is computed at once.",
                     "Start a new run with a smaller batch size, or with gradient checkpointing.",
                 ) from error
+            if run.ranks.shards and is_out_of_memory(error):  # in lockstep, so none retries alone
+                raise StudioError(
+                    "One of the devices ran out of memory.",
+                    "Start a new run with a smaller training.micro_batch_size, or with "
+                    "training.gradient_checkpointing.",
+                ) from error
             if run.ranks.shards:
-                raise _cannot_retry_alone(error) from error
+                raise
             run.network.zero_grad(set_to_none=True)
             rows = sum(part.size for part, _ in shares)
             size = min(run.micro_batch_size or rows, rows)
@@ -193,17 +199,6 @@ def _accumulate(
         for name, term in terms.items():
             losses[name] = losses[name] + term if name in losses else term
     return losses
-
-
-def _cannot_retry_alone(error: Exception) -> Exception:
-    """Sharded ranks compute in lockstep, so none can retry alone."""
-    if not is_out_of_memory(error):
-        return error
-    return StudioError(
-        "One of the devices ran out of memory.",
-        "Start a new run with a smaller training.micro_batch_size, or with "
-        "training.gradient_checkpointing.",
-    )
 
 
 class LossScaler:

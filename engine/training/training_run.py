@@ -51,14 +51,10 @@ class TrainingRun:
         return min(wanted, possible) if wanted and possible else wanted or possible
 
     @property
-    def stops_early(self) -> bool:
-        """True if the score has not improved for as many evaluations as the job allows."""
-        limit = self.settings.early_stopping_patience
-        return 0 < limit <= self.progress.evaluations_without_improvement
-
-    @property
     def is_over(self) -> bool:
-        return self.progress.step >= self.setup.data.steps or self.stops_early
+        limit = self.settings.early_stopping_patience
+        stops_early = 0 < limit <= self.progress.evaluations_without_improvement
+        return self.progress.step >= self.setup.data.steps or stops_early
 
     @property
     def evaluates_now(self) -> bool:

@@ -20,7 +20,6 @@ from engine.data.tokenized.dataset import TokenizedDataset
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Layer
-from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 
@@ -86,7 +85,11 @@ def warm_init(
         _attend_to_neighbours(layer.attention, offsets, pace, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
     if network.mlm is not None:
-        _predict_from_neighbours(network.mlm, spec.initializer_range)
+        # compare the vector at a masked word with the word vectors directly
+        dense = network.mlm.dense
+        dense.weight.mul_(SMALL_STD / spec.initializer_range)
+        dense.weight.diagonal().add_(1)
+        dense.bias.fill_(LINEAR_GELU)
 
 
 def word_vectors(
@@ -178,10 +181,3 @@ def _attend_to_neighbours(
             of = part % words if offset is not None else (row + part) % words
             value[row + part, of] += 1
             output[of, row + part] += NEIGHBOUR_SHARE
-
-
-def _predict_from_neighbours(head: MlmHead, spread: float) -> None:
-    """Compare the vector at a masked word with the word vectors directly."""
-    head.dense.weight.mul_(SMALL_STD / spread)
-    head.dense.weight.diagonal().add_(1)
-    head.dense.bias.fill_(LINEAR_GELU)

@@ -38,14 +38,12 @@ class BatchOrder:
         """Examples of a step, int64 [B]; steps count from 0 over all epochs."""
         epoch, index = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._batches = epoch, self._shuffle(epoch)
+            mixed = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
+            starts = range(0, len(mixed), self._batch_size)
+            batches = (mixed[start : start + self._batch_size] for start in starts)
+            self._batches = [b[np.argsort(self._lengths[b], kind="stable")] for b in batches]
+            self._epoch = epoch
         return self._batches[index]
-
-    def _shuffle(self, epoch: int) -> list[np.ndarray]:
-        mixed = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
-        size = self._batch_size
-        batches = [mixed[i : i + size] for i in range(0, len(mixed), size)]
-        return [one[np.argsort(self._lengths[one], kind="stable")] for one in batches]
 
 
 def planned_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:

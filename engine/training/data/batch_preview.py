@@ -6,7 +6,7 @@ Order and masking depend on seed and step only, so the worker is not involved.
 from collections.abc import Callable, Iterator
 
 from engine.checkpoints.config import spec_of
-from engine.config.job import FromScratch, JobSpec
+from engine.config.job import FromScratch
 from engine.errors import StudioError
 from engine.files.regular_file import read_regular
 from engine.messages.batch import BatchRow, BatchShown, Target
@@ -74,22 +74,17 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
         return lambda done, total: progress(name, done, total)
 
     job = run.job()
-    tokenizer, max_positions = _tokenizer(run, job), _max_positions(run, job)
+    base_model, last = job.base_model, run.checkpoint_folders()[-1:]
+    if last:
+        tokenizer = Tokenizer.from_folder(last[0])
+    else:
+        tokenizer = given_tokenizer(base_model) or Tokenizer.from_folder(tokenizer_folder(run))
+    if isinstance(base_model, FromScratch):
+        max_positions = base_model.model.max_positions
+    else:
+        file, config = read_config(last[0] if last else base_model.path)
+        max_positions = spec_of(config, file).max_positions
     return tokenise(read_rows(job, run.dataset, stage), tokenizer, max_positions, stage)
-
-
-def _tokenizer(run: RunFolder, job: JobSpec) -> Tokenizer:
-    if last := run.checkpoint_folders()[-1:]:
-        return Tokenizer.from_folder(last[0])
-    return given_tokenizer(job.base_model) or Tokenizer.from_folder(tokenizer_folder(run))
-
-
-def _max_positions(run: RunFolder, job: JobSpec) -> int:
-    if isinstance(job.base_model, FromScratch):
-        return job.base_model.model.max_positions
-    last = run.checkpoint_folders()[-1:]
-    file, config = read_config(last[0] if last else job.base_model.path)
-    return spec_of(config, file).max_positions
 
 
 def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:

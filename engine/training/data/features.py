@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.tokenized.dataset import TokenizedDataset
 from engine.files.atomic_write import check_free_space, disk_errors_for
@@ -72,8 +71,14 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     network, frozen = setup.network, count_cached_layers(setup.network, context.job.training)
     if network.probe is None and not frozen:
         return
-    data, folder = setup.data, _cache(context)
-    others = _group_layers(context.job, network.spec.layers)
+    data, job, folder = setup.data, context.job, _own_features(context.folder)
+    shared = job.features.cache
+    if shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir()):
+        folder = shared  # else the run was moved elsewhere
+    vectors = job.group.vectors if job.group is not None else ()  # of the runs of a layer sweep
+    probes = [job.features.model_copy(update={"vectors": row}) for row in vectors]
+    layers = [layer_indices(p, network.spec.layers) for p in probes if p.trains_probe]
+    others = tuple(layer for some in layers for layer in some)
     extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
     training = phrase("Extracting features of the training set")
     validation = phrase("Extracting features of the validation set")
@@ -127,19 +132,15 @@ class FeatureExtractor:
             rows: indices of the inputs, int64 [n], ascending; the others stay undefined.
             others: layers that other runs will read, computed in the same pass.
         """
-        wanted = self._layers
+        wanted: tuple[int, ...] = (self.frozen,)
+        if not self.frozen:
+            assert self.network.probe is not None
+            wanted = self.network.probe.layers
         inside = self.folder / self._key(tokenized, rows)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
         if any(h in wanted for h in missing):
             self._compute(tokenized, rows, inside, missing, progress)
         return CachedFeatures([_file(inside, h) for h in wanted], tokenized.lengths)
-
-    @property
-    def _layers(self) -> tuple[int, ...]:
-        if self.frozen:
-            return (self.frozen,)
-        assert self.network.probe is not None
-        return self.network.probe.layers
 
     def _compute(
         self,
@@ -229,22 +230,8 @@ class FeatureExtractor:
         return digest.hexdigest()[:24]
 
 
-def _cache(context: RunContext) -> Path:
-    """Cache folder of the job, or the run's own if the run was moved elsewhere."""
-    shared = context.job.features.cache
-    is_here = shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir())
-    return shared if shared is not None and is_here else _own_features(context.folder)
-
-
 def _own_features(run: RunFolder) -> Path:
     return run.cache / "vectors"
-
-
-def _group_layers(job: JobSpec, layers: int) -> tuple[int, ...]:
-    """Layers that the other runs of a layer sweep read."""
-    rows = job.group.vectors if job.group is not None else ()
-    others = [job.features.model_copy(update={"vectors": row}) for row in rows]
-    return tuple(h for other in others if other.trains_probe for h in layer_indices(other, layers))
 
 
 def _file(inside: Path, layer_index: int) -> Path:

@@ -113,7 +113,14 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
             version=torch.__version__,
         )
     if name == "cuda" and processes > 1:
-        _take_gpu(local_rank, processes)
+        if processes > (count := torch.cuda.device_count()):
+            raise StudioError(
+                "{processes} processes need {processes} GPUs, and this machine has {count}.",
+                "Set hardware.processes to {count}, or hardware.device to “cpu”.",
+                processes=processes,
+                count=count,
+            )
+        torch.cuda.set_device(local_rank)
     sharing = processes
     if (wanted := numbers_in(hardware.cores)) and cores.supports_affinity():
         cores.pin_to(cores.divide_cores(wanted, local_rank, processes))
@@ -204,17 +211,6 @@ def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
         float((one @ one)[0, 0])  # synchronises
         best = min(best, time.perf_counter() - began)
     return 2 * SIDE**3 / best
-
-
-def _take_gpu(local_rank: int, processes: int) -> None:
-    if processes > (count := torch.cuda.device_count()):
-        raise StudioError(
-            "{processes} processes need {processes} GPUs, and this machine has {count}.",
-            "Set hardware.processes to {count}, or hardware.device to “cpu”.",
-            processes=processes,
-            count=count,
-        )
-    torch.cuda.set_device(local_rank)
 
 
 class Peak(NamedTuple):
