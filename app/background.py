@@ -28,7 +28,7 @@ T = TypeVar("T")
 MIN_THREADS = 8  # some may hang on an unreachable drive
 PROGRESS_INTERVAL = 0.05  # s between two progress reports
 # s until a thread yields the interpreter lock to the GUI thread; Python's default is 0.005
-TURN = 0.0005
+SWITCH_INTERVAL = 0.0005
 
 
 class Progress:
@@ -91,7 +91,7 @@ class Job:
                 result = work(Progress(report, self._cancelled))
             else:
                 result = work()
-        except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
+        except BaseException as caught:  # noqa: BLE001  # outermost handler; Rust panics derive from it
             error = explain_error(caught) or caught
         self._finished.set()
         courier.called.emit(partial(self._end, courier, result, error))
@@ -136,7 +136,7 @@ class _Courier(QObject):
 
 @cache
 def _courier() -> _Courier:
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     pool = QThreadPool.globalInstance()
     pool.setMaxThreadCount(max(MIN_THREADS, pool.maxThreadCount()))
     return _Courier()
@@ -186,7 +186,7 @@ class Latest:
             self._job.cancel()
 
 
-def understood(error: BaseException) -> StudioError:
+def as_studio_error(error: BaseException) -> StudioError:
     """The error, if its sentences are for the user; otherwise it is raised again."""
     if not isinstance(error, StudioError):
         raise error

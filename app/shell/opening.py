@@ -36,7 +36,7 @@ from engine.system.errors import explain_error
 from engine.system.terminal import echo, echo_error
 
 log = logging.getLogger("studio")
-ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+STOP_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 ANSWER_SECONDS = 5.0  # s for the first window to start listening
 
 
@@ -208,7 +208,7 @@ class Ending(QObject):
         for each in (self._read, self._write):
             each.setblocking(False)
         self._before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
-        self._handlers = {number: signal.signal(number, lambda *_: None) for number in ENDING}
+        self._handlers = {number: signal.signal(number, lambda *_: None) for number in STOP_SIGNALS}
         reads = QSocketNotifier.Type.Read
         self._notifier = QSocketNotifier(self._read.fileno(), reads, self)
         self._notifier.activated.connect(self._on_signal)
@@ -224,5 +224,5 @@ class Ending(QObject):
 
     def _on_signal(self) -> None:
         received = self._read.recv(64)
-        if set(ENDING) & set(received):
+        if set(STOP_SIGNALS) & set(received):
             self._end()

@@ -25,7 +25,7 @@ MAX_LISTED = 200  # printed descendants
 
 
 def lineage(
-    thing: Annotated[
+    item: Annotated[
         Path, typer.Argument(help="A run, data set, model or export: its folder, or its name.")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON.")] = False,
@@ -36,7 +36,7 @@ def lineage(
     """
     home = Home()
     known = read_lineage(home, runs_of(home))
-    key = _key_of(known, home, thing)
+    key = _key_of(known, home, item)
     before, after = known.ancestors(key), known.descendants(key)
     if as_json:
         echo_json(_plain(known, [key, *before, *after], key))
@@ -52,21 +52,21 @@ def lineage(
         echo(f"  {line}")
 
 
-def _key_of(known: Lineage, home: Home, thing: Path) -> str:
+def _key_of(known: Lineage, home: Home, item: Path) -> str:
     """The key of an item. Raises StudioError if the home has none of that name."""
-    folder = thing.absolute()
-    named = [folder, home.runs / thing, home.models / thing]
+    folder = item.absolute()
+    named = [folder, home.runs / item, home.models / item]
     keys = [key(path) for path in named for key in (data_key, model_key, export_key)]
     keys += [run_key(path.name) for path in named if path.is_dir()]
-    if (version := stored_version(thing)) is not None:
+    if (version := stored_version(item)) is not None:
         keys.insert(0, data_key(version.absolute()))
-    keys += [node.key for node in known.nodes.values() if node.title == str(thing)]
+    keys += [node.key for node in known.nodes.values() if node.title == str(item)]
     match = next((key for key in keys if key in known.nodes), None)
     if match is None:
         raise StudioError(
-            "There is no run, data set, model or export {thing} in {home}.",
+            "There is no run, data set, model or export {item} in {home}.",
             "Give its name as the window shows it, or its folder.",
-            thing=str(thing)[-200:],
+            item=str(item)[-200:],
             home=home.root,
         )
     return match

@@ -85,7 +85,7 @@ def predict(
             done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
     except BaseException:
         if (cached := folder_of(question.out)).is_dir():
-            echo_error(f"What is predicted is kept in {cached.name}; add --resume to continue.")
+            echo_error(f"The predictions so far are in {cached.name}; add --resume to continue.")
         raise
     for note in done.notes:
         echo_error(f"note: {note}")

@@ -43,7 +43,7 @@ from engine.messages.question import Answer, Question
 from engine.worker.answerers import ANSWERERS
 from engine.worker.context import WorkerContext
 
-OF_PLACE = ("to", "computed", "why_exact", "milliseconds", "path", "file", "folder", "next")
+IGNORED_FIELDS = ("to", "computed", "why_exact", "milliseconds", "path", "file", "folder", "next")
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
 
 def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
     """All fields of the final answer to a question, with the arrays of its files."""
-    told = list[Answer]()
-    context.emit = told.append
+    messages = list[Answer]()
+    context.emit = messages.append
     parts, last = list[dict[str, Any]](), ANSWERERS[type(question)](question, context)
     while True:
         parts.append(last.model_dump(mode="json"))
@@ -127,7 +127,7 @@ def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
         question = question.model_copy(update=more)
         last = ANSWERERS[type(question)](question, context)
     if isinstance(last, TextsScored):  # the number of texts per message depends on the speed
-        every = [one for one in (*told, last) if isinstance(one, TextsScored)]
+        every = [one for one in (*messages, last) if isinstance(one, TextsScored)]
         return {"scores": [score.model_dump() for one in every for score in one.scores]}
     is_whole = "so_far" in type(question).model_fields
     return {"answer": parts[-1:] if is_whole else parts, "files": _files(last, question)}
@@ -148,10 +148,10 @@ def _files(answer: Answer, question: Question) -> dict[str, Any]:
 
 def max_difference(ours: Any, theirs: Any, name: str = "") -> float:
     """The largest difference of two answers; infinite if anything but numbers differs."""
-    if name in OF_PLACE:
+    if name in IGNORED_FIELDS:
         return 0.0
     if isinstance(ours, np.ndarray):
-        return _arrays_apart(ours, np.asarray(theirs))
+        return _max_array_difference(ours, np.asarray(theirs))
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         return max((max_difference(ours[key], theirs[key], key) for key in ours), default=0.0)
     if isinstance(ours, list | tuple) and len(ours) == len(theirs):
@@ -162,7 +162,7 @@ def max_difference(ours: Any, theirs: Any, name: str = "") -> float:
     return 0.0 if ours == theirs else float("inf")
 
 
-def _arrays_apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+def _max_array_difference(ours: np.ndarray, theirs: np.ndarray) -> float:
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return float("inf")
     if ours.dtype.kind != "f":

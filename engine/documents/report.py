@@ -297,14 +297,18 @@ BOLD = 1.4  # relative width of bold text
 def html(
     report: Report,
     pictures: Sequence[Picture] = (),
-    say: Callable[[str], str] = str,
+    translate: Callable[[str], str] = str,
     language: str = "en",
 ) -> str:
-    """Render the report as one page. `say` translates a text into `language`, a language code."""
+    """Render the report as one page; `translate` translates a text into `language`, a code."""
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
-    environment.filters |= {"text": lambda said: visible(say(said)), "widths": _widths, "any": any}
+    environment.filters |= {
+        "text": lambda text: visible(translate(text)),
+        "widths": _widths,
+        "any": any,
+    }
     page = environment.from_string((resources() / "report.html").read_text("utf-8"))
     return page.render(report=report, pictures=pictures, language=language)
 

@@ -29,13 +29,13 @@ from engine.evaluation.report import Report
 class SpanFigures(Spec):
     """The spans of one type; 0 if undefined."""
 
-    type: str = Field(description="Empty where the tags name no type.")
+    type: str = Field(description="Empty if the tags name no type.")
     precision: float
     recall: float
     f1: float
-    support: int = Field(description="How many spans there are in truth.")
-    found: int = Field(0, description="How many spans were predicted.")
-    correct: int = Field(0, description="How many of these are right.")
+    support: int = Field(description="Number of gold spans.")
+    found: int = Field(0, description="Number of predicted spans.")
+    correct: int = Field(0, description="Number of correct predicted spans.")
 
 
 class TagReport(Report):
@@ -43,21 +43,21 @@ class TagReport(Report):
 
     sentences: int
     tokens: int
-    accuracy: float = Field(description="Share of the tokens whose tag is right, O included.")
-    precision: float = Field(description="Share of the predicted spans that are right.")
-    recall: float = Field(description="Share of the true spans that were found.")
-    f1: float = Field(description="Of all spans, whatever their type (micro).")
+    accuracy: float = Field(description="Fraction of tokens with the right tag, O included.")
+    precision: float = Field(description="Fraction of the predicted spans that are right.")
+    recall: float = Field(description="Fraction of the gold spans that were predicted.")
+    f1: float = Field(description="Of all spans of all types (micro).")
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
-    are_spans: bool = Field(True, description="Whether the tags name spans, or classes of words.")
+    are_spans: bool = Field(True, description="True if the tags name spans, not classes of words.")
     loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")
     unseen: int = Field(
         0, description="Words without a token in the input, mostly beyond its end; counted as O."
     )
 
     def metrics(self) -> dict[str, float]:
-        spans_too = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
-        always = {"accuracy": self.accuracy, "loss": self.loss, "examples": self.sentences}
-        return (spans_too if self.are_spans else {}) | always
+        span_metrics = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
+        common_metrics = {"accuracy": self.accuracy, "loss": self.loss, "examples": self.sentences}
+        return (span_metrics if self.are_spans else {}) | common_metrics
 
     def lines(self) -> list[str]:
         lines = [f"{self.sentences} sentences, {self.tokens} words, loss {self.loss:.4f}"]

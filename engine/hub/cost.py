@@ -19,11 +19,11 @@ BATCH = 32  # texts per step
 TEXTS = 1_000  # texts of the reported time
 
 PROGRAM = 320_000_000  # bytes of Python and torch without a network
-TRAINER = 100_000_000  # additional bytes of a training
+TRAINER = 100_000_000  # additional bytes for training
 TRAINED = 16  # bytes per weight: itself, its gradient, and the two moments of AdamW (fp32)
 EXPLORED = 6  # bytes per weight: itself, and its part of a copy for quick answers
 ACTIVATIONS = 88  # bytes per element of a hidden state that a layer saves for the backward pass
-SHARE = 0.6  # of the speed of large matrix products, reached on short texts
+EFFICIENCY = 0.6  # of the speed of large matrix products, reached on short texts
 SIDE = 768  # size of the square matrices that are multiplied to measure the speed
 TIGHT = 0.75  # fraction of the free memory above which there may be too little
 
@@ -31,7 +31,7 @@ Verdict = Literal["fits", "tight", "too large"]
 
 
 def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
-    """Requirements for fine-tuning the network, exploring it, and answering with it.
+    """Requirements for fine-tuning the network, exploring it, and predicting with it.
 
     Args:
         rate: of large matrix products in fp32, operations per second; None: not known.
@@ -41,7 +41,7 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
     return Cost(
         training=PROGRAM + TRAINER + TRAINED * weights + kept,
         exploring=PROGRAM + EXPLORED * weights,
-        seconds=None if not rate else operations(spec) * TEXTS / (SHARE * rate),
+        seconds=None if not rate else operations(spec) * TEXTS / (EFFICIENCY * rate),
     )
 
 
@@ -54,7 +54,7 @@ def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
 
 
 def verdict(needed: int, free: int) -> Verdict:
-    """Check if that many bytes fit into the free memory."""
+    """How well that many bytes fit into the free memory."""
     if needed > free:
         return "too large"
     return "tight" if needed > TIGHT * free else "fits"

@@ -252,7 +252,7 @@ class RunManager:
     # ── commands of the user ─────────────────────────────────────────────────────────────────
 
     def stand_by(self) -> list[RunUpdate]:
-        """Keep a worker in reserve for a run that may start soon, unless others work now."""
+        """Keep a standby worker for a run that may start soon, unless others work now."""
         self.workers.keep_standby(start_new=not self.is_busy)
         return []
 
@@ -463,7 +463,7 @@ class RunManager:
         return branch(source, step, apart, free_folder(self._home.runs, apart.name))
 
     def leave(self) -> None:
-        """Detach the workers: they train on after this process, except the one in reserve.
+        """Detach the workers: they train on after this process, except the standby one.
 
         The queue runner continues the queue.
         """

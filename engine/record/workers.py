@@ -1,4 +1,4 @@
-"""Processes started by this program: training workers, one in reserve that has loaded torch, and
+"""Processes started by this program: training workers, a standby one that has loaded torch, and
 the queue runner."""
 
 import json
@@ -26,7 +26,7 @@ STANDBY_SECONDS = 600.0  # until it ends, since it was last wanted
 
 
 class Workers:
-    """At most one process for each run, and at most one in reserve."""
+    """At most one process for each run, and at most one on standby."""
 
     def __init__(self) -> None:
         self.standby: StandbyWorker | None = None
@@ -34,14 +34,14 @@ class Workers:
         self._replaced: list[subprocess.Popen[bytes]] = []  # replaced, but perhaps still running
 
     def processes(self) -> list[subprocess.Popen[bytes]]:
-        """All running processes except the one in reserve."""
+        """All running processes except the standby one."""
         return [*self._by_run.values(), *self._replaced]
 
     def process_of(self, run_id: str) -> "subprocess.Popen[bytes] | None":
         return self._by_run.get(run_id)
 
     def start(self, run: Run) -> None:
-        """Start a worker for a run, or give it the one in reserve. Raises StudioError."""
+        """Start a worker for a run, or give it the standby one. Raises StudioError."""
         if run.id in self._by_run:
             self._replaced.append(self._by_run.pop(run.id))
         process = None
@@ -77,7 +77,7 @@ class Workers:
             self.end_standby()
 
     def keep_standby(self, start_new: bool) -> None:
-        """Keep the worker in reserve for longer, or else start one if wanted."""
+        """Keep the standby worker for longer, or else start one if wanted."""
         if self.standby is not None and self.standby.is_usable():
             self.standby.keep()
         elif start_new:
@@ -90,7 +90,7 @@ class Workers:
             standby.end()
 
     def leave(self) -> None:
-        """Detach all processes: they train on, except the one in reserve, which is ended."""
+        """Detach all processes: they train on, except the standby one, which is ended."""
         self.end_standby()
         for worker in self.processes():
             launch.leave(worker)

@@ -89,11 +89,11 @@ def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], 
         more = {"seconds": single.seconds * times, "runs": len(jobs)}
         found.append(single.model_copy(update=more))
     count = sum(map(len, alike.values()))
-    beside = count / sum(one.runs for one in found)  # further models are assumed alike
+    scale = count / sum(one.runs for one in found)  # further models are assumed to be like these
     largest = max(found, key=lambda one: one.memory)
     return largest.model_copy(
         update={
-            "seconds": sum(one.seconds for one in found) * beside,
+            "seconds": sum(one.seconds for one in found) * scale,
             "checkpoints": largest.checkpoints * count,
             "snapshots": largest.snapshots * count,
             "runs": count,
@@ -158,17 +158,17 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
 class Sample:
     """Tokenized sample of the training rows.
 
-    `examples` starts with `fair` randomly drawn ones, followed by the longest rows, unless rows are
+    `examples` starts with `drawn` random ones, followed by the longest rows, unless rows are
     joined and split.
     """
 
     lengths: np.ndarray  # int [examples of the job], tokens of each, repeated from the sample
     examples: Examples
-    fair: int
+    drawn: int
 
     def heaviest(self, batches: list[np.ndarray]) -> np.ndarray:
         """Return the batch with most tokens, with the longest example added."""
-        batch = max(batches, key=lambda numbers: int(self.lengths[numbers].sum())) % self.fair
+        batch = max(batches, key=lambda numbers: int(self.lengths[numbers].sum())) % self.drawn
         lengths = self.examples.lengths
         longest = int(lengths.argmax())
         if lengths[longest] > lengths[batch].max():
@@ -194,9 +194,9 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     pick = random.permutation(len(rows))[:SAMPLED_ROWS]
     examples = tokenize(rows.take(np.concatenate([pick, _longest(rows)])))
     owners = np.array([learner.row(examples, number) for number in range(len(examples))])
-    fair = int((owners < len(pick)).sum())
-    count = max(1, round(fair * len(rows) / max(1, len(pick))))
-    return Sample(np.resize(examples.lengths[:fair], count), examples, fair)
+    drawn = int((owners < len(pick)).sum())
+    count = max(1, round(drawn * len(rows) / max(1, len(pick))))
+    return Sample(np.resize(examples.lengths[:drawn], count), examples, drawn)
 
 
 def _longest(rows: Rows) -> np.ndarray:

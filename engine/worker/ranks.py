@@ -71,7 +71,7 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
         raise rank_died(failed, processes, store)
 
 
-def write_last_word(store: Path, rank: int, ended: Ended) -> None:
+def write_final_event(store: Path, rank: int, ended: Ended) -> None:
     """Store the Ended event of a rank that does not write events, for the worker."""
     (store / f"{rank}.json").write_bytes(ended.line())
 

@@ -22,9 +22,9 @@ from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.worker import BUG, FAILED
-from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
+from engine.worker.ranks import end_with_worker, run_ranks, write_final_event
 
-ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+STOP_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 def main(
@@ -55,7 +55,7 @@ def main(
 def wait_for_folder() -> int:
     """Load torch, then read a run folder as a line of JSON from stdin and train there.
 
-    Ends with the input: the process in reserve is then no longer needed. No tensor is computed
+    Returns when stdin closes: the standby process is then no longer needed. No tensor is computed
     before the job is known, since it decides the number of threads. The priority is not lowered,
     because it could not be raised again.
     """
@@ -111,7 +111,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         ended = Ended(outcome="stopped", step=step, problem=full.problem, advice=advice)
         events.write_from_reserve(ended)
         return 0
-    except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
+    except Exception as error:  # noqa: BLE001 (the edge: a bug is recorded with its traceback)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
             return RANK_LOST  # the worker reports which rank failed first
         events.write(ended := _failed(error, events.has_listener))
@@ -129,7 +129,7 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
     except Exception as error:  # noqa: BLE001 (the edge: the worker or torchrun reports it)
         ended = _failed(error)
         if rank.store is not None:
-            write_last_word(rank.store, rank.number, ended)
+            write_final_event(rank.store, rank.number, ended)
     return BUG if ended.bug else FAILED
 
 
@@ -166,7 +166,7 @@ class _StopRequest:
 
     def __init__(self) -> None:
         self.made = False
-        for number in ENDING:
+        for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
 
     def make(self) -> None:

@@ -164,5 +164,5 @@ def test_works_that_hang_leave_threads_for_the_others(qtbot) -> None:
 
 def test_the_window_waits_briefly_for_a_work_that_keeps_python() -> None:
     background.run(an_owner(), lambda: 1, lambda _: None)
-    assert sys.getswitchinterval() == pytest.approx(background.TURN)
+    assert sys.getswitchinterval() == pytest.approx(background.SWITCH_INTERVAL)
     assert background.finish()

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.__main__ import main
-from app.shell.opening import ENDING, Ending
+from app.shell.opening import STOP_SIGNALS, Ending
 from engine.files.home import Home
 from engine.record.opening import VERSION
 
@@ -227,7 +227,7 @@ def test_a_signal_closes_the_window_in_good_order(
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 def test_every_ending_signal_is_heard_by_the_event_loop(qtbot: QtBot) -> None:
     owner, ends = QObject(), list[int]()
-    before = [signal.getsignal(number) for number in ENDING]
+    before = [signal.getsignal(number) for number in STOP_SIGNALS]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         ending = Ending(lambda number=number: ends.append(number), owner)
         try:
@@ -235,7 +235,7 @@ def test_every_ending_signal_is_heard_by_the_event_loop(qtbot: QtBot) -> None:
             qtbot.waitUntil(lambda number=number: ends[-1:] == [number])
         finally:
             ending.close()
-    assert [signal.getsignal(number) for number in ENDING] == before
+    assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
 
 
 SETTING_ASIDE = f"""{ANSWERING.replace("CHOICE", 'dialog.buttons["new"].click()')}

@@ -49,7 +49,7 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.classifying(folder, **training).model_copy(update=update)
 
 
-# A small job of each task: the only other table that a new task must be added to.
+# A small job of each task.
 JOBS: dict[str, Callable[..., JobSpec]] = {
     "text_classification": small.classifying,
     "pair_classification": pairs,

@@ -27,7 +27,7 @@ from engine.record.runs import Run, all_runs
 
 RECENT = 5
 REFRESH_DELAY_MS = 1000  # ms over which changes are collected
-AGAIN = 10_000  # ms between two readings of memory and disk
+MACHINE_INTERVAL_MS = 10_000  # ms between two readings of memory and disk
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HomeState(QObject):
         self._studio = studio
         self._reading = background.Latest(self)
         self._pause = debounced(self, REFRESH_DELAY_MS, self.read_runs)
-        self._clock = repeated(self, AGAIN, self.look_at_machine)
+        self._clock = repeated(self, MACHINE_INTERVAL_MS, self.look_at_machine)
         dispatcher = studio.dispatcher
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)

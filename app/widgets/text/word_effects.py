@@ -41,18 +41,18 @@ class TintedWord:
     is_muted: bool = False
 
 
-def tint_effects(words: Sequence[WordEffect], most: float = 0.0) -> list[TintedWord]:
+def tint_effects(words: Sequence[WordEffect], max_effect: float = 0.0) -> list[TintedWord]:
     """Words tinted by the sign and size of their effects, with the number below.
 
-    `most` is the effect with the strongest tint; 0: the largest.
+    `max_effect` is the effect with the strongest tint; 0: the largest.
     """
-    most = most or max((abs(word.effect) for word in words), default=0) or 1
+    max_effect = max_effect or max((abs(word.effect) for word in words), default=0) or 1
     return [
         TintedWord(
             _shorten(word.text),
             f"{word.effect:+.2f}".replace("-", "−"),
             FOR if word.effect > 0 else AGAINST,
-            STRONGEST * abs(word.effect) / most,
+            STRONGEST * abs(word.effect) / max_effect,
         )
         for word in words[:MOST_WORDS]
     ]

@@ -21,7 +21,7 @@ OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotatio
 
 
 def knows(items: list[Any]) -> bool:
-    """Spans as lists or objects with offsets; or lists of labels, without foreign keys."""
+    """True for spans as lists or objects with offsets; or lists of labels, without foreign keys."""
     if not all(
         isinstance(item, dict) and any(isinstance(item.get(key), str) for key in TEXTS)
         for item in items

@@ -70,12 +70,12 @@ def read_squad(lines: Lines, remarks: Remarks) -> list[Question]:
         Cancelled: as `Lines` does.
     """
     reader = _Reader(lines.path)
-    whole = reader.checked(read_document(lines, ADVICE), dict, phrase("the whole"))
-    articles = reader.field(whole, "data", list, phrase("the whole"))
+    whole = reader.checked(read_document(lines, ADVICE), dict, phrase("the document"))
+    articles = reader.field(whole, "data", list, phrase("the document"))
     questions = list(reader.questions(articles))
     if reader.moved:
         remark = phrase(
-            "Answer not found at the position given in the file, its nearest occurrence was used"
+            "Answer not found at the position given in the file; its nearest occurrence was used"
         )
         first, count = reader.moved[0][:100], len(reader.moved)
         remarks.say(

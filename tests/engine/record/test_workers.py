@@ -1,4 +1,4 @@
-"""A worker in reserve: who gets it, and when it ends."""
+"""A standby worker: who gets it, and when it ends."""
 
 import sys
 

@@ -35,7 +35,7 @@ from engine.training.device.ranks import Ranks, balance
 from engine.training.estimate import estimate
 from engine.training.loop import stop_agreed
 from engine.training.start import start
-from engine.worker.ranks import loopback, rank_died, write_last_word
+from engine.worker.ranks import loopback, rank_died, write_final_event
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_loop import final, metrics
@@ -392,7 +392,7 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(crew: Crew, tmp_path: 
 
 
 def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> None:
-    write_last_word(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
+    write_final_event(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
     assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
     assert "rank 0) ended with exit code 7" in rank_died((0, 7), 2, tmp_path).problem
     assert "the checkpoints" in rank_died(None, 2, tmp_path).advice.lower()

@@ -227,7 +227,7 @@ class DatasetState(QObject):
         self._measure()
 
     def _on_not_opened(self, error: BaseException) -> None:
-        self.problem = background.understood(error)
+        self.problem = background.as_studio_error(error)
         self.opened.emit()
 
     def _take(self, result: Found) -> None:
@@ -282,7 +282,7 @@ class DatasetState(QObject):
         self.measured.emit()
 
     def _on_not_measured(self, error: BaseException) -> None:
-        self.lengths_problem = background.understood(error).problem
+        self.lengths_problem = background.as_studio_error(error).problem
         self.measured.emit()
 
 

@@ -60,7 +60,7 @@ class CountState(QObject):
         """Split the same rows in another way."""
         if self.wanted is not None:
             self.wanted = replace(self.wanted, split=split)
-        self._deal()
+        self._compute_split_sizes()
 
     def stop(self) -> None:
         """Cancel all jobs and drop the result."""
@@ -89,14 +89,14 @@ class CountState(QObject):
     def _on_counted(self, counted: tuple[Collected, list[Problem]]) -> None:
         self.found, self.problems = counted
         self.checked.emit()
-        self._deal()
+        self._compute_split_sizes()
 
     def _on_failed(self, error: BaseException) -> None:
-        self.problem = background.understood(error)
+        self.problem = background.as_studio_error(error)
         self.changed.emit()
         self.checked.emit()
 
-    def _deal(self) -> None:
+    def _compute_split_sizes(self) -> None:
         """Compute the sizes of the splits."""
         self._splitting.cancel()
         self.split_rows = None

@@ -152,4 +152,4 @@ class FindingsState(QObject):
     def _on_failed(self, error: BaseException) -> None:
         """The count and the import report problems of the files."""
         self.progressed.emit()
-        background.understood(error)
+        background.as_studio_error(error)

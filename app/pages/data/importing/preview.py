@@ -15,11 +15,11 @@ from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5
-GUESSED_BY = 2_000  # rows used to guess the roles of columns
+MAPPING_ROWS = 2_000  # rows used to guess the roles of columns
 GUESSED_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
-# Of a text, far more than that many tokens: a word of a million letters takes a tokenizer seconds
-# while no other thread runs.
+# Tokenized characters per text, far more than EXAMPLE_LENGTH tokens need: a word of a million
+# letters takes a tokenizer seconds, in which no other thread runs.
 EXAMPLE_CHARACTERS = 20_000
 SHOWN_LABEL = 200  # characters
 
@@ -55,7 +55,7 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
     table = read(path, reading)
     rows: list[Row] = []
     characters = 0
-    for row in islice(table, GUESSED_BY):
+    for row in islice(table, MAPPING_ROWS):
         rows.append(row)
         characters += sum(map(len, row.cells))
         if characters > GUESSED_CHARACTERS and len(rows) >= EXAMPLES:
@@ -134,5 +134,5 @@ class ExamplesState(QObject):
         self._working.run(work, done, self._on_failed)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.examples, self.problem = [], background.understood(error).problem
+        self.examples, self.problem = [], background.as_studio_error(error).problem
         self.changed.emit()

@@ -282,7 +282,7 @@ class ImportState(QObject):
         return self.tr("The file has other columns now, so they were chosen again. Check them.")
 
     def _on_no_preview(self, error: BaseException) -> None:
-        self.preview, self.preview_problem = None, background.understood(error)
+        self.preview, self.preview_problem = None, background.as_studio_error(error)
         self.count.stop()
         self.previewed.emit()
         self.checked.emit()
@@ -351,7 +351,7 @@ class ImportState(QObject):
 
     def _on_not_imported(self, error: BaseException) -> None:
         self.ended.emit()
-        self.import_problem = background.understood(error)
+        self.import_problem = background.as_studio_error(error)
         self.checked.emit()
 
 

@@ -98,7 +98,7 @@ class ChecksCard(Card):
             self.progress.show_progress(*state.done, stage)
 
     def fix_buttons(self) -> list[QWidget]:
-        """For tests, and to disable them while a version is being made."""
+        """Buttons of the fixes, to disable them while a version is being made."""
         return [widget for widget in self.findChildren(QWidget) if widget.property("fix")]
 
     def _fill(self, findings: list[Finding]) -> None:

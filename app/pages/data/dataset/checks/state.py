@@ -99,7 +99,7 @@ class ChecksState(QObject):
         self.changed.emit()
 
     def _on_not_examined(self, error: BaseException) -> None:
-        self.problem = background.understood(error).phrase
+        self.problem = background.as_studio_error(error).phrase
         self.changed.emit()
 
     # ── fixing ───────────────────────────────────────────────────────────────────────────────

@@ -46,7 +46,7 @@ class ReviewState(QObject):
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
         self.older: Path | None = None  # version compared with
-        # its rows missing in this version
+        # rows of `older` that are missing in this version
         self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._comparing = background.Latest(self)
         self._worker: OneTimeWorker | None = None
@@ -91,7 +91,7 @@ class ReviewState(QObject):
         self._comparing.run(
             lambda progress: differences(open_dataset(folder), new, progress.cancelled),
             self._on_compared,
-            self._on_not_compared,
+            self._on_compare_failed,
             lambda _done, _total: None,
         )
         self.changed.emit()
@@ -105,7 +105,7 @@ class ReviewState(QObject):
         self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()
 
-    def _on_not_compared(self, error: BaseException) -> None:
+    def _on_compare_failed(self, error: BaseException) -> None:
         self.changed.emit()
         self._studio.notices.show(error)
 
