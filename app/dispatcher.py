@@ -172,7 +172,6 @@ class Dispatcher(QObject):
             report(0, 0)
 
     def cancel_copies(self) -> None:
-        """Cancel all copies under way."""
         for folder in list(self._copies):
             self._end_copy(folder)
 

@@ -155,7 +155,6 @@ def system_is_dark() -> bool:
 
 
 def apply(app: QApplication, choice: Choice) -> None:
-    """Apply the light or dark style to the application."""
     hints = app.styleHints()
     schemes = {
         "light": Qt.ColorScheme.Light,

@@ -210,11 +210,9 @@ class MainWindow(QMainWindow):
         self._palette.open()
 
     def show_help(self, key: str) -> None:
-        """Show the help page of a concept."""
         open_help(key, self)
 
     def show_help_for_focus(self) -> None:
-        """Show help on the focused control, or on the current page."""
         self.show_help(help_for(self.focusWidget(), self.entries[self.current].help))
 
     def end(self) -> None:

@@ -191,7 +191,6 @@ class ComparisonCard(QWidget):
         self.show()
 
     def _show_seeds(self, seeds: SeedsComparison | None) -> None:
-        """The supported claim if the settings of a side were run with several seeds."""
         for text in (self.seeds_claim, self.seeds_about):
             text.setVisible(seeds is not None)
         if seeds is None:

@@ -167,7 +167,6 @@ def _box(name: str) -> QComboBox:
 
 
 def _prepare(field: QWidget, value: Value) -> None:
-    """Name an input and offer the choices of its value."""
     field.setAccessibleName(value.name)
     match field:
         case ComboBox():
@@ -272,7 +271,6 @@ class FilterBar(QWidget):
     # ── one condition ────────────────────────────────────────────────────────────────────────
 
     def _on_add(self) -> None:
-        """Edit a new condition, initially about a text."""
         predictions = self._state.predictions
         if predictions is not None:
             key = ("cell", predictions.columns[0]) if predictions.columns else ("outcome",)
@@ -284,7 +282,6 @@ class FilterBar(QWidget):
         self._edit(condition, now)
 
     def _edit(self, condition: Condition | None, now: Typed) -> None:
-        """Open the editor as soon as the possible subjects are known."""
         predictions = self._state.predictions
         assert predictions is not None
         self._edited = condition

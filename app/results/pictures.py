@@ -118,7 +118,6 @@ class Pictures(QWidget):
         self._measure_slices()
 
     def _measure_slices(self) -> None:
-        """Measure the slices again, at once if they are shown."""
         self._measured.discard(SlicesPicture.key)
         if isinstance(self.shown, SlicesPicture):
             self.show_picture(self.choice.currentIndex())

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
-    QSplitter,
     QWidget,
 )
 
@@ -126,13 +125,8 @@ class ResultsView(QWidget):
         parts = (self.choice, self.menu_button, HelpButton("results"))
         at_top = ((part, 0, Qt.AlignmentFlag.AlignTop) for part in parts)
         head = layouts.row((self.headline, 1), *at_top, spacing=3 * SPACE)
-        splitter = QSplitter()
-        splitter.addWidget(self.pictures)
-        splitter.addWidget(self.rows)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([PICTURES_WIDTH, 10_000])
+        splitter = layouts.splitter(self.pictures, self.rows, sizes=[PICTURES_WIDTH, 10_000])
         splitter.setHandleWidth(4 * SPACE)
-        splitter.setChildrenCollapsible(False)
         splitter.setMinimumHeight(LEAST_HEIGHT)
         # so that the surrounding area does not use its preferred height
         splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
@@ -221,7 +215,6 @@ class ResultsView(QWidget):
         self.stack.setCurrentIndex(PROBLEM)
 
     def _look_for_seeds(self) -> None:
-        """Show the mean of the runs that differ only by seed, if there are several."""
         shown, record, folder = self.state.predictions, self._studio.record, self._of.folder
         if shown is None or not shown.is_labelled:
             return

@@ -44,7 +44,6 @@ class TaskPart(ABC):
         return in_language(TASKS[self.kind].info.title)
 
     def card_title(self, from_scratch: bool = False) -> str:
-        """Title of its card."""
         return self.title
 
     def description(self, from_scratch: bool = False) -> str:

@@ -81,8 +81,6 @@ class ElsewhereDialog(Dialog):
 
 
 class Copied(QWidget):
-    """Text to copy, with its purpose."""
-
     def __init__(self, name: str, note: str) -> None:
         super().__init__()
         self.text = ReadText(name)

@@ -40,8 +40,6 @@ PDF_FONT = 9  # pt
 
 
 class Placed(NamedTuple):
-    """A figure with the key of its section."""
-
     section: str
     figure: Figure
 

@@ -4,10 +4,19 @@ Each item is a widget, a layout, a space in pixels, `STRETCH`, or a tuple of a w
 its stretch factor and, if wanted, its alignment. Margins default to 0; None takes the style's.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLayout,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.theme import SPACE
 
@@ -42,6 +51,17 @@ def page(*items: Item, spacing: int | None = None, margins: Margins = 0) -> QWid
     """A widget with a `column`."""
     whole = QWidget()
     column(*items, parent=whole, spacing=spacing, margins=margins)
+    return whole
+
+
+def splitter(*parts: QWidget, sizes: Sequence[int], stretched: int = 1) -> QSplitter:
+    """Parts side by side in px that the user can change; part `stretched` gets spare width."""
+    whole = QSplitter(Qt.Orientation.Horizontal)
+    whole.setChildrenCollapsible(False)
+    for part in parts:
+        whole.addWidget(part)
+    whole.setSizes(sizes)
+    whole.setStretchFactor(stretched, 1)
     return whole
 
 

@@ -97,7 +97,6 @@ class DataState(QObject):
     # ── adding what needs no questions ───────────────────────────────────────────────────────
 
     def add_sample(self) -> None:
-        """Add the included sample."""
         home = self._studio.home
         self._add(lambda: sample_entry(home).folder)
 

@@ -129,7 +129,6 @@ def cell_of(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRec
 
 
 def value_ends(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
-    """Values at the two ends of the colour bar."""
     known = values[np.isfinite(values)]
     if not len(known):
         return 0.0, 1.0

@@ -285,7 +285,6 @@ class ExploreState(QObject):
         self.choices_changed.emit()
 
     def choose_texts(self, chosen: ChosenTexts | None) -> None:
-        """Choose the texts for panels that work on many."""
         if chosen != self.chosen:
             self.chosen = chosen
             self.chosen_changed.emit()

@@ -216,7 +216,6 @@ class ExplorePage(Page):
         self.read_models()
 
     def read_models(self) -> None:
-        """Read the list of models in the background."""
         if self._reading is not None:
             self._reading.cancel()
         studio, path, shown = self._studio, self._wanted, self.state.first.model

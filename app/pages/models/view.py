@@ -93,7 +93,6 @@ class ModelsPage(QWidget):
         self.stack.setCurrentWidget(self.importing)
 
     def show_getting(self) -> None:
-        """Show the shelf."""
         self.stack.setCurrentWidget(self.getting)
         self.getting.arrive()
 

@@ -81,7 +81,6 @@ def run_actions() -> Sequence[RunAction | None]:
 
 
 def run_action(key: str) -> RunAction:
-    """The action with this key."""
     return next(action for action in run_actions() if action and action.key == key)
 
 

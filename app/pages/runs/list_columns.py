@@ -72,7 +72,6 @@ class ListColumns(QObject):
         self._model.rearrange()
 
     def show_columns(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order."""
         header = self._table.horizontalHeader()
         with QSignalBlocker(header):
             self._model.set_columns(keys)
@@ -81,7 +80,6 @@ class ListColumns(QObject):
         self.fit()
 
     def layout(self, sentence: str, shown: int) -> Layout:
-        """The present layout."""
         model = self._model
         return Layout(
             model.keys,

@@ -207,7 +207,6 @@ class RunsList(QWidget):
         ask_for_columns(self, self.model.keys, self.show_columns)
 
     def show_columns(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order."""
         self.columns.show_columns(keys)
         self._state.want_columns(keys)
         self._keep_layout()

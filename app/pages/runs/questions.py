@@ -95,7 +95,6 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
 
 
 def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
-    """Ask for the format and the place of an export."""
     checkpoints = (
         (tr("The best checkpoint of each run"), "best"),
         (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),

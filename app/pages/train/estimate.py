@@ -127,7 +127,6 @@ def verdict_word(estimate: Estimated) -> str:
 
 
 def verdict_sentence(estimate: Estimated) -> str:
-    """The verdict and the duration."""
     sentences = {
         "fits": tr("Fits in memory. Takes about {0}."),
         "tight": tr("Barely fits in memory. Takes about {0}."),

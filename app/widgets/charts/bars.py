@@ -174,7 +174,6 @@ def paint_bars(
 def _paint_track(
     painter: QPainter, track: QRectF, value: float | None, most: float, role: Role, palette: Palette
 ) -> None:
-    """A track from 0 to `most`, filled up to `value`; None leaves it empty."""
     fill(painter, track, palette(Role.HOVER, 1.0), 3)
     if value is not None:
         filled = QSizeF(max(1.5, track.width() * min(1.0, value / most)), track.height())

@@ -292,7 +292,6 @@ def legend_rows(
 def _legend_width(
     entries: Sequence[tuple[Series | None, str]], width: float, metrics: QFontMetricsF
 ) -> float:
-    """The width of a column; names may take half of the whole."""
     widest = max(metrics.horizontalAdvance(text) for _, text in entries)
     return max(1.0, min(width / 2, widest + LEGEND_SYMBOL + 24))
 

@@ -57,7 +57,6 @@ class Weights(Field):
         self.row.addLayout(self._column)
 
     def set_names(self, names: Sequence[str]) -> None:
-        """Set the names to choose from."""
         names = tuple(names[:LISTED_NAMES])
         if names != self._names:
             self._names = names
@@ -120,7 +119,6 @@ class _Row(QWidget):
             line.addWidget(part)
 
     def set_names(self, names: Sequence[str]) -> None:
-        """Set the names to choose from; the chosen one stays."""
         present = self.name.currentText()
         self.name.blockSignals(True)
         self.name.clear()
@@ -278,8 +276,6 @@ class OneOf(Field):
 
 
 class TextLine(Field):
-    """A line of text."""
-
     def __init__(self) -> None:
         self.line = QLineEdit()
         super().__init__(self.line)

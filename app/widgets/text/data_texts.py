@@ -11,7 +11,6 @@ from engine.data.columns.numbers import is_scale, parse_number
 
 
 def split_title(name: SplitName) -> str:
-    """Title of a split."""
     titles = {
         "train": tr("Training"),
         "validation": tr("Validation"),

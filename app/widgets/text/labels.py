@@ -120,7 +120,6 @@ class ReadText(QPlainTextEdit):
 
 
 def font(style: TextStyle = "body") -> QFont:
-    """The font of a style."""
     points = QApplication.font().pointSizeF() * SIZES.get(style, 1.0)
     if style == "mono":
         return resources.mono_font(points * 0.95)

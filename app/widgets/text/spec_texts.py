@@ -11,7 +11,6 @@ from engine.config.tasks import metric_of
 
 
 def title_of(name: str, info: FieldInfo) -> str:
-    """Title of a field."""
     return in_language(info.title or name.replace("_", " ").capitalize())
 
 

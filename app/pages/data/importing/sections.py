@@ -193,7 +193,6 @@ class FormatSection(Section):
             model.item(self.format.findData(name)).setEnabled(enabled)
 
     def show_reading(self) -> None:
-        """Show the reading of the state."""
         reading = self._state.reading
         self.setEnabled(reading is not None)
         if reading is None:

@@ -115,7 +115,6 @@ class ImportState(QObject):
         self._count_anew()
 
     def show_file(self, file: int) -> None:
-        """Show the rows of another file."""
         self.shown = file
         self._preview_anew()
 

@@ -90,7 +90,6 @@ class TrainingBar(QWidget):
         buttons.set_text(self.save, text)
 
     def _text(self) -> str:
-        """Step and loss of the snapshot."""
         moments, checkpoint = self.state.moments, self._explore.first.checkpoint
         assert moments is not None and checkpoint is not None
         if self.series.is_running:
@@ -188,7 +187,6 @@ class MomentSlider(QSlider):
         self._paint_mark(painter, self.x_of(self.value()), foot, mark, Qt.PenStyle.SolidLine)
 
     def _paint_curve(self, painter: QPainter, moments: Moments, area: QRectF) -> None:
-        """Paint the mean loss of each pixel."""
         if not len(moments.losses):
             return
         pixels = self.x_of(1) - self.x_of(0)
@@ -223,7 +221,6 @@ class MomentSlider(QSlider):
                 free = box.right() + 2 * SPACE
 
     def _box(self, number: int, wide: int, foot: float) -> QRectF:
-        """Box of a snapshot's step, inside the widget."""
         left = min(max(0.0, self.x_of(number) - wide / 2), self.width() - wide)
         return QRectF(left, foot + 1, wide, self.height() - foot - 1)
 

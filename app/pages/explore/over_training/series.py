@@ -91,7 +91,6 @@ class PictureSeries(QObject):
         )
 
     def _figures(self) -> list[Figure]:
-        """Figures of all visible panels."""
         shown = (b.figure() for b in self._page.findChildren(FigureButton) if b.isVisible())
         return [figure for figure in shown if figure is not None]
 

@@ -159,7 +159,6 @@ class OverTraining(QObject):
             self.go(self.number + 1)
 
     def _on_model(self) -> None:
-        """Find the snapshots of another model's run."""
         if self.is_at_snapshot:
             return
         self.pause()

@@ -42,7 +42,6 @@ def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
 
 
 def setting_title(path: str) -> str:
-    """The title of a setting, or its path if it has none."""
     known = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
     known |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
     known |= {"data.fingerprint": tr("Data fingerprint")}

@@ -57,7 +57,6 @@ class LineageState(QObject):
         return self.focus in self.lineage.nodes
 
     def node(self) -> Node | None:
-        """The current node."""
         return self.lineage.nodes.get(self.current)
 
     def centre(self, key: str) -> None:
@@ -117,7 +116,6 @@ class LineageState(QObject):
 
 
 def read_run_facts(record: Record) -> list[RunFacts]:
-    """All recorded runs."""
     with record.read() as session:
         return [RunFacts(r.id, r.name, r.state, r.folder, r.job) for r in all_runs(session)]
 

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QScrollArea,
-    QSplitter,
     QWidget,
 )
 
@@ -56,12 +55,8 @@ class LineageView(QWidget):
         self.area.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(self.area)
-        split.addWidget(self._side())
-        split.setStretchFactor(0, 1)
-        split.setSizes([2 * SIDE_WIDTH, SIDE_WIDTH])
-        split.setChildrenCollapsible(False)
+        sizes = [2 * SIDE_WIDTH, SIDE_WIDTH]
+        split = layouts.splitter(self.area, self._side(), sizes=sizes, stretched=0)
         layouts.column(head, self.counted, (split, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
         back.activated.connect(self.left)

@@ -109,7 +109,6 @@ class RunState(QObject):
     # ── the log ──────────────────────────────────────────────────────────────────────────────
 
     def read_log(self) -> None:
-        """Read the log off the GUI thread."""
         row = self.row
         if row is not None:
             background.run(self, lambda: read_log(row), self._on_log)
@@ -149,7 +148,6 @@ def _points(measured: Sequence[Measured]) -> Points:
 
 
 def read_log(row: RunRow) -> str:
-    """Remarks and the end of the worker's output; long lines are truncated."""
     text = RunFolder(row.folder).log_end(LOG_CHARACTERS)
     lines = [f"• {translated(remark)}" for remark in row.remarks] + text.splitlines()
     return "\n".join(

@@ -115,7 +115,6 @@ class EditsState(QObject):
     # ── editing ──────────────────────────────────────────────────────────────────────────────
 
     def set_cells(self, numbers: Sequence[int], column: str, cells: Sequence[str]) -> None:
-        """Set the cells of a column in these rows."""
         stored = self._stored(numbers, column)
         after: dict[int, RowEdit] = {}
         for number, cell, was in zip(numbers, cells, stored, strict=True):
@@ -148,7 +147,6 @@ class EditsState(QObject):
             self.set_cells(numbers, mapping.label, [label] * len(numbers))
 
     def restore_label(self, number: int) -> None:
-        """Restore the stored label of a row."""
         column = self.spec.mapping.label
         if column is not None and column in self.rows.get(number, NOT_EDITED).cells:
             self.set_cells([number], column, self._stored([number], column))

@@ -274,7 +274,6 @@ def picture(image: np.ndarray, palette: Palette = colour) -> QImage:
 
 
 def level_colors(palette: Palette) -> list[int]:
-    """Colours of the levels from surface to accent, and of GAP."""
     return _level_colors(palette, palette(Role.SURFACE, 1.0).rgba())
 
 

@@ -274,13 +274,11 @@ class OneSide(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Give the words the height they need; they scroll if there is less."""
         need = self.words.heightForWidth(max(1, self.area.viewport().width()))
         self.area.setMinimumHeight(min(need, MIN_HEIGHT))
         self.area.setMaximumHeight(max(1, need))
 
     def _picked(self, answer: Attributed | None) -> int:
-        """Index of the selected token's word, or -1."""
         explore, side = self._state.explore, self._state.side
         picked = explore.on_side(side.index, explore.picked)
         if answer is None or not 0 <= picked < len(side.tokens):

@@ -226,7 +226,6 @@ class HeadRows(ColumnsModel[Head]):
         return 2 + self._keys.index(key) if key in self._keys else -1
 
     def row_index(self, layer: int, head: int) -> int:
-        """Row of a head, or -1."""
         heads = self._state.size[1]
         return self.order.index(layer * heads + head) if head < heads else -1
 

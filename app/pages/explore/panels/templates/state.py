@@ -54,7 +54,6 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
         return self.parts[-1].total if self.parts else 0
 
     def set_templates(self, typed: str) -> None:
-        """Set the templates, one per line."""
         lines = (clean_text(line.strip()) for line in typed.splitlines())
         self.templates = tuple(line for line in lines if line)[:MAX_TEMPLATES]
         self.template = -1

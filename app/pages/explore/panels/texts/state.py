@@ -226,7 +226,6 @@ class TextsState(QObject):
         self.changed.emit()
 
     def _choose(self) -> None:
-        """Publish the selection to the other panels."""
         texts = self.texts
         if texts is None:
             self.explore.choose_texts(None)

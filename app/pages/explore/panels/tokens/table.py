@@ -143,7 +143,6 @@ class TokenTable(QTableView):
         self._state.explore.point(-1)
 
     def _fit(self) -> None:
-        """Set column widths from the font, without measuring rows."""
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
         for number, column in enumerate(self.rows.columns):

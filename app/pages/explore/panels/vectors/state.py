@@ -206,7 +206,6 @@ class VectorsState(QObject):
             self.changed.emit()
 
     def _measure(self) -> None:
-        """Estimate the size of an index from the words of some texts."""
         self.size = None
         if self._sizing is not None:
             self._sizing.cancel()
