@@ -80,11 +80,11 @@ def divide_cores(cores: Sequence[int], number: int, of: int) -> list[int]:
 
 def physical_cores(cores: Sequence[int]) -> list[list[int]]:
     """Group cores by physical core, as reported by Linux."""
-    found = dict[str, list[int]]()
+    groups = dict[str, list[int]]()
     for core in cores:
         text = _read(SYSTEM / f"system/cpu/cpu{core}/topology/thread_siblings_list")
-        found.setdefault(text or str(core), []).append(core)
-    return list(found.values())
+        groups.setdefault(text or str(core), []).append(core)
+    return list(groups.values())
 
 
 def thread_candidates() -> tuple[int, ...]:
@@ -102,15 +102,15 @@ def thread_candidates() -> tuple[int, ...]:
 def cpu_limit() -> float:
     """CPU quota of the container in cores; inf: unlimited."""
     lines = [line.split(":", 2) for line in _read(OWN_CGROUP).splitlines()]
-    shares = [math.inf]
+    limits = [math.inf]
     for _, controllers, path in (line for line in lines if len(line) == 3):
         names = controllers.split(",")
         if controllers and "cpu" not in names:
             continue
         root = CGROUPS / controllers if controllers else CGROUPS
         inside = Path(path.lstrip("/"))
-        shares += [_quota(root / folder) for folder in (inside, *inside.parents)]
-    return min(shares)
+        limits += [_quota(root / folder) for folder in (inside, *inside.parents)]
+    return min(limits)
 
 
 def _quota(cgroup: Path) -> float:
@@ -132,8 +132,8 @@ def _performance_cores(cores: Sequence[int]) -> int:
     """
     if sys.platform == "darwin":
         with suppress(OSError, subprocess.SubprocessError, ValueError):
-            asked = ["/usr/sbin/sysctl", "-n", "hw.perflevel0.physicalcpu"]
-            return int(subprocess.run(asked, capture_output=True, timeout=5, check=True).stdout)
+            command = ["/usr/sbin/sysctl", "-n", "hw.perflevel0.physicalcpu"]
+            return int(subprocess.run(command, capture_output=True, timeout=5, check=True).stdout)
         return 0
     named = numbers_in(_read(SYSTEM / "cpu_core/cpus"))  # Intel
     if named:

@@ -33,10 +33,10 @@ class Phrase(str):
     args: Mapping[str, Argument]
 
     def __new__(cls, key: str, args: Mapping[str, Argument]) -> Self:
-        made = super().__new__(cls, fill_in(apply_plural(key, args.get("n")), args))
-        object.__setattr__(made, "key", key)
-        object.__setattr__(made, "args", args)
-        return made
+        text = super().__new__(cls, fill_in(apply_plural(key, args.get("n")), args))
+        object.__setattr__(text, "key", key)
+        object.__setattr__(text, "args", args)
+        return text
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a phrase never changes: {name}")

@@ -29,7 +29,7 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     r"""Like `visible`, and escape tabs and line feeds too."""
-    return LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], visible(text))
+    return LINE_ENDS.sub(lambda match: repr(match[0])[1:-1], visible(text))
 
 
 def is_valid_text(name: str) -> bool:
@@ -61,17 +61,17 @@ def concise(*sentences: str) -> tuple[str, ...]:
     First the names in them are shortened, so that a `Phrase` can still be translated; what is still
     too long is truncated.
     """
-    said = tuple(_shorten_arguments(one, None) for one in sentences)
+    shortened = tuple(_shorten_arguments(sentence, None) for sentence in sentences)
     for longest in ARGUMENT_CHARACTERS:
-        if _length(said) <= SENTENCE_CHARACTERS:
-            return said
-        said = tuple(_shorten_arguments(one, longest) for one in sentences)
-    first, *others = said
+        if _length(shortened) <= SENTENCE_CHARACTERS:
+            return shortened
+        shortened = tuple(_shorten_arguments(sentence, longest) for sentence in sentences)
+    first, *others = shortened
     room = max(SENTENCE_CHARACTERS // 2, SENTENCE_CHARACTERS - _length(others) - 1)
-    kept = [_truncate(first, room)]
-    for one in others:
-        kept.append(_truncate(one, SENTENCE_CHARACTERS - _length(kept) - 1))
-    return tuple(kept)
+    parts = [_truncate(first, room)]
+    for sentence in others:
+        parts.append(_truncate(sentence, SENTENCE_CHARACTERS - _length(parts) - 1))
+    return tuple(parts)
 
 
 def _length(sentences: Sequence[str]) -> int:

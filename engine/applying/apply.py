@@ -56,10 +56,10 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
     progress = _Progress(wanted, emit)
     table = read(wanted.given.path, wanted.given.reading, progress.read)
     chunks = Chunks.begin(wanted)
-    for stretch in stretches(table, CHUNK_ROWS, chunks.rows):
-        progress.begin(chunks.rows, len(stretch.lines))
-        rows = Rows.of(wanted.given.mapping, stretch.cells, stretch.lines)
-        chunk = chunk_of(stretch.cells, predictor.predict(rows, progress.predicted))
+    for part in stretches(table, CHUNK_ROWS, chunks.rows):
+        progress.begin(chunks.rows, len(part.lines))
+        rows = Rows.of(wanted.given.mapping, part.cells, part.lines)
+        chunk = chunk_of(part.cells, predictor.predict(rows, progress.predicted))
         check_threshold(chunk, wanted.threshold)
         chunks.add(chunk)
         trim_memory()
@@ -71,23 +71,23 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
     """Preview what Apply would write for the first rows. Raises StudioError as it would."""
-    wanted = question.asked
-    check_suffix(wanted.out, WRITERS)
-    _refuse_itself(wanted)
-    table = read(wanted.given.path, wanted.given.reading, glance=True)
+    apply_question = question.asked
+    check_suffix(apply_question.out, WRITERS)
+    _refuse_itself(apply_question)
+    table = read(apply_question.given.path, apply_question.given.reading, glance=True)
     first = next(stretches(table, question.rows), None)
     if first is None:
-        raise _no_rows(wanted.given.path)
-    rows = Rows.of(wanted.given.mapping, first.cells, first.lines)
+        raise _no_rows(apply_question.given.path)
+    rows = Rows.of(apply_question.given.mapping, first.cells, first.lines)
     chunk = chunk_of(first.cells, predictor.predict(rows))
-    check_threshold(chunk, wanted.threshold)
-    shown = written(chunk, wanted.threshold)
+    check_threshold(chunk, apply_question.threshold)
+    shown = written(chunk, apply_question.threshold)
     return FirstPredicted(
         to=question.number,
         columns=tuple(shown.column_names),
         rows=tuple(tuple(map(_shown, row.values())) for row in iter_records([shown])),
         predicted=shown.num_columns - len(table.columns),
-        kept=kept_rows(wanted),
+        kept=kept_rows(apply_question),
     )
 
 
@@ -161,9 +161,9 @@ class _Progress:
         self._first, self._last = self._last, self._read
 
     def predicted(self, done: int, total: int) -> None:
-        share = done / max(total, 1)
-        stage = phrase("{n:,} row(s) predicted", n=self._rows + round(share * self._new))
-        reached = round(self._first + share * (self._last - self._first))
+        fraction = done / max(total, 1)
+        stage = phrase("{n:,} row(s) predicted", n=self._rows + round(fraction * self._new))
+        reached = round(self._first + fraction * (self._last - self._first))
         self._emit(Working(to=self._wanted.number, stage=stage, done=reached, total=self._size))
 
 
@@ -178,12 +178,12 @@ DIGITS = 6  # decimal places
 
 def chunk_of(cells: Mapping[str, Sequence[str]], said: Sequence[Mapping[str, Any]]) -> pa.Table:
     """A chunk from the cells of its rows and their prediction records."""
-    parts = dict.fromkeys(part for one in said for part in one)
+    parts = dict.fromkeys(part for row in said for part in row)
     columns: dict[str, pa.Array[Any]] = {
         CELL + name: pa.array(column, pa.string()) for name, column in cells.items()
     }
-    columns |= {SAID + part: pa.array([_rounded(one.get(part)) for one in said]) for part in parts}
-    columns[CERTAINTY] = pa.array([certainty(one) for one in said], pa.float64())
+    columns |= {SAID + part: pa.array([_rounded(row.get(part)) for row in said]) for part in parts}
+    columns[CERTAINTY] = pa.array([certainty(row) for row in said], pa.float64())
     return pa.table(columns)
 
 
@@ -193,8 +193,8 @@ def certainty(said: Mapping[str, Any]) -> float | None:
         return float(said["probability"])
     if "probabilities" in said:
         return min(said["probabilities"], default=None)
-    shares = [float(share) for part, share in said.items() if part.startswith("p(")]
-    return min((max(share, 1 - share) for share in shares), default=None)
+    probabilities = [float(p) for part, p in said.items() if part.startswith("p(")]
+    return min((max(p, 1 - p) for p in probabilities), default=None)
 
 
 def outer_names(schema: pa.Schema) -> dict[str, str]:
@@ -203,10 +203,10 @@ def outer_names(schema: pa.Schema) -> dict[str, str]:
     A predicted column with a name of the file is prefixed with “predicted_”.
     """
     cells = [name for name in schema.names if name.startswith(CELL)]
-    taken = {name.removeprefix(CELL) for name in cells}
-    said = [name for name in schema.names if name.startswith(SAID)]
+    used = {name.removeprefix(CELL) for name in cells}
+    names = [name for name in schema.names if name.startswith(SAID)]
     return {name: name.removeprefix(CELL) for name in cells} | {
-        name: _free(name.removeprefix(SAID), taken) for name in said
+        name: _free(name.removeprefix(SAID), used) for name in names
     }
 
 
@@ -233,8 +233,8 @@ def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
         )
 
 
-def _free(name: str, taken: Container[str]) -> str:
-    while name in taken:
+def _free(name: str, used: Container[str]) -> str:
+    while name in used:
         name = f"predicted_{name}"
     return name
 
@@ -243,9 +243,9 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DIGITS)
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_rounded(item) for item in value]
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     return value
 
 

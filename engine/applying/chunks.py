@@ -46,9 +46,9 @@ class Chunks:
 
         Raises StudioError if they were made from other inputs.
         """
-        folder, asked = folder_of(wanted.out), identity(wanted)
+        folder, content = folder_of(wanted.out), identity(wanted)
         if folder.is_dir() and wanted.resume:
-            if not _is_of(folder, asked):
+            if not _is_of(folder, content):
                 raise StudioError(
                     "The partial result in {folder} was made from another file, model or setting.",
                     "Start anew without resuming.",
@@ -59,7 +59,7 @@ class Chunks:
         with atomic_write.disk_errors_for(folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-        atomic_write.write_file(folder / ASKED, json.dumps(asked).encode("utf-8"))
+        atomic_write.write_file(folder / ASKED, json.dumps(content).encode("utf-8"))
         return cls(folder)
 
     def add(self, chunk: pa.Table) -> None:
@@ -94,14 +94,14 @@ def kept_rows(wanted: Apply) -> int:
 
 def identity(wanted: Apply) -> dict[str, object]:
     """Everything that predictions depend on: the request, and size and time of all files."""
-    asked: dict[str, object] = wanted.model_dump(mode="json", exclude=FREE)
+    fields: dict[str, object] = wanted.model_dump(mode="json", exclude=FREE)
     file = wanted.given.path
     inside = wanted.checkpoint.iterdir() if wanted.checkpoint.is_dir() else ()
     used = [file, *sorted(path for path in inside if path.is_file())]
-    asked["files"] = [
+    fields["files"] = [
         [path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in used if path.exists()
     ]
-    return asked
+    return fields
 
 
 def _is_of(folder: Path, asked: dict[str, object]) -> bool:

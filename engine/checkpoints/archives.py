@@ -72,9 +72,9 @@ def folder_of_model(folder: Path) -> Path | None:
     if _has_config(older := folder / MODULES):
         return older
     with suppress(OSError):
-        found = [entry for entry in folder.iterdir() if entry.is_dir() and _has_config(entry)]
-        if len(found) == 1:
-            return found[0]
+        folders = [entry for entry in folder.iterdir() if entry.is_dir() and _has_config(entry)]
+        if len(folders) == 1:
+            return folders[0]
     return None
 
 
@@ -84,14 +84,16 @@ def _has_config(folder: Path) -> bool:
 
 def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
     """The topmost folder in the archive that has a config."""
-    found = [PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS]
-    if not found:
+    parents = [
+        PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS
+    ]
+    if not parents:
         raise BadCheckpoint(
             "{name} has no config.json, so no model is in it.",
             "Choose an archive of the whole folder of a model.",
             name=safe_name(archive.name),
         )
-    return min(found, key=lambda folder: (len(folder.parts), str(folder)))
+    return min(parents, key=lambda folder: (len(folder.parts), str(folder)))
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def _opened(archive: Path) -> Iterator[tuple[Members, Opener]]:
         with zipfile.ZipFile(archive) as packed:
             listed = packed.infolist()
             _count(len(listed), archive)
-            files = {one.filename: one for one in listed if _is_file(one)}
+            files = {entry.filename: entry for entry in listed if _is_file(entry)}
             yield dict(files), packed.open  # type: ignore[misc]
 
 

@@ -129,9 +129,9 @@ def _refuse_activation(named: object, file: str) -> None:
 
 def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     """The unvalidated values of the fields of a spec."""
-    said = family.absent | config
+    entries = family.absent | config
     values: dict[str, Any] = {
-        ours: said[theirs] for theirs, ours in family.entries.items() if theirs in said
+        ours: entries[theirs] for theirs, ours in family.entries.items() if theirs in entries
     }
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])

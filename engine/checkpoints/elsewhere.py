@@ -29,11 +29,11 @@ def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
 
 def models_elsewhere(folder: Path | None, cache: Path) -> dict[str, Path]:
     """The usable models of the user's folder and of the cache, by name."""
-    found: dict[str, Path] = {}
+    models: dict[str, Path] = {}
     for name, path in (*_in_folder(folder), *_in_cache(cache)):
-        if name not in found and _is_usable(path):
-            found[name] = path
-    return found
+        if name not in models and _is_usable(path):
+            models[name] = path
+    return models
 
 
 def datasets_elsewhere(cache: Path) -> dict[str, Path]:

@@ -174,8 +174,8 @@ def _has_torch(folder: Path) -> bool:
 
 def _weights(folder: Path) -> tuple[list[Path], Tensors]:
     """The weight files, and the tensors in them."""
-    if not _has_torch(folder) and (found := _tensorflow(folder)) is not None:
-        return found
+    if not _has_torch(folder) and (weights := _tensorflow(folder)) is not None:
+        return weights
     tensors: Tensors = {}
     files = weight_files(folder)
     for file in files:
@@ -190,10 +190,10 @@ def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
     from engine.checkpoints.tf1.folder import find_index
     from engine.checkpoints.tf1.names import published_name
 
-    found = find_index(folder)
-    if found is None:
+    index = find_index(folder)
+    if index is None:
         return None
-    bundle = open_bundle(folder, found[0])
+    bundle = open_bundle(folder, index[0])
     tensors: Tensors = {}
     for name, entry in bundle.entries.items():
         if published := published_name(name):

@@ -38,17 +38,17 @@ def needed(names: Iterable[str], model: str) -> list[str]:
     """
     there = [name for name in names if is_plain(name)]
     small = (*CONFIGS, *TOKENIZERS, *SENTENCES, *PAPERS)
-    taken = [name for name in small if name in there]
-    taken += sorted(name for name in there if MODULE.fullmatch(name))
+    chosen = [name for name in small if name in there]
+    chosen += sorted(name for name in there if MODULE.fullmatch(name))
     weights = _weights(there)
     missing = [
-        said
-        for said, found in (
-            (phrase("config.json"), set(CONFIGS) & set(taken)),
-            (phrase("a vocabulary"), set(TOKENIZERS) & set(taken)),
+        what
+        for what, files in (
+            (phrase("config.json"), set(CONFIGS) & set(chosen)),
+            (phrase("a vocabulary"), set(TOKENIZERS) & set(chosen)),
             (phrase("weights of PyTorch or of TensorFlow 1"), weights),
         )
-        if not found
+        if not files
     ]
     if missing:
         raise BadCheckpoint(
@@ -57,7 +57,7 @@ def needed(names: Iterable[str], model: str) -> list[str]:
             model=safe_name(model),
             missing=missing[0],
         )
-    return taken + weights
+    return chosen + weights
 
 
 def is_pickled(name: str) -> bool:

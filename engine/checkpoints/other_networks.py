@@ -131,5 +131,5 @@ def _other(named: str) -> Other | None:
     """The network with that model_type, or the longest matching class prefix."""
     if named in OTHERS:
         return OTHERS[named]
-    alike = [one for one in OTHERS.values() if named.startswith(one.classes)]
-    return max(alike, key=lambda one: len(one.classes), default=None)
+    alike = [other for other in OTHERS.values() if named.startswith(other.classes)]
+    return max(alike, key=lambda other: len(other.classes), default=None)

@@ -86,25 +86,25 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
                 name=safe_name(unknown),
             )
         raise _bad(phrase("it normalises before its last layer"))
-    places = [_inside(folder, path) for _, path in listed]
-    dense = tuple(place for kind, place in zip(kinds, places, strict=True) if kind == "Dense")
+    folders = [_inside(folder, path) for _, path in listed]
+    dense = tuple(path for kind, path in zip(kinds, folders, strict=True) if kind == "Dense")
     try:
         spec = SentenceSpec(
-            pooling=_pooling(places[1]),
-            dense=tuple(_dense(place) for place in dense),
+            pooling=_pooling(folders[1]),
+            dense=tuple(_dense(path) for path in dense),
             normalize="Normalize" in rest,
-            max_length=_max_length(places[0]),
+            max_length=_max_length(folders[0]),
             prompt=_prompt(folder),
         )
     except ValidationError as error:
         raise _bad(phrase("its sizes are not possible")) from error
-    return SentenceFolder(spec, places[0], dense)
+    return SentenceFolder(spec, folders[0], dense)
 
 
 def encoder_folder(folder: Path) -> Path:
     """The folder with config.json and the weights: usually the checkpoint folder itself."""
-    found = read_sentence(folder)
-    return folder if found is None else found.encoder
+    sentence = read_sentence(folder)
+    return folder if sentence is None else sentence.encoder
 
 
 def dense_folder(number: int) -> str:
@@ -160,12 +160,12 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     listed = json_list(folder, MODULES, LARGEST_LIST)
     if listed is None:
         return None
-    found = []
+    modules = []
     for entry in listed[:MOST_MODULES]:
         if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
             raise _bad(phrase("an entry has no path"))
-        found.append((str(entry.get("type")).rpartition(".")[2], entry["path"]))
-    return found
+        modules.append((str(entry.get("type")).rpartition(".")[2], entry["path"]))
+    return modules
 
 
 def _inside(folder: Path, path: str) -> Path:
@@ -220,8 +220,8 @@ def _dense(folder: Path) -> DenseSpec:
 
 def _max_length(folder: Path) -> int | None:
     """From its place in sentence-transformers before version 6, or since."""
-    places = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
-    for name, key in (*places, (TOKENIZER, "model_max_length")):
+    entries = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
+    for name, key in (*entries, (TOKENIZER, "model_max_length")):
         config = json_object(folder, name) if folder.is_dir() else None
         length = None if config is None else config.get(key)
         if isinstance(length, int) and 1 < length <= MAX_LENGTH:

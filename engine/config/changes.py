@@ -39,22 +39,22 @@ def changes(old: JobSpec, new: JobSpec) -> list[Change]:
 
     An object of another kind counts as one field.
     """
-    found = _changes(old, new, "")
-    return [change for change in found if change.path.split(".")[0] not in ("name", "group")]
+    all_changes = _changes(old, new, "")
+    return [change for change in all_changes if change.path.split(".")[0] not in ("name", "group")]
 
 
 def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
-    found: list[Change] = []
+    result: list[Change] = []
     for name, field in type(old).model_fields.items():
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
-        here = f"{path}{name}"
+        key = f"{path}{name}"
         if isinstance(before, BaseModel) and type(before) is type(after):
-            found += _changes(before, after, f"{here}.")
+            result += _changes(before, after, f"{key}.")
         else:
-            found.append(Change(here, field.title or here, before, after, may_branch(field)))
-    return found
+            result.append(Change(key, field.title or key, before, after, may_branch(field)))
+    return result
 
 
 def from_defaults(job: JobSpec) -> list[Change]:
@@ -69,8 +69,9 @@ def from_defaults(job: JobSpec) -> list[Change]:
     if isinstance(base, FromScratch):
         default = FromScratch(model=type(base.model)())
         pairs.insert(1, ("base_model.", default, base))
-    found = [one for path, old, new in pairs for one in _changes(old, new, path)]
-    return [one for one in found if one.title != one.path]  # others are no user settings
+    all_changes = [change for path, old, new in pairs for change in _changes(old, new, path)]
+    # those without a title are no user settings
+    return [change for change in all_changes if change.title != change.path]
 
 
 def shown(value: Any) -> str:

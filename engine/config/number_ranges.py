@@ -13,7 +13,7 @@ def numbers_in(text: str) -> tuple[int, ...]:
 
     Raises ValueError with a sentence about the unreadable part.
     """
-    found = set[int]()
+    numbers = set[int]()
     for entry in text.split(",") if text.strip() else ():
         match = ENTRY.fullmatch(entry.strip())
         if match is None:
@@ -34,8 +34,8 @@ def numbers_in(text: str) -> tuple[int, ...]:
                     last=last,
                 )
             )
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        numbers.update(range(first, last + 1))
+    return tuple(sorted(numbers))
 
 
 def listed(numbers: Iterable[int]) -> str:

@@ -37,7 +37,7 @@ class PredictionSettings(Spec):
         return PredictionSettings(
             temperature=temperature,
             threshold=_moved(self.threshold, factor),
-            thresholds={label: _moved(one, factor) for label, one in self.thresholds.items()},
+            thresholds={label: _moved(value, factor) for label, value in self.thresholds.items()},
             no_answer_threshold=self.no_answer_threshold,
         )
 

@@ -118,18 +118,18 @@ class Recommended:
 def recommended(situation: Situation) -> Recommended:
     """Recommend settings for a job, with reasons by field of `TrainingSpec`."""
     length, why_length = _length(situation)
-    found: dict[str, float] = {"max_length": length}
+    values: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
     if situation.is_in_table:
-        found["learning_rate"], reasons["learning_rate"] = _rate(situation)
-        found["epochs"], reasons["epochs"] = _epochs(situation)
-        found |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
+        values["learning_rate"], reasons["learning_rate"] = _rate(situation)
+        values["epochs"], reasons["epochs"] = _epochs(situation)
+        values |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
     elif situation.network is not None and situation.way in RATES:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
         )
-    told = {name: reason for name, reason in reasons.items() if reason}
-    return Recommended(situation.paper.model_copy(update=found), told)
+    reasons_given = {name: reason for name, reason in reasons.items() if reason}
+    return Recommended(situation.paper.model_copy(update=values), reasons_given)
 
 
 def probe_rate(before: Features, now: Features) -> Features:
@@ -151,13 +151,13 @@ def recommended_rate(way: Way, weights: int) -> float | None:
 
     None for networks that the table does not cover.
     """
-    found = rate_for(way, weights)
-    return None if found is None else found.rate
+    row = rate_for(way, weights)
+    return None if row is None else row.rate
 
 
 def rate_for(way: Way, weights: float) -> Rate | None:
     """The entry of the table for a network of this size; None for none."""
-    return next((one for one in RATES.get(way, ()) if weights <= one.largest), None)
+    return next((row for row in RATES.get(way, ()) if weights <= row.largest), None)
 
 
 def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
@@ -172,13 +172,13 @@ def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
 def _rate(situation: Situation) -> tuple[float, str]:
     network = situation.network
     assert network is not None
-    found = rate_for(situation.way, layer_weights(network))
-    assert found is not None
-    if not found.is_measured:
-        return found.rate, phrase(
+    row = rate_for(situation.way, layer_weights(network))
+    assert row is not None
+    if not row.is_measured:
+        return row.rate, phrase(
             "Between what was measured for smaller models and what is usual for larger ones."
         )
-    return found.rate, phrase(
+    return row.rate, phrase(
         "Measured to be good for models of this size ({n} layer(s), hidden size {hidden}).",
         n=network.layers,
         hidden=network.hidden_size,
@@ -187,7 +187,7 @@ def _rate(situation: Situation) -> tuple[float, str]:
 
 def _epochs(situation: Situation) -> tuple[int, str]:
     rows = situation.rows or USUAL_ROWS
-    epochs = next(one.epochs for one in EPOCHS[situation.way] if rows <= one.most)
+    epochs = next(row.epochs for row in EPOCHS[situation.way] if rows <= row.most)
     if not situation.rows:
         return epochs, ""
     return epochs, phrase(

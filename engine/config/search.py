@@ -187,15 +187,15 @@ def problems_of_search(job: "JobSpec") -> Iterator[Problem]:
 def _problems_of_field(job: "JobSpec", search: SearchSpec, field: SearchField) -> Iterator[Problem]:
     if field.is_range:
         yield from _problems_of_range(search, field)
-        tried: tuple[JsonValue, ...] = tuple(
+        values: tuple[JsonValue, ...] = tuple(
             int(end) if field.whole else end for end in (field.low, field.high) if end is not None
         )
     else:
-        tried = field.values
-        if len({repr(value) for value in tried}) < len(tried):
+        values = field.values
+        if len({repr(value) for value in values}) < len(values):
             text = phrase("“{path}” has the same value twice", path=field.path)
             yield Problem(text, ("search",))
-    for value in tried:
+    for value in values:
         if value == LAYER_SWEEP:
             text = phrase("A layer sweep cannot be one of several values")
             yield Problem(text, ("search", "features.vectors"))

@@ -33,13 +33,13 @@ def _with_field(problem: Problem) -> str:
 
 
 def _problems_of(item: Any) -> list[Problem]:
-    place = tuple(str(part) for part in item["loc"] if part not in TAGS)
-    found = item.get("ctx", {}).get("error")
-    if isinstance(found, BrokenRules):
-        return [_below(place, problem) for problem in found.problems]
-    if isinstance(found, ValidationError):  # of a part that was validated by itself
-        return [_below(place, problem) for problem in problems_in(found)]
-    return [Problem(problem_of(item), (".".join(place),) if place else ())]
+    path = tuple(str(part) for part in item["loc"] if part not in TAGS)
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, BrokenRules):
+        return [_below(path, problem) for problem in error.problems]
+    if isinstance(error, ValidationError):  # of a part that was validated by itself
+        return [_below(path, problem) for problem in problems_in(error)]
+    return [Problem(problem_of(item), (".".join(path),) if path else ())]
 
 
 def _below(place: tuple[str, ...], problem: Problem) -> Problem:
@@ -74,8 +74,8 @@ def problem_of(item: Any) -> str:
         case "string_too_long":
             return phrase("must have at most {bound} characters", bound=context["max_length"])
         case "value_error" if context["error"].args:
-            found = context["error"].args[0]
-            return found if isinstance(found, str) else str(found)
+            reason = context["error"].args[0]
+            return reason if isinstance(reason, str) else str(reason)
     return str(item["msg"])
 
 

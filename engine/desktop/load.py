@@ -102,7 +102,7 @@ class MachineWatch:
             now = [leader, *leader.children(recursive=True)]
         except psutil.Error:
             now = []
-        self._seen = {one.pid: self._seen.get(one.pid, one) for one in now}
+        self._seen = {process.pid: self._seen.get(process.pid, process) for process in now}
         yield from self._seen.values()
 
 
@@ -137,9 +137,9 @@ def processor_temperature() -> float | None:
     """The hottest part of the CPU in °C; None if not available."""
     if not sys.platform.startswith("linux"):
         return None
-    found = psutil.sensors_temperatures()
-    name = next((one for one in PROCESSOR_SENSORS if found.get(one)), None)
-    return max(one.current for one in found[name]) if name else None
+    sensors = psutil.sensors_temperatures()
+    name = next((sensor for sensor in PROCESSOR_SENSORS if sensors.get(sensor)), None)
+    return max(reading.current for reading in sensors[name]) if name else None
 
 
 def gpu_loads() -> Iterator[GpuLoad]:

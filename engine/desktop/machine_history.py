@@ -94,11 +94,11 @@ def read_samples(path: Path, byte: int) -> tuple[list[MachineSample], int]:
     except OSError:
         return [], byte
     whole = piece[: piece.rfind(b"\n") + 1]
-    found = []
+    samples = []
     for line in whole.splitlines():
         with contextlib.suppress(ValidationError):
-            found.append(MachineSample.model_validate_json(line))
-    return found, byte + len(whole)
+            samples.append(MachineSample.model_validate_json(line))
+    return samples, byte + len(whole)
 
 
 def build_curves(looks: Sequence[MachineSample], figure: Figure) -> Curves:
@@ -107,20 +107,20 @@ def build_curves(looks: Sequence[MachineSample], figure: Figure) -> Curves:
     The last of several samples at one step counts; a run that resumes from an older step discards
     the samples after it.
     """
-    found: Curves = {}
+    curves: Curves = {}
     for look in looks:
-        for place, value in _values(look, figure):
-            steps, values = found.setdefault(place, ([], []))
+        for key, value in _values(look, figure):
+            steps, values = curves.setdefault(key, ([], []))
             while steps and steps[-1] >= look.step:
                 steps.pop()
                 values.pop()
             steps.append(float(look.step))
             values.append(value)
-    return found
+    return curves
 
 
 def _values(look: MachineSample, figure: Figure) -> Iterator[tuple[Place, float]]:
-    for place, value in (
+    for key, value in (
         (Place("machine"), getattr(look, figure, None)),
         (Place("run"), getattr(look, f"run_{figure}", None)),
         *(
@@ -129,4 +129,4 @@ def _values(look: MachineSample, figure: Figure) -> Iterator[tuple[Place, float]
         ),
     ):
         if value is not None:
-            yield place, float(value)
+            yield key, float(value)

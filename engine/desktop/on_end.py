@@ -38,7 +38,7 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
     words = split_command(command)
     if not words:
         return
-    told = {PREFIX + name.upper(): _value(value) for name, value in facts.items()}
+    variables = {PREFIX + name.upper(): _value(value) for name, value in facts.items()}
     if log.is_symlink():
         log.unlink()
     out = open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -49,7 +49,7 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
             stdout=out,
             stderr=out,
             cwd=folder,
-            env={**os.environ, **told},
+            env={**os.environ, **variables},
             start_new_session=True,
         )
         threading.Thread(target=process.wait, daemon=True).start()  # reaps the zombie

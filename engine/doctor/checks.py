@@ -84,28 +84,28 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
     device, name = bench.machine.device, bench.machine.precision_name
     torch.manual_seed(1)
     kinds = (torch.float32, torch.int64, torch.int32, torch.bool, DTYPES[name])
-    given = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
-    back = [one.cpu() for one in sent_together(given, device)]
-    wrong = sum(not torch.equal(*pair) for pair in zip(given, back, strict=True))
+    tensors = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
+    back = [tensor.cpu() for tensor in sent_together(tensors, device)]
+    wrong = sum(not torch.equal(*pair) for pair in zip(tensors, back, strict=True))
     yield bounded_figure("kinds of numbers that copies change", wrong)
-    one, other = torch.randn(300, 200), torch.randn(200, 100)
-    exact = one.double() @ other.double()
-    there = one.to(device), other.to(device)
+    a, other = torch.randn(300, 200), torch.randn(200, 100)
+    exact = a.double() @ other.double()
+    there = a.to(device), other.to(device)
     for precision in dict.fromkeys(("fp32", name)):
-        found = there[0].to(DTYPES[precision]) @ there[1].to(DTYPES[precision])
-        error = (found.cpu().double() - exact).abs().max() / exact.abs().max()
+        product = there[0].to(DTYPES[precision]) @ there[1].to(DTYPES[precision])
+        error = (product.cpu().double() - exact).abs().max() / exact.abs().max()
         yield bounded_figure(
             f"product in {precision}, relative error", float(error), PRODUCT[precision]
         )
     rows = torch.tensor([7, 3, 3, 0])
     gathered = there[0].index_select(0, rows.to(device)).cpu()
-    yield bounded_figure("rows taken by number", float((gathered - one[rows]).abs().max()))
+    yield bounded_figure("rows taken by number", float((gathered - a[rows]).abs().max()))
     added = torch.zeros(10, 200, device=device).index_add_(0, rows.to(device), there[0][:4])
-    expected = torch.zeros(10, 200).index_add_(0, rows, one[:4])
+    expected = torch.zeros(10, 200).index_add_(0, rows, a[:4])
     yield bounded_figure("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
-    share = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
+    dropped = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
     yield bounded_figure(
-        "share of values that dropout of 0.1 drops, off by", abs(float(share) - 0.1), 0.01
+        "share of values that dropout of 0.1 drops, off by", abs(float(dropped) - 0.1), 0.01
     )
     measured = matmul_speeds(device, bench.machine.threads)
     for precision in ("fp32", "bf16", "fp16"):
@@ -139,9 +139,9 @@ def ways(bench: Bench) -> Steps:
 def _way(bench: Bench, name: str) -> Iterator[Figure]:
     kind = FIRST_TASK
     base = bench.checkpoint(kind) if name in WAYS_FROM_A_MODEL else None
-    given = (WAYS | WAYS_FROM_A_MODEL)[name]
+    settings = (WAYS | WAYS_FROM_A_MODEL)[name]
     ours, theirs = (
-        curves(bench.run(kind, hardware, base, **given))
+        curves(bench.run(kind, hardware, base, **settings))
         for hardware in (PROCESSOR, bench.hardware())
     )
     yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), LEARNED)
@@ -162,15 +162,15 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
     batch = Batch(tokens, torch.zeros_like(tokens), mask, targets, None)
     network = Network(FAMILIES[name].spec(**SIZE), Heads(outputs=2)).train()
     set_dropout(network, 0.0)
-    found = list[tuple[float, float]]()
+    results = list[tuple[float, float]]()
     for device in (torch.device("cpu"), bench.machine.device):
-        moved = deepcopy(network).to(device)
-        given = batch.planned(moved).to(device)
-        loss = F.cross_entropy(moved.logits(*given.inputs), given.targets)
+        copy = deepcopy(network).to(device)
+        inputs = batch.planned(copy).to(device)
+        loss = F.cross_entropy(copy.logits(*inputs.inputs), inputs.targets)
         loss.backward()
-        gradients = [p.grad for p in moved.parameters() if p.grad is not None]
-        found.append((float(loss.detach()), float(torch.nn.utils.get_total_norm(gradients))))
-    (ours, norm), (theirs, their_norm) = found
+        gradients = [p.grad for p in copy.parameters() if p.grad is not None]
+        results.append((float(loss.detach()), float(torch.nn.utils.get_total_norm(gradients))))
+    (ours, norm), (theirs, their_norm) = results
     yield bounded_figure(f"{name}, loss", abs(ours - theirs), SAME)
     yield bounded_figure(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, SAME)
 
@@ -192,10 +192,10 @@ def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
     shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
     plan = unpad(np.array([20, 13, 7, 3]), 20, shape).map_tensors(lambda tensor: tensor.to(device))
-    found = plan.layers.gather(x, x, x, SIZE["heads"], 0.0)
-    found.square().sum().backward()
+    gathered = plan.layers.gather(x, x, x, SIZE["heads"], 0.0)
+    gathered.square().sum().backward()
     assert x.grad is not None
-    return found.detach().cpu(), x.grad.cpu()
+    return gathered.detach().cpu(), x.grad.cpu()
 
 
 def prediction(bench: Bench) -> Steps:
@@ -208,23 +208,23 @@ def prediction(bench: Bench) -> Steps:
 def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
     rows = rows_for(kind)
     model = bench.checkpoint(kind)
-    moved = checkpoint.load(model)
-    moved.network.to(bench.machine.device)
-    ours, theirs = (Predictor(one).predict(rows) for one in (model, Serving(moved)))
+    on_device = checkpoint.load(model)
+    on_device.network.to(bench.machine.device)
+    ours, theirs = (Predictor(serving).predict(rows) for serving in (model, Serving(on_device)))
     yield bounded_figure(TASKS[kind].info.title, questions.max_difference(ours, theirs), SAME)
 
 
 def explore(bench: Bench) -> Steps:
     """Every question of Explore, each kind with all variants."""
     models = _models(bench)
-    places = [bench.folder / name for name in ("asked-here", "asked-there")]
-    for place in places:
-        place.mkdir()
+    folders = [bench.folder / name for name in ("asked-here", "asked-there")]
+    for folder in folders:
+        folder.mkdir()
     desks = [
-        WorkerContext(place, lambda _: None, name)
-        for place, name in zip(places, ("cpu", bench.device), strict=True)
+        WorkerContext(folder, lambda _: None, name)
+        for folder, name in zip(folders, ("cpu", bench.device), strict=True)
     ]
-    pairs = zip(*(questions.questions(models, place) for place in places), strict=True)
+    pairs = zip(*(questions.questions(models, folder) for folder in folders), strict=True)
     for kind, some in groupby(pairs, lambda pair: type(pair[0]).__name__):
         yield kind, partial(_asked, kind, list(some), desks)
 
@@ -250,7 +250,7 @@ def _asked(
 ) -> Iterator[Figure]:
     largest = 0.0
     for pair in pairs:
-        ours, theirs = (questions.answer_fields(*one) for one in zip(pair, desks, strict=True))
+        ours, theirs = (questions.answer_fields(*args) for args in zip(pair, desks, strict=True))
         largest = max(largest, questions.max_difference(ours, theirs))
     yield bounded_figure(kind, largest, COARSER.get(kind, SAME))
 
@@ -272,11 +272,11 @@ def _resumed(bench: Bench) -> Iterator[Figure]:
             f"steps before the stop{name}, off by", abs(step - 2) if outcome == "stopped" else 99
         )
         loop.train(stopped.job(), stopped, stopped.append)
-        found = curves(stopped)
+        resumed = curves(stopped)
         yield bounded_figure(
-            f"losses after a resume{name}", max_curve_difference(calm, found, _is_loss), LEARNED
+            f"losses after a resume{name}", max_curve_difference(calm, resumed, _is_loss), LEARNED
         )
-        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(calm == found), "")
+        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(calm == resumed), "")
 
 
 def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:
@@ -305,8 +305,8 @@ def _too_little(bench: Bench) -> Iterator[Figure]:
 
 
 def _taken(bench: Bench) -> Iterator[Figure]:
-    found = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
-    yield unbounded_figure("foretold for a tiny run", found.memory / 1e6, "MB")
+    estimated = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
+    yield unbounded_figure("foretold for a tiny run", estimated.memory / 1e6, "MB")
     yield unbounded_figure("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
     yield unbounded_figure("free", bench.machine.free_memory() / 1e9, "GB")
 
@@ -327,11 +327,11 @@ def carry_out(name: str, bench: Bench) -> CheckResult:
     """Run all steps of a check; an error in one step does not end the others."""
     began, figures, faults = time.monotonic(), list[Figure](), list[StepError]()
     steps = iter(CHECKS[name](bench))
-    for what, work in _each(steps, name, faults):
+    for step, work in _each(steps, name, faults):
         try:
             figures += work()
         except Exception as error:  # noqa: BLE001 (what a device does wrong is what is looked for)
-            faults.append(_fault(what, error))
+            faults.append(_fault(step, error))
     spent = time.monotonic() - began
     return CheckResult(name=name, figures=tuple(figures), seconds=spent, faults=tuple(faults))
 

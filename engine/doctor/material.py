@@ -57,8 +57,8 @@ def write(folder: Path) -> None:
         file.write(format_table(header, rows))
     words = {"ann": "B-person", "bob": "B-person", "rome": "B-place", "oslo": "B-place"}
     tagged = [
-        f"{person}\t{words[person]}\nlives\tO\nin\tO\na\tO\n{word}\tO\n{place}\t{words[place]}"
-        for person, place, word in itertools.product(("ann", "bob"), ("rome", "oslo"), GOOD + BAD)
+        f"{person}\t{words[person]}\nlives\tO\nin\tO\na\tO\n{word}\tO\n{city}\t{words[city]}"
+        for person, city, word in itertools.product(("ann", "bob"), ("rome", "oslo"), GOOD + BAD)
     ]
     (folder / "tags.conll").write_text("\n\n".join(tagged) + "\n", encoding="utf-8")
     (folder / "questions.json").write_text(json.dumps(_questions()), encoding="utf-8")
@@ -69,16 +69,16 @@ def write(folder: Path) -> None:
 def _questions() -> dict[str, Any]:
     """SQuAD 2.0 with places of residence; one question has no answer."""
     paragraphs = []
-    for number, (person, place) in enumerate(
+    for number, (person, city) in enumerate(
         itertools.product(("ann", "bob", "eve"), ("rome", "oslo", "bern", "cork"))
     ):
         known = person != "eve"
         name = person if known else "ann"
-        context = f"{name} lives in {place} ." + " it is so ." * (number % 3)
-        answers = [{"text": place, "answer_start": context.index(place)}] if known else []
+        context = f"{name} lives in {city} ." + " it is so ." * (number % 3)
+        answers = [{"text": city, "answer_start": context.index(city)}] if known else []
         question = {"id": str(number), "question": f"where does {person} live ?"}
-        asked = question | {"answers": answers, "is_impossible": not known}
-        paragraphs.append({"context": context, "qas": [asked]})
+        record = question | {"answers": answers, "is_impossible": not known}
+        paragraphs.append({"context": context, "qas": [record]})
     return {"version": "v2.0", "data": [{"title": "places", "paragraphs": paragraphs}]}
 
 
@@ -129,7 +129,7 @@ def job(
     reading = Reading(format="csv") if file.endswith(".csv") else None
     features = given.pop("features", None)
     start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
-    asked = {
+    fields = {
         "name": kind,
         "task": task_of({"kind": kind, **task_settings(kind)}),
         "base_model": start,
@@ -139,4 +139,4 @@ def job(
         "training": TrainingSpec.model_validate(TRAINING | given),
         "hardware": hardware,
     }
-    return JobSpec.model_validate(asked if features is None else asked | {"features": features})
+    return JobSpec.model_validate(fields if features is None else fields | {"features": features})

@@ -81,8 +81,8 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield Embed(**words)
     yield CompareWord(checkpoint=models.pretrained, word="film", texts=(TEXT, "a poor film"))
     film = TEXT.index("film")
-    place: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "layer": 1}
-    yield FindTokens(checkpoint=models.pretrained, **place)
+    word: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "layer": 1}
+    yield FindTokens(checkpoint=models.pretrained, **word)
     yield SuggestWords(**words, start=2, end=6)
     classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}
     yield Predict(**classes)
@@ -105,7 +105,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield RemoveHeads(checkpoint=models.classifier, heads=((0, 1),), into=scratch / "removed")
     yield CompareModels(**many, other=models.pretrained)
     yield PlaceTexts(**many)
-    yield FindWords(**many, **place)
+    yield FindWords(**many, **word)
     near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
     yield EncodeRows(**near, file=scratch / "rows.npy")
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
@@ -127,8 +127,8 @@ def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
         question = question.model_copy(update=more)
         last = ANSWERERS[type(question)](question, context)
     if isinstance(last, TextsScored):  # the number of texts per message depends on the speed
-        every = [one for one in (*messages, last) if isinstance(one, TextsScored)]
-        return {"scores": [score.model_dump() for one in every for score in one.scores]}
+        every = [answer for answer in (*messages, last) if isinstance(answer, TextsScored)]
+        return {"scores": [score.model_dump() for answer in every for score in answer.scores]}
     is_whole = "so_far" in type(question).model_fields
     return {"answer": parts[-1:] if is_whole else parts, "files": _files(last, question)}
 
@@ -141,8 +141,8 @@ def _files(answer: Answer, question: Question) -> dict[str, Any]:
     if path is None:
         return {}
     if path.suffix == ".npz":
-        with np.load(check_regular(path)) as found:
-            return {name: found[name] for name in found.files}
+        with np.load(check_regular(path)) as arrays:
+            return {name: arrays[name] for name in arrays.files}
     return {"": np.load(check_regular(path))}
 
 
@@ -156,7 +156,7 @@ def max_difference(ours: Any, theirs: Any, name: str = "") -> float:
         return max((max_difference(ours[key], theirs[key], key) for key in ours), default=0.0)
     if isinstance(ours, list | tuple) and len(ours) == len(theirs):
         pairs = zip(ours, theirs, strict=True)
-        return max((max_difference(one, other, name) for one, other in pairs), default=0.0)
+        return max((max_difference(a, other, name) for a, other in pairs), default=0.0)
     if isinstance(ours, float) and isinstance(theirs, float):
         return abs(ours - theirs) if ours == ours else float("inf")
     return 0.0 if ours == theirs else float("inf")

@@ -44,13 +44,13 @@ def model_card(checkpoint: Path, form: Form) -> str:
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = stored_results(run, checkpoint) if run is not None else {}
-    said = limits(info, job, results)
+    notes = limits(info, job, results)
     parts = [
         _metadata(info, form, job, results),
         f"# {_cell(job.name) if job else checkpoint.name}",
         _table(("", ""), about_rows(info, job)),
         _scores(run, results),
-        "\n".join(("## Limits", "", *(f"- {one}" for one in said))) if said else "",
+        "\n".join(("## Limits", "", *(f"- {note}" for note in notes))) if notes else "",
         _predicted_with(settings, form),
         _use(fine_tuned_task(checkpoint), form, settings),
     ]
@@ -58,42 +58,46 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
 
 def stored_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
-    found: dict[SplitName, Predictions] = {}
+    results: dict[SplitName, Predictions] = {}
     for folder in (run.results, run.results / checkpoint.name):
         for part in PARTS:
             if (file := predictions_file(folder, part)).is_file():
                 predictions = read_predictions(file)
                 if run.checkpoint(predictions.info.step or 0) == checkpoint:
-                    found[part] = predictions
-    return found
+                    results[part] = predictions
+    return results
 
 
 def _metadata(
     info: CheckpointInfo, form: Form, job: JobSpec | None, results: dict[SplitName, Predictions]
 ) -> str:
     """A YAML header whose values are JSON, a subset of YAML."""
-    said: dict[str, Any] = {"library_name": "transformers" if form == "hf" else form}
-    said["tags"] = ["bert-studio", info.family]
+    metadata: dict[str, Any] = {"library_name": "transformers" if form == "hf" else form}
+    metadata["tags"] = ["bert-studio", info.family]
     if info.task is not None:
-        said["pipeline_tag"] = TASKS[info.task].info.hub_pipeline
+        metadata["pipeline_tag"] = TASKS[info.task].info.hub_pipeline
     if job is not None and results:
-        said["model-index"] = [
+        metadata["model-index"] = [
             {
                 "name": job.name,
                 "results": [
                     {
-                        "task": {"type": TASKS[one.info.task].info.hub_pipeline},
-                        "dataset": {"name": one.info.source, "type": "other", "split": part},
+                        "task": {"type": TASKS[result.info.task].info.hub_pipeline},
+                        "dataset": {
+                            "name": result.info.source,
+                            "type": "other",
+                            "split": part,
+                        },
                         "metrics": [
                             {"type": name, "value": round(value, 4)}
-                            for name, value in metrics_of(one).items()
+                            for name, value in metrics_of(result).items()
                         ],
                     }
-                    for part, one in results.items()
+                    for part, result in results.items()
                 ],
             }
         ]
-    lines = (f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in said.items())
+    lines = (f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in metadata.items())
     return "\n".join(("---", *lines, "---"))
 
 
@@ -120,8 +124,8 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
     if info.labels:
         more = len(info.labels) - MOST_LABELS
         named = ", ".join(info.labels[:MOST_LABELS])
-        said = phrase("{labels} and {n} more", labels=named, n=more) if more > 0 else named
-        rows.append((phrase("labels"), said))
+        text = phrase("{labels} and {n} more", labels=named, n=more) if more > 0 else named
+        rows.append((phrase("labels"), text))
     if job is not None:
         training = job.training
         rows += [
@@ -138,26 +142,26 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
     """For each part, the main metric with its interval, the baselines, and the other metrics."""
     if run is None or not results:
         return ""
-    said = ["## Scores"]
-    for part, one in results.items():
-        found = baseline_comparisons(run, part, one)
-        said += [
-            f"{part.capitalize()} rows of {_cell(one.info.source)} ({len(one):,}):",
-            _table(("", main_metric(one).title, INTERVAL), score_rows(one, found)),
-            baseline_advice(found),
-            mean_over_seeds(one, scores_by_seed(run, one)),
-            other_metrics(one),
-            precision_note(one),
-            times_tested(run, part, one),
+    paragraphs = ["## Scores"]
+    for part, result in results.items():
+        comparisons = baseline_comparisons(run, part, result)
+        paragraphs += [
+            f"{part.capitalize()} rows of {_cell(result.info.source)} ({len(result):,}):",
+            _table(("", main_metric(result).title, INTERVAL), score_rows(result, comparisons)),
+            baseline_advice(comparisons),
+            mean_over_seeds(result, scores_by_seed(run, result)),
+            other_metrics(result),
+            precision_note(result),
+            times_tested(run, part, result),
         ]
-    return "\n\n".join(part for part in said if part)
+    return "\n\n".join(part for part in paragraphs if part)
 
 
 def baseline_comparisons(
     run: RunFolder, part: SplitName, predictions: Predictions
 ) -> list[BaselineComparison]:
-    kept = baselines_in(run.results, part, predictions.info.fingerprint)
-    return [compare_with_baseline(predictions, read_predictions(one.file)) for one in kept]
+    baselines = baselines_in(run.results, part, predictions.info.fingerprint)
+    return [compare_with_baseline(predictions, read_predictions(item.file)) for item in baselines]
 
 
 def score_rows(
@@ -187,12 +191,12 @@ def precision_note(predictions: Predictions) -> str:
 def other_metrics(predictions: Predictions) -> str:
     """All metrics but the main one, in a sentence; empty for none."""
     metric = main_metric(predictions)
-    said = ", ".join(
+    metrics = ", ".join(
         f"{name} {value:.4f}"
         for name, value in metrics_of(predictions).items()
         if name != metric.name
     )
-    return phrase("Other metrics: {metrics}.", metrics=said) if said else ""
+    return phrase("Other metrics: {metrics}.", metrics=metrics) if metrics else ""
 
 
 def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
@@ -208,25 +212,25 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
 def limits(
     info: CheckpointInfo, job: JobSpec | None, results: dict[SplitName, Predictions]
 ) -> list[str]:
-    said: list[str] = []
+    notes: list[str] = []
     if job is not None:
-        said.append(
+        notes.append(
             phrase("It knows what its training rows show; other kinds of text were not tried.")
         )
     if results and "test" not in results:
-        said.append(
+        notes.append(
             phrase(
                 "The validation rows chose the checkpoint, so that their score is a little too "
                 "high."
             )
         )
     if info.task is not None and TASKS[info.task].info.cuts_long_texts:
-        said.append(
+        notes.append(
             phrase("Of longer inputs only the first {n:,} token(s) are read.", n=info.max_positions)
         )
     if info.labels:
-        said.append(phrase("It predicts one of its labels also for texts that none of them fits."))
-    return said
+        notes.append(phrase("It predicts one of its labels also for texts that none of them fits."))
+    return notes
 
 
 def _predicted_with(settings: PredictionSettings, form: Form) -> str:
@@ -241,8 +245,8 @@ def _predicted_with(settings: PredictionSettings, form: Form) -> str:
 
 def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
     """Names and values of thresholds and temperature that differ from the defaults."""
-    said = settings.model_dump(mode="json", exclude_defaults=True)
-    return [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
+    values = settings.model_dump(mode="json", exclude_defaults=True)
+    return [(name.replace("_", " "), json.dumps(value)) for name, value in values.items()]
 
 
 def _use(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:

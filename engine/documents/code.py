@@ -96,9 +96,11 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
 def _numbers_or_shares(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     if head_of(task.kind).outputs == 1:
         return ["print(float(logits[0]))"]
-    shares = "logits.sigmoid()" if head_of(task.kind).is_multi_label else "logits.softmax(-1)"
+    probabilities = (
+        "logits.sigmoid()" if head_of(task.kind).is_multi_label else "logits.softmax(-1)"
+    )
     names = "model.config.id2label[n]: float(p)"
-    return [f"shares = {{{names} for n, p in enumerate({shares})}}", *_said(task, settings)]
+    return [f"shares = {{{names} for n, p in enumerate({probabilities})}}", *_said(task, settings)]
 
 
 def _tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
@@ -186,11 +188,11 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
     ]
     if head_of(task.kind).outputs == 1:
         return [*lines, "print(float(logits[0]))"]
-    shares = "1 / (1 + numpy.exp(-logits))"
+    probabilities = "1 / (1 + numpy.exp(-logits))"
     if not head_of(task.kind).is_multi_label:
         lines.append("shares = numpy.exp(logits - logits.max())")
-        shares = "shares / shares.sum()"
-    lines += [LABELS, f"shares = dict(zip(labels, ({shares}).tolist()))"]
+        probabilities = "shares / shares.sum()"
+    lines += [LABELS, f"shares = dict(zip(labels, ({probabilities}).tolist()))"]
     return lines + _said(task, settings)
 
 

@@ -76,44 +76,55 @@ def _runs(
     best: Sequence[tuple[int, Mapping[str, float]]],
 ) -> report.Section:
     """A row for each run: job, outcome, and all metrics at its best step."""
-    prepared = [report.last_prepared(folder) for folder in folders]
-    seconds = [read_pace(folder).seconds for folder in folders]
+    prepared = [report.last_prepared(f) for f in folders]
+    seconds = [read_pace(f).seconds for f in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
     columns: list[tuple[str, ...]] = [
         (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
         (phrase("Base model"), *map(report.base_model_name, jobs)),
-        (phrase("Outcome"), *(last_outcome(one) or phrase("not finished") for one in folders)),
-        (phrase("Training examples"), *(f"{one.examples:,}" if one else "" for one in prepared)),
-        (phrase("Steps"), *(f"{one.steps:,}" if one else "" for one in prepared)),
-        (phrase("Minutes"), *(f"{one[-1] / MINUTE:.1f}" if len(one) else "" for one in seconds)),
+        (
+            phrase("Outcome"),
+            *(last_outcome(f) or phrase("not finished") for f in folders),
+        ),
+        (
+            phrase("Training examples"),
+            *(f"{e.examples:,}" if e else "" for e in prepared),
+        ),
+        (phrase("Steps"), *(f"{e.steps:,}" if e else "" for e in prepared)),
+        (
+            phrase("Minutes"),
+            *(f"{t[-1] / MINUTE:.1f}" if len(t) else "" for t in seconds),
+        ),
         (phrase("Best step"), *(f"{step:,}" if step else "" for step, _ in best)),
         *((_metric_title(name), *(_number(m.get(name)) for _, m in best)) for name in names),
     ]
-    said = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
+    sentence = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
     table = _turned("runs", phrase("Runs"), "", [run.name for run in runs], columns)
-    return replace(table, sentences=(said,))
+    return replace(table, sentences=(sentence,))
 
 
 def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[report.Section]:
     """The settings that differ, then the common ones that differ from the defaults."""
-    changed = [{one.path: one for one in changes(jobs[0], job)} for job in jobs]
-    different = {path: one for found in changed for path, one in found.items()}
-    different = {path: one for path, one in different.items() if path not in TOLD}
+    changed = [{change.path: change for change in changes(jobs[0], job)} for job in jobs]
+    different = {path: change for fields in changed for path, change in fields.items()}
+    different = {path: change for path, change in different.items() if path not in TOLD}
     title = phrase("Settings that differ")
     if different:
         columns = [
-            (title_of(one), *(_value_in(found, path, one) for found in changed))
-            for path, one in different.items()
+            (title_of(change), *(_value_in(fields, path, change) for fields in changed))
+            for path, change in different.items()
         ]
         yield _turned("different", title, phrase("Setting"), [run.name for run in runs], columns)
     else:
         yield report.Section("different", title, (phrase("These runs have the same settings."),))
-    same = [one for one in from_defaults(jobs[0]) if not _is_within(one.path, different)]
-    rows = tuple((title_of(one), shown(one.new), shown(one.old)) for one in same)
+    same = [change for change in from_defaults(jobs[0]) if not _is_within(change.path, different)]
+    rows = tuple((title_of(change), shown(change.new), shown(change.old)) for change in same)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
-    said = () if rows else (phrase("All others have their default values."),)
-    yield report.Section("same", phrase("Settings of all runs"), said, header if rows else (), rows)
+    notes = () if rows else (phrase("All others have their default values."),)
+    yield report.Section(
+        "same", phrase("Settings of all runs"), notes, header if rows else (), rows
+    )
 
 
 def title_of(change: Change) -> str:
@@ -127,7 +138,7 @@ def _value_in(found: Mapping[str, Change], path: str, of_first: Change) -> str:
 
 
 def _is_within(path: str, different: Mapping[str, Any]) -> bool:
-    return any(path == one or path.startswith(f"{one}.") for one in different)
+    return any(path == prefix or path.startswith(f"{prefix}.") for prefix in different)
 
 
 def _turned(
@@ -140,7 +151,7 @@ def _turned(
     if len(columns) >= len(names):
         return report.Section(key, title, (), (corner, *names), tuple(columns))
     header = (phrase("Run"), *(first for first, *_ in columns))
-    rows = tuple((name, *(one[n + 1] for one in columns)) for n, name in enumerate(names))
+    rows = tuple((name, *(column[n + 1] for column in columns)) for n, name in enumerate(names))
     return report.Section(key, title, (), header, rows)
 
 
@@ -158,17 +169,17 @@ def _over_seeds(
             members.append(number)
     if len(groups) == len(jobs):
         return
-    names = list(dict.fromkeys(name for one in metrics for name in one))
+    names = list(dict.fromkeys(name for row in metrics for name in row))
     rows = []
     for _, members in groups:
-        said = []
+        cells = []
         for name in names:
-            found = aggregate([metrics[n][name] for n in members if name in metrics[n]])
-            said.append(_mean(found.mean, found.deviation) if found else "")
-        rows.append((", ".join(runs[n].name for n in members), str(len(members)), *said))
+            figure = aggregate([metrics[n][name] for n in members if name in metrics[n]])
+            cells.append(_mean(figure.mean, figure.deviation) if figure else "")
+        rows.append((", ".join(runs[n].name for n in members), str(len(members)), *cells))
     header = (phrase("Runs"), "n", *map(_metric_title, names))
-    told = phrase("Mean ± standard deviation (n − 1) of runs that differ in the seed alone.")
-    yield report.Section("seeds", phrase("Over seeds"), (told,), header, tuple(rows))
+    sentence = phrase("Mean ± standard deviation (n − 1) of runs that differ in the seed alone.")
+    yield report.Section("seeds", phrase("Over seeds"), (sentence,), header, tuple(rows))
 
 
 def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
@@ -178,47 +189,51 @@ def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
         *(phrase("Difference"), phrase("95 % interval of it"), phrase("McNemar p")),
         *(phrase("Better"), phrase("Worse")),
     )
-    rows = tuple(_score(one) for one in found)
-    said = [
+    rows = tuple(_score(score) for score in found)
+    notes = [
         phrase("All are compared with the first run of the table, row by row."),
         phrase("p of several runs is corrected (Benjamini and Hochberg)."),
     ]
-    said += [
-        phrase("{run}: {claim}", run=one.run.name, claim=one.problem or one.claim)
-        for one in found
-        if one.problem or one.claim
+    notes += [
+        phrase("{run}: {claim}", run=score.run.name, claim=score.problem or score.claim)
+        for score in found
+        if score.problem or score.claim
     ]
-    return report.Section(part, report.PART_TITLES[part], tuple(said), header if rows else (), rows)
+    return report.Section(
+        part, report.PART_TITLES[part], tuple(notes), header if rows else (), rows
+    )
 
 
-def _score(one: RunScore) -> tuple[str, ...]:
-    facts = metric_of(one.metric)
-    title = Phrase(facts.title, {}) if facts is not None else one.metric
-    said = (one.run.name, title, f"{one.score.value:.4f}", ends_text(one.score))
-    if one.difference is None:
-        return (*said, "", "", "", "", "")
-    p = "" if one.p is None else f"{one.p:.2g}"
-    difference = (f"{one.difference.value:+.4f}", ends_text(one.difference))
-    return (*said, *difference, p, f"{one.better:,}", f"{one.worse:,}")
+def _score(score: RunScore) -> tuple[str, ...]:
+    facts = metric_of(score.metric)
+    title = Phrase(facts.title, {}) if facts is not None else score.metric
+    cells = (score.run.name, title, f"{score.score.value:.4f}", ends_text(score.score))
+    if score.difference is None:
+        return (*cells, "", "", "", "", "")
+    p = "" if score.p is None else f"{score.p:.2g}"
+    difference = (f"{score.difference.value:+.4f}", ends_text(score.difference))
+    return (*cells, *difference, p, f"{score.better:,}", f"{score.worse:,}")
 
 
 def _environments(
     runs: Sequence[Candidate], histories: Sequence[Reproducibility]
 ) -> Iterator[report.Section]:
     """The common environment of all runs, and the differences."""
-    names = list(dict.fromkeys(name for one in histories for name in one.environment))
-    columns = [(name, *(one.environment.get(name, "") for one in histories)) for name in names]
+    names = list(dict.fromkeys(name for history in histories for name in history.environment))
+    columns = [
+        (name, *(history.environment.get(name, "") for history in histories)) for name in names
+    ]
     same = tuple((name, first) for name, first, *others in columns if {first} == {first, *others})
-    different = [one for one in columns if (one[0], one[1]) not in same]
+    different = [column for column in columns if (column[0], column[1]) not in same]
     if same:
         yield report.Section("environment", phrase("Environment of all runs"), rows=same)
     if different:
         title, corner = phrase("Differences of the environment"), phrase("Part")
         yield _turned("environments", title, corner, [run.name for run in runs], different)
     weights = [
-        (run.name, f"{one.step:,}", one.weights)
-        for run, one in zip(runs, histories, strict=True)
-        if one.weights
+        (run.name, f"{history.step:,}", history.weights)
+        for run, history in zip(runs, histories, strict=True)
+        if history.weights
     ]
     if weights:
         header = (phrase("Run"), phrase("Step"), "SHA-256")
@@ -228,14 +243,14 @@ def _environments(
 
 
 def _repeat(runs: Sequence[Candidate], first: JobSpec) -> report.Section:
-    said = phrase(
+    sentence = phrase(
         "The folder of each run holds its job as spec.json; it trains again with the same versions "
         "on the same data. Below: the job of “{run}”, with every setting.",
         run=runs[0].name,
     )
     command = "bert-studio train spec.json --into NEW_RUN"
     code = f"{command}\n\n{first.model_dump_json(indent=1)}"
-    return report.Section("repeat", phrase("How to repeat them"), (said,), code=code)
+    return report.Section("repeat", phrase("How to repeat them"), (sentence,), code=code)
 
 
 def _metric_title(name: str) -> str:

@@ -96,7 +96,7 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
     job = run.job()
     checkpoint = best_checkpoint(run)
     info, results = checkpoint_info(checkpoint), stored_results(run, checkpoint)
-    if not any(one.is_labelled for one in results.values()):
+    if not any(predictions.is_labelled for predictions in results.values()):
         raise StudioError(
             "The run {name} has no results to report.",
             "Score its validation rows first: on its page, or by bert-studio evaluate.",
@@ -106,7 +106,12 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
     sections = [
         _trained(run, job, info, checkpoint_step(checkpoint)),
         _settings(job),
-        *(one for part, of in results.items() if of.is_labelled for one in _part(run, part, of)),
+        *(
+            section
+            for part, of in results.items()
+            if of.is_labelled
+            for section in _part(run, part, of)
+        ),
         *_predicted_with(settings_rows(prediction_settings(checkpoint))),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
         _repeat(history),
@@ -140,16 +145,16 @@ def base_model_name(job: JobSpec) -> str:
 
 
 def last_prepared(run: RunFolder) -> Prepared | None:
-    return next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
+    return next((e for e in reversed(run.milestones()) if isinstance(e, Prepared)), None)
 
 
 def _settings(job: JobSpec) -> Section:
     rows = tuple(
-        (Phrase(one.title, {}), shown(one.new), shown(one.old)) for one in from_defaults(job)
+        (Phrase(item.title, {}), shown(item.new), shown(item.old)) for item in from_defaults(job)
     )
     if not rows:
-        said = (phrase("All settings have their default values."),)
-        return Section("settings", phrase("Settings"), said)
+        sentences = (phrase("All settings have their default values."),)
+        return Section("settings", phrase("Settings"), sentences)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     return Section("settings", phrase("Settings other than the defaults"), (), header, rows)
 
@@ -160,50 +165,50 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.info.source
     )
     header = ("", Phrase(main_metric(predictions).title, {}), INTERVAL)
-    found = baseline_comparisons(run, part, predictions)
-    rows = tuple(score_rows(predictions, found))
-    said = (
+    comparisons = baseline_comparisons(run, part, predictions)
+    rows = tuple(score_rows(predictions, comparisons))
+    sentences = (
         counted,
         other_metrics(predictions),
-        baseline_advice(found) or phrase("No baselines were fitted for these rows."),
+        baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),
         mean_over_seeds(predictions, scores_by_seed(run, predictions)),
         precision_note(predictions),
         times_tested(run, part, predictions),
     )
-    yield Section(part, PART_TITLES[part], tuple(filter(None, said)), header, rows)
+    yield Section(part, PART_TITLES[part], tuple(filter(None, sentences)), header, rows)
     yield _slices(part, predictions)
     yield _mistakes(part, predictions)
 
 
 def _slices(part: SplitName, predictions: Predictions) -> Section:
-    found = worst_slices(predictions)
+    worst = worst_slices(predictions)
     key, title = f"{part}-slices", phrase("Worst slices")
-    tried = phrase(
+    sentence = phrase(
         "{n:,} slice(s) of at least {least} rows were tested; of those below, at most 5 % are "
         "expected to be chance.",
-        n=found.tried,
+        n=worst.tried,
         least=MIN_ROWS,
     )
-    if not found.slices:
-        said = phrase(
+    if not worst.slices:
+        text = phrase(
             "No slice of at least {least} rows is worse than chance explains ({tried:,} were "
             "tested).",
             least=MIN_ROWS,
-            tried=found.tried,
+            tried=worst.tried,
         )
-        return Section(key, title, (said,))
+        return Section(key, title, (text,))
     header = (phrase("Where"), phrase("Rows"), phrase("Score"), phrase("Elsewhere"), "p")
     rows = tuple(
         (
-            one.group.name,
-            f"{one.group.count:,}",
-            _interval(one.group.score),
-            f"{one.elsewhere.value:.4f}",
-            f"{one.p:.2g}",
+            item.group.name,
+            f"{item.group.count:,}",
+            _interval(item.group.score),
+            f"{item.elsewhere.value:.4f}",
+            f"{item.p:.2g}",
         )
-        for one in found.slices
+        for item in worst.slices
     )
-    return Section(key, title, (tried,), header, rows)
+    return Section(key, title, (sentence,), header, rows)
 
 
 def _mistakes(part: SplitName, predictions: Predictions) -> Section:
@@ -213,21 +218,21 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     if holds_numbers(predictions.info):
         title, off = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = off > 0
-        said = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
+        sentence = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
         wrong = int(is_wrong.sum())
-        said = phrase("{wrong:,} of {n:,} row(s) are not wholly right.", wrong=wrong, n=count)
+        sentence = phrase("{wrong:,} of {n:,} row(s) are not wholly right.", wrong=wrong, n=count)
     order = mistakes_first(predictions)
-    places = [int(place) for place in order if is_wrong[place]][:MOST_MISTAKES]
-    if not places:
-        return Section(key, title, (said,))
+    rows_shown = [int(row) for row in order if is_wrong[row]][:MOST_MISTAKES]
+    if not rows_shown:
+        return Section(key, title, (sentence,))
     texts = _read_columns(predictions)
     header = (phrase("Row"), *texts, phrase("Gold"), phrase("Predicted"), phrase("Probability"))
-    rows = tuple(_mistake(predictions, place, texts) for place in places)
+    rows = tuple(_mistake(predictions, row, texts) for row in rows_shown)
     if not any(row[-1] for row in rows):  # the task has none
         header, rows = header[:-1], tuple(row[:-1] for row in rows)
-    return Section(key, title, (said,), header, rows)
+    return Section(key, title, (sentence,), header, rows)
 
 
 def _read_columns(predictions: Predictions) -> tuple[str, ...]:
@@ -239,11 +244,11 @@ def _read_columns(predictions: Predictions) -> tuple[str, ...]:
 
 def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tuple[str, ...]:
     """Row number, texts, gold, prediction and probability."""
-    (one,) = predictions.table.slice(place, 1).to_pylist()
-    cells = (*(one[CELL + name] for name in texts), one["gold"], one["predicted"])
-    probability = one["probability"]
+    (row,) = predictions.table.slice(place, 1).to_pylist()
+    cells = (*(row[CELL + name] for name in texts), row["gold"], row["predicted"])
+    probability = row["probability"]
     return (
-        f"{one['row']:,}",
+        f"{row['row']:,}",
         *map(_cut, cells),
         "" if probability is None else f"{probability:.3f}",
     )
@@ -256,7 +261,7 @@ def _predicted_with(rows: Sequence[tuple[str, str]]) -> Iterator[Section]:
 
 
 def _repeat(history: Reproducibility) -> Section:
-    said = [
+    sentences = [
         phrase(
             "The folder of the run holds the job as spec.json. Train it again with the same "
             "versions on the same data:"
@@ -264,14 +269,14 @@ def _repeat(history: Reproducibility) -> Section:
         *history.obstacles,
     ]
     if history.branched is not None:
-        said.insert(0, history.branched.sentence())
+        sentences.insert(0, history.branched.sentence())
     rows = [*history.environment.items()]
     if history.weights:
         rows.append((phrase("SHA-256 of the weights"), history.weights))
     return Section(
         "repeat",
         phrase("How to repeat it"),
-        tuple(said),
+        tuple(sentences),
         rows=tuple(rows),
         code="bert-studio train spec.json --into NEW_RUN",
     )
@@ -317,8 +322,8 @@ def _widths(section: Section) -> list[str]:
     """Relative widths of columns with long texts; empty for the others."""
     columns = list(zip(*section.rows, strict=True)) if section.header else []
     longest = [max(map(len, column)) for column in columns]
-    if not any(one > SHORT for one in longest):
+    if not any(length > SHORT for length in longest):
         return [""] * len(columns)
     names = [BOLD * len(name) for name in section.header]
     weights = [min(max(pair), ENOUGH) + GAP for pair in zip(longest, names, strict=True)]
-    return [f"{100 * one / sum(weights):.0f}%" for one in weights]
+    return [f"{100 * weight / sum(weights):.0f}%" for weight in weights]

@@ -96,15 +96,15 @@ def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) ->
 def first_of_second(sums: Sums) -> NDArray[np.float64]:
     """A fraction or a mean from [B, 2], [B]."""
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = sums[:, 0] / sums[:, 1]
-    return found
+        quotients: NDArray[np.float64] = sums[:, 0] / sums[:, 1]
+    return quotients
 
 
 def f1_of_sums(sums: Sums) -> NDArray[np.float64]:
     """F1 from true positives, predicted and gold, float64 [..., 3]; NaN if all are 0."""
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
-    return found
+        f1: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
+    return f1
 
 
 def f1_or_0(sums: Sums) -> NDArray[np.float64]:
@@ -121,8 +121,8 @@ def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64
     """The mean F1 of the labels that occur, or of all with 0 for the others; as `micro_f1`."""
     f1 = f1_of_sums(np.moveaxis(sums.reshape(len(sums), 3, count), 1, 2))  # [B, C]
     whole = np.full(len(f1), count) if of_all else (~np.isnan(f1)).sum(axis=1)
-    found: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
-    return found
+    score: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
+    return score
 
 
 # ── counts ───────────────────────────────────────────────────────────────────────────────────

@@ -70,15 +70,15 @@ class MultiLabelReport(Report):
             f"exact match {self.exact_match:.4f}, loss {self.loss:.4f}",
             f"mean average precision {self.average_precision:.4f}",
             *(
-                f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
-                f"F1 {one.f1:.4f}, average precision {one.average_precision:.4f}, "
-                f"support {one.support}"
-                for one in self.labels
+                f"{label.label}: precision {label.precision:.4f}, recall {label.recall:.4f}, "
+                f"F1 {label.f1:.4f}, average precision {label.average_precision:.4f}, "
+                f"support {label.support}"
+                for label in self.labels
             ),
         ]
 
     def never_given(self) -> tuple[str, ...]:
-        return tuple(one.label for one in self.labels if one.support and not one.given)
+        return tuple(label.label for label in self.labels if label.support and not label.given)
 
 
 def report(
@@ -125,7 +125,7 @@ def report(
                 given=times,
             )
             for label, precision, recall, f1, ap, rows, times in zip(
-                labels, *(one.tolist() for one in columns), strict=True
+                labels, *(column.tolist() for column in columns), strict=True
             )
         ),
     )

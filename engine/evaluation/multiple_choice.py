@@ -35,15 +35,15 @@ def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
         scores: float [N, E]; the highest is chosen, the first of equals.
         right: int [N], from 0 to E - 1.
     """
-    given = np.asarray(scores, dtype=np.float64)
-    wanted = np.asarray(right, dtype=np.int64)
-    correct = int((given.argmax(axis=1) == wanted).sum())
+    values = np.asarray(scores, dtype=np.float64)
+    targets = np.asarray(right, dtype=np.int64)
+    correct = int((values.argmax(axis=1) == targets).sum())
     return ChoiceReport(
-        examples=len(wanted),
+        examples=len(targets),
         correct=correct,
-        accuracy=float(ratio(correct, len(wanted))),
-        random_baseline=1 / given.shape[1],
-        loss=cross_entropy(given, wanted),
+        accuracy=float(ratio(correct, len(targets))),
+        random_baseline=1 / values.shape[1],
+        loss=cross_entropy(values, targets),
     )
 
 

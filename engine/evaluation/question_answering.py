@@ -49,30 +49,30 @@ class QuestionReport(QuestionFigures, Report):
     best_f1: Best | None = None
 
     def metrics(self) -> dict[str, float]:
-        found = {
+        metrics = {
             "exact_match": self.exact_match,
             "f1": self.f1,
             "loss": self.loss,
             "examples": self.questions,
         }
         if self.best_f1 is not None:
-            found["best_f1"] = self.best_f1.value
-        return found
+            metrics["best_f1"] = self.best_f1.value
+        return metrics
 
     def lines(self) -> list[str]:
-        told = [
+        lines = [
             f"exact match {self.exact_match:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
             f"loss {self.loss:.4f}",
         ]
         if self.no_answer.questions:
-            told += [
-                f"{name}: exact match {one.exact_match:.4f}, F1 {one.f1:.4f} ({one.questions})"
-                for name, one in (("answer", self.has_answer), ("no answer", self.no_answer))
+            lines += [
+                f"{name}: exact match {part.exact_match:.4f}, F1 {part.f1:.4f} ({part.questions})"
+                for name, part in (("answer", self.has_answer), ("no answer", self.no_answer))
             ]
         if self.best_f1 is not None:
             best = self.best_f1
-            told.append(f"best F1 {best.value:.4f}, with a threshold of {best.threshold:.4f}")
-        return told
+            lines.append(f"best F1 {best.value:.4f}, with a threshold of {best.threshold:.4f}")
+        return lines
 
 
 def report(
@@ -103,12 +103,12 @@ def report(
         raise ValueError(
             f"{len(doubt)} doubts for {len(predictions)} questions, or one is not finite"
         )
-    found = _report(scores, doubt > threshold)
+    result = _report(scores, doubt > threshold)
     best = {
         "best_exact_match": _best(scores.exact_match, scores, doubt),
         "best_f1": _best(scores.f1, scores, doubt),
     }
-    return found.model_copy(update=best)
+    return result.model_copy(update=best)
 
 
 def normalise(text: str) -> str:
@@ -229,8 +229,8 @@ def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float6
     if not len(figure):
         return Best(value=0.0, threshold=0.0)
     thresholds, means = no_answer_curve(figure, scores.answerable, scores.predicted, doubt)
-    place = int(np.argmax(means))
-    return Best(value=float(means[place]), threshold=float(thresholds[place]))
+    index = int(np.argmax(means))
+    return Best(value=float(means[index]), threshold=float(thresholds[index]))
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

@@ -75,8 +75,8 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and scaled so that squares neither overflow nor vanish."""
     scaled = numbers / np.abs(numbers).max()
-    moved: NDArray[np.float64] = scaled - scaled.mean()
-    return moved
+    centred: NDArray[np.float64] = scaled - scaled.mean()
+    return centred
 
 
 def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -98,9 +98,9 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     """Both correlations and the mean absolute error, of the rows whose numbers are finite."""
     gold, predicted = rows.figure("gold"), rows.figure("predicted")
     usable = np.isfinite(gold) & np.isfinite(predicted)
-    x, y = (_around_0(np.where(usable, one, 0), usable) for one in (gold, predicted))
+    x, y = (_around_0(np.where(usable, values, 0), usable) for values in (gold, predicted))
     each = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
-    a, b = (_ranked(one, usable) for one in (gold, predicted))
+    a, b = (_ranked(values, usable) for values in (gold, predicted))
     distance = np.abs(rows.figure("residual"))
     return (
         Measure("pearson", each, _moments(x, y), _correlation),
@@ -120,10 +120,10 @@ def _ranked(values: Numbers, usable: NDArray[np.bool_]) -> Sums:
 
     Bootstrap samples reuse them, which is accurate to first order.
     """
-    found = np.zeros(len(values))
+    ranked = np.zeros(len(values))
     if usable.any():
-        found[usable] = ranks(np.asarray(values, dtype=np.float64)[usable])
-    return _around_0(found, usable)
+        ranked[usable] = ranks(np.asarray(values, dtype=np.float64)[usable])
+    return _around_0(ranked, usable)
 
 
 def _moments(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -137,5 +137,5 @@ def _correlation(sums: Sums) -> NDArray[np.float64]:
     spread = np.maximum(0, n * xx - x * x) * np.maximum(0, n * yy - y * y)
     constant = spread <= 1e-20 * (n * xx) * (n * yy)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: NDArray[np.float64] = np.where(constant, 0, (n * xy - x * y) / np.sqrt(spread))
-    return np.clip(found, -1, 1)
+        correlation: NDArray[np.float64] = np.where(constant, 0, (n * xy - x * y) / np.sqrt(spread))
+    return np.clip(correlation, -1, 1)

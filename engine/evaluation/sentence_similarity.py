@@ -81,20 +81,20 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
         owners: int [N], the index of the first text; equal texts are one query.
         losses: float [N].
     """
-    places, of = np.asarray(ranks), np.asarray(owners)
+    positions, of = np.asarray(ranks), np.asarray(owners)
     loss = np.asarray(losses, dtype=np.float64)
-    if not len(places):
+    if not len(positions):
         return SearchReport(examples=0, accuracy=0.0, mrr=0.0, recall_at_10=0.0, loss=0.0)
     _, query = np.unique(of, return_inverse=True)
-    best = np.full(query.max() + 1, places.max())
-    np.minimum.at(best, query, places)
+    best = np.full(query.max() + 1, positions.max())
+    np.minimum.at(best, query, positions)
     counts = np.bincount(query)
-    found = np.bincount(query, weights=places <= NEAREST)
+    hits = np.bincount(query, weights=positions <= NEAREST)
     return SearchReport(
-        examples=len(places),
+        examples=len(positions),
         accuracy=float((best == 1).mean()),
         mrr=float(np.where(best <= NEAREST, 1 / best, 0).mean()),
-        recall_at_10=float((found / counts).mean()),
+        recall_at_10=float((hits / counts).mean()),
         loss=float(loss.mean()),
     )
 
@@ -116,22 +116,22 @@ def candidate_ranks(
         queries: [Q, D], candidates: [C, D], both of length 1.
         right: int64 [Q], index of the right candidate.
     """
-    found = np.zeros(len(queries), dtype=np.int64)
-    places = np.arange(len(candidates))
+    result = np.zeros(len(queries), dtype=np.int64)
+    indices = np.arange(len(candidates))
     for start in range(0, len(queries), AT_ONCE):
         some = slice(start, start + AT_ONCE)
         cosines = queries[some] @ candidates.T  # [AT_ONCE, C]
         own = np.take_along_axis(cosines, right[some, None], axis=1)
-        before = (cosines == own) & (places < right[some, None])
-        found[some] = 1 + ((cosines > own) | before).sum(axis=1)
-    return found
+        before = (cosines == own) & (indices < right[some, None])
+        result[some] = 1 + ((cosines > own) | before).sum(axis=1)
+    return result
 
 
 def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalise vectors to length 1, float32 [N, D]; zero vectors stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return made
+    normalised: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return normalised
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

@@ -57,16 +57,16 @@ class ClassReport(Report):
             f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
             f"macro F1 {self.f1_macro:.4f}, loss {self.loss:.4f}",
             *(
-                f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
-                f"F1 {one.f1:.4f}, support {one.support}"
-                for one in self.classes
+                f"{item.label}: precision {item.precision:.4f}, recall {item.recall:.4f}, "
+                f"F1 {item.f1:.4f}, support {item.support}"
+                for item in self.classes
             ),
         ]
 
     def never_given(self) -> tuple[str, ...]:
-        given = np.array(self.confusion, dtype=np.int64).reshape(-1, len(self.classes)).sum(axis=0)
-        pairs = zip(self.classes, given, strict=True)
-        return tuple(one.label for one, count in pairs if one.support and not count)
+        counts = np.array(self.confusion, dtype=np.int64).reshape(-1, len(self.classes)).sum(axis=0)
+        pairs = zip(self.classes, counts, strict=True)
+        return tuple(item.label for item, count in pairs if item.support and not count)
 
 
 def report(
@@ -85,8 +85,8 @@ def report(
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     classes = np.asarray(true, dtype=np.int64)
-    given = scores.argmax(axis=1) if predicted is None else predicted
-    counts = confusion(classes, given, len(labels))
+    classes_predicted = scores.argmax(axis=1) if predicted is None else predicted
+    counts = confusion(classes, classes_predicted, len(labels))
     right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     by_class = label_scores(right, predicted, support)
     sums = np.concatenate([right, predicted, support]).astype(np.float64)[None]
@@ -99,7 +99,7 @@ def report(
         classes=tuple(
             ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=rows)
             for label, precision, recall, f1, rows in zip(
-                labels, *(one.tolist() for one in (*by_class, support)), strict=True
+                labels, *(column.tolist() for column in (*by_class, support)), strict=True
             )
         ),
         confusion=tuple(tuple(row) for row in counts.tolist()),
@@ -127,10 +127,10 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     usable = (gold >= 0) & (predicted >= 0)
     pairs, kinds = np.unique(gold[usable] * count + predicted[usable], return_inverse=True)
     of_gold, of_predicted = np.divmod(pairs, max(count, 1))
-    one = np.eye(count)
-    right = one[of_gold] * (of_gold == of_predicted)[:, None]
+    identity = np.eye(count)
+    right = identity[of_gold] * (of_gold == of_predicted)[:, None]
     every = np.full(len(gold), -1, dtype=np.int64)
     every[usable] = kinds
-    parts = np.hstack([right, one[of_predicted], one[of_gold]])
+    parts = np.hstack([right, identity[of_predicted], identity[of_gold]])
     macro = Measure("f1_macro", every, parts, lambda sums: macro_f1(sums, count))
     return mean_measure("accuracy", rows.figure("score")), macro

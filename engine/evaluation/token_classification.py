@@ -62,11 +62,11 @@ class TagReport(Report):
     def lines(self) -> list[str]:
         lines = [f"{self.sentences} sentences, {self.tokens} words, loss {self.loss:.4f}"]
         if self.are_spans:
-            wanted, found, correct = (
-                sum(getattr(one, name) for one in self.types)
+            support, predicted, correct = (
+                sum(getattr(item, name) for item in self.types)
                 for name in ("support", "found", "correct")
             )
-            lines.append(f"{wanted} spans; {found} found; {correct} correct")
+            lines.append(f"{support} spans; {predicted} found; {correct} correct")
             lines.append(
                 f"accuracy {self.accuracy:.2%}, precision {self.precision:.2%}, "
                 f"recall {self.recall:.2%}, F1 {100 * self.f1:.2f}"
@@ -74,9 +74,9 @@ class TagReport(Report):
         else:
             lines.append(f"accuracy {self.accuracy:.2%}")
         lines += [
-            f"{one.type or 'spans'}: precision {one.precision:.2%}, recall {one.recall:.2%}, "
-            f"F1 {100 * one.f1:.2f}, {one.support} {'spans' if self.are_spans else 'words'}"
-            for one in self.types
+            f"{item.type or 'spans'}: precision {item.precision:.2%}, recall {item.recall:.2%}, "
+            f"F1 {100 * item.f1:.2f}, {item.support} {'spans' if self.are_spans else 'words'}"
+            for item in self.types
         ]
         if self.unseen:
             lines.append(
@@ -101,28 +101,28 @@ def report(
         ValueError: if the numbers of sentences or tokens differ.
     """
     tokens = same = 0
-    right, support, found = Counter[str](), Counter[str](), Counter[str]()
-    for wanted, given in zip(true, predicted, strict=True):
-        same += sum(a == b for a, b in zip(wanted, given, strict=True))
-        tokens += len(wanted)
-        ours, theirs = (set(_spans(tags, are_spans)) for tags in (wanted, given))
+    right, support, claimed = Counter[str](), Counter[str](), Counter[str]()
+    for gold, guessed in zip(true, predicted, strict=True):
+        same += sum(a == b for a, b in zip(gold, guessed, strict=True))
+        tokens += len(gold)
+        ours, theirs = (set(_spans(tags, are_spans)) for tags in (gold, guessed))
         support.update(span.type for span in ours)
-        found.update(span.type for span in theirs)
+        claimed.update(span.type for span in theirs)
         right.update(span.type for span in ours & theirs)
     return TagReport(
         sentences=len(true),
         tokens=tokens,
         accuracy=float(ratio(same, tokens)),
-        **_figures(right.total(), found.total(), support.total()),
+        **_figures(right.total(), claimed.total(), support.total()),
         types=tuple(
             SpanFigures(
                 type=type_,
-                **_figures(right[type_], found[type_], support[type_]),
+                **_figures(right[type_], claimed[type_], support[type_]),
                 support=support[type_],
-                found=found[type_],
+                found=claimed[type_],
                 correct=right[type_],
             )
-            for type_ in sorted(support | found)
+            for type_ in sorted(support | claimed)
         ),
         are_spans=are_spans,
     )
@@ -141,7 +141,7 @@ def row_f1(true: Sequence[str], predicted: Sequence[str], are_spans: bool = True
 
 def _spans(tags: Sequence[str], are_spans: bool) -> list[Span]:
     if not are_spans:
-        return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
+        return [Span(tag, position, position + 1) for position, tag in enumerate(tags)]
     return spans_from_tags(tags)
 
 

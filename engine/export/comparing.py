@@ -61,13 +61,13 @@ def compare(
                 phrase("its tokenizer splits text {number} into different tokens", number=number)
             )
     allowed = bounds(form, precision)
-    found = tuple(
+    comparisons = tuple(
         _compared(output, model.values[output.name], export.values[output.name], allowed)
         for output in outputs
     )
-    for one in found:
-        _judge(one)
-    return found
+    for comparison in comparisons:
+        _judge(comparison)
+    return comparisons
 
 
 def broken(why: str) -> BrokenExport:
@@ -78,28 +78,28 @@ def broken(why: str) -> BrokenExport:
     )
 
 
-def _judge(one: Comparison) -> None:
-    if not np.isfinite(one.difference):
-        raise broken(phrase("its “{output}” contains NaN or infinite values", output=one.output))
-    if one.agreement is not None and one.agreement < one.least_agreement:
+def _judge(result: Comparison) -> None:
+    if not np.isfinite(result.difference):
+        raise broken(phrase("its “{output}” contains NaN or infinite values", output=result.output))
+    if result.agreement is not None and result.agreement < result.least_agreement:
         raise broken(
             phrase(
                 "its top prediction in “{output}” matches the model in {agreement:.1%} of "
                 "{rows} cases; at least {least_agreement:.0%} are required",
-                output=one.output,
-                agreement=one.agreement,
-                rows=one.rows,
-                least_agreement=one.least_agreement,
+                output=result.output,
+                agreement=result.agreement,
+                rows=result.rows,
+                least_agreement=result.least_agreement,
             )
         )
-    if one.bound is not None and one.difference > one.bound:
+    if result.bound is not None and result.difference > result.bound:
         raise broken(
             phrase(
                 "its “{output}” differs by up to {difference:.2g} of the largest value; "
                 "{bound:.2g} is allowed",
-                output=one.output,
-                difference=one.difference,
-                bound=one.bound,
+                output=result.output,
+                difference=result.difference,
+                bound=result.bound,
             )
         )
 
@@ -148,10 +148,10 @@ def _same_picks(p: Floats, q: Floats, undecided: float) -> np.ndarray:
 
 def _softmax(x: Floats) -> Floats:
     powers = np.exp(x - x.max(-1, keepdims=True))
-    shares: Floats = powers / powers.sum(-1, keepdims=True)
-    return shares
+    probabilities: Floats = powers / powers.sum(-1, keepdims=True)
+    return probabilities
 
 
 def _sigmoid(x: Floats) -> Floats:
-    shares: Floats = np.reciprocal(1 + np.exp(-np.clip(x, -80, 80)))
-    return shares
+    probabilities: Floats = np.reciprocal(1 + np.exp(-np.clip(x, -80, 80)))
+    return probabilities

@@ -70,24 +70,24 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
     ours = ENDINGS if chooses else OURS
     names = [" | ".join(dict.fromkeys(_parts(example))) for example in ours]
     sources = [f"{len(ours)} built-in texts"]
-    found: tuple[Example, ...] = ()
+    chosen: tuple[Example, ...] = ()
     if texts is not None:
-        found = _examples(_of_file(texts), chooses)
-        names += [f"row {number} of {texts.name}" for number in range(1, len(found) + 1)]
-        sources.append(f"the first {len(found)} rows of {texts.name}")
+        chosen = _examples(_of_file(texts), chooses)
+        names += [f"row {number} of {texts.name}" for number in range(1, len(chosen) + 1)]
+        sources.append(f"the first {len(chosen)} rows of {texts.name}")
     elif (run := run_of(checkpoint.absolute())) is not None:
         name = run.path.name
         try:
             rows = _of_run(run)
-            found = () if rows is None else _examples(rows, chooses)
+            chosen = () if rows is None else _examples(rows, chooses)
         except StudioError as error:
             sources.append(
                 f"none of the run {name}, as its data could not be read ({error.problem})"
             )
-        if found:
-            names += [f"validation row {n} of the run {name}" for n in range(1, len(found) + 1)]
-            sources.append(f"{len(found)} validation rows of the run {name}")
-    return Examples(ours + found, tuple(names), tuple(sources))
+        if chosen:
+            names += [f"validation row {n} of the run {name}" for n in range(1, len(chosen) + 1)]
+            sources.append(f"{len(chosen)} validation rows of the run {name}")
+    return Examples(ours + chosen, tuple(names), tuple(sources))
 
 
 def _parts(example: Example) -> list[str]:
@@ -102,8 +102,8 @@ def _of_file(path: Path) -> Rows:
             "Add a header with the columns “text” and, for pairs, “pair”.",
             path=path.name,
         )
-    found = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
-    cells = {name: [row[number] for row in found] for number, name in enumerate(recognised.columns)}
+    rows = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
+    cells = {name: [row[number] for row in rows] for number, name in enumerate(recognised.columns)}
     return Rows.of(mapping, cells)
 
 

@@ -71,16 +71,16 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
     _check_head(loaded, wanted.form)
     with _writing(wanted.into), TemporaryDirectory(dir=scratch, prefix="export-") as aside:
         stage(1)
-        tried = examples(wanted.checkpoint, wanted.texts, loaded.network.heads.scores_choices)
-        request = _request(wanted, loaded, tried)
-        said = predict(torch_run(loaded.network), loaded.tokenizer, request)
+        chosen = examples(wanted.checkpoint, wanted.texts, loaded.network.heads.scores_choices)
+        request = _request(wanted, loaded, chosen)
+        predictions = predict(torch_run(loaded.network), loaded.tokenizer, request)
         with atomic_folder(wanted.into) as inside:
             stage(2)
             _write(inside, loaded, wanted, Path(aside))
             stage(3)
-            found, again = reload(request.model_copy(update={"folder": inside}), Path(aside))
-            equal = _check_found(found, loaded, wanted)
-            compared = compare(said, again, request.outputs, wanted.form, wanted.precision)
+            reloaded, again = reload(request.model_copy(update={"folder": inside}), Path(aside))
+            equal = _check_found(reloaded, loaded, wanted)
+            compared = compare(predictions, again, request.outputs, wanted.form, wanted.precision)
             report = ExportReport(
                 checkpoint=wanted.checkpoint.name,
                 form=wanted.form,
@@ -92,8 +92,8 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
                 notes=loaded.report.remarks(),
                 pruned_heads=count_pruned_heads(loaded.network) if wanted.form == "onnx" else 0,
                 weights_equal=equal,
-                texts=tried.names,
-                sources=tried.sources,
+                texts=chosen.names,
+                sources=chosen.sources,
                 comparisons=compared,
                 versions=_versions(),
             )
@@ -161,29 +161,29 @@ def _writing(into: Path) -> Iterator[None]:
 def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
     outputs, spec = head_outputs(loaded.network.heads), loaded.spec
     widest = max(spec.vocab_size, spec.hidden_size)
-    places = MOST_NUMBERS // (len(tried.examples) * widest)
+    positions = MOST_NUMBERS // (len(tried.examples) * widest)
     return Request(
         form=wanted.form,
         folder=wanted.into,
         outputs=outputs,
         examples=tried.examples,
         positions=spec.max_positions,
-        places=min(max(places, 1), MOST_PLACES),
+        places=min(max(positions, 1), MOST_PLACES),
     )
 
 
 def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
-    given = (loaded.network, loaded.tokenizer, loaded.labels)
+    content = (loaded.network, loaded.tokenizer, loaded.labels)
     extra = settings_entries(settings_in(loaded.config))
     match wanted.form:
         case "hf":
             checkpoint.write(
-                folder, *given, dtype=DTYPES.get(wanted.precision, torch.float32), extra=extra
+                folder, *content, dtype=DTYPES.get(wanted.precision, torch.float32), extra=extra
             )
         case "tf1":
-            write_tf1(folder, *given)
+            write_tf1(folder, *content)
         case "onnx":
-            checkpoint.write_config(folder, *given, extra=extra)
+            checkpoint.write_config(folder, *content, extra=extra)
             network = remove_pruned_heads(loaded.network)
             if wanted.precision == "int8":
                 whole = aside / "float32"
@@ -196,8 +196,8 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
     if (card := plain_file(wanted.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
     else:
-        made = model_card(wanted.checkpoint, wanted.form)
-        (folder / CARD).write_text(made, encoding="utf-8")
+        model_text = model_card(wanted.checkpoint, wanted.form)
+        (folder / CARD).write_text(model_text, encoding="utf-8")
 
 
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
@@ -255,7 +255,7 @@ def _lines(report: ExportReport) -> list[str]:
         *(f"{'Note':{WIDTH}}{note}" for note in report.notes),
         "",
         *checked,
-        *(one.sentence() for one in report.comparisons),
+        *(comparison.sentence() for comparison in report.comparisons),
         "",
         "Versions",
         *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),

@@ -34,8 +34,8 @@ class NamedOutputs(nn.Module):
     ) -> tuple[Tensor, ...]:
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
-        said = named_outputs(self.network, input_ids, token_type_ids, attention_mask > 0)
-        return tuple(said.values())
+        outputs = named_outputs(self.network, input_ids, token_type_ids, attention_mask > 0)
+        return tuple(outputs.values())
 
 
 def write_graph(folder: Path, network: Network) -> None:

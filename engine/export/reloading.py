@@ -85,18 +85,18 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
             phrase("The export could not be reloaded in a separate process: {last}", last=last),
             phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
-    found = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
-    if found.problem:
+    reloaded = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
+    if reloaded.problem:
         raise BrokenExport(
-            phrase("The export could not be reloaded: {found}", found=found.problem),
+            phrase("The export could not be reloaded: {found}", found=reloaded.problem),
             phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
-    tokens = [[list(ids) for ids in example] for example in found.tokens]
+    tokens = [[list(ids) for ids in example] for example in reloaded.tokens]
     values: dict[str, list[Any]] = {output.name: [] for output in request.outputs}
     arrays = load_file(scratch / ARRAYS)
     for name, of_examples in values.items():
         of_examples += [arrays[f"{name} {n}"] for n in range(len(request.examples))]
-    return found, Predictions(tokens, values)
+    return reloaded, Predictions(tokens, values)
 
 
 def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
@@ -114,18 +114,18 @@ def main(scratch: Path) -> int:
     threading.Thread(target=_end_with_input, daemon=True).start()
     request = Request.model_validate_json((scratch / REQUEST).read_bytes())
     try:
-        found, said = load_and_ask(request)
+        reloaded, predictions = load_and_ask(request)
     except StudioError as error:
         (scratch / ANSWER).write_text(Reloaded(problem=str(error)).model_dump_json())
         return 0
     arrays = {
         f"{name} {number}": np.ascontiguousarray(value)
-        for name, values in said.values.items()
+        for name, values in predictions.values.items()
         for number, value in enumerate(values)
     }
     save_file(arrays, scratch / ARRAYS)
-    tokens = tuple(tuple(tuple(ids) for ids in example) for example in said.tokens)
-    whole = found.model_copy(update={"tokens": tokens})
+    tokens = tuple(tuple(tuple(ids) for ids in example) for example in predictions.tokens)
+    whole = reloaded.model_copy(update={"tokens": tokens})
     (scratch / ANSWER).write_text(whole.model_dump_json(), encoding="utf-8")
     return 0
 
@@ -145,7 +145,7 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
     from engine.models.outputs import head_outputs
 
     loaded = checkpoint.load(request.folder)
-    found = Reloaded(
+    reloaded = Reloaded(
         labels=loaded.labels,
         heads=str(loaded.network.heads),
         missing=loaded.report.missing,
@@ -159,7 +159,7 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
             outputs=_names(outputs),
             outputs2=_names(request.outputs),
         )
-    return found, predict(torch_run(loaded.network), loaded.tokenizer, request)
+    return reloaded, predict(torch_run(loaded.network), loaded.tokenizer, request)
 
 
 def _graph(request: Request) -> tuple[Reloaded, Predictions]:

@@ -61,21 +61,21 @@ def predict(run: Run, tokenizer: Tokenizer, request: Request) -> Predictions:
     Returns:
         For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
     """
-    longest, places = min(request.positions, MAX_TOKENS), request.places
-    encoded = [[tokenizer.encode(*one, longest) for one in each] for each in request.examples]
+    longest, most = min(request.positions, MAX_TOKENS), request.places
+    encoded = [[tokenizer.encode(*text, longest) for text in each] for each in request.examples]
     values: dict[str, list[Floats]] = {output.name: [] for output in request.outputs}
     for batch in _batches(encoded):
         ids, attention_mask, segments = _rectangle(batch, tokenizer.pad)
-        said = run(ids, attention_mask, segments)
+        outputs = run(ids, attention_mask, segments)
         for output in request.outputs:
-            for example, value in zip(batch, said[output.name], strict=True):
-                kept = value
+            for example, value in zip(batch, outputs[output.name], strict=True):
+                numbers = value
                 if output.of == "token":
-                    kept = value[: len(example[0].ids)]
-                    if kept.ndim > 1 and len(kept) > places:
-                        kept = kept[np.linspace(0, len(kept) - 1, places).astype(np.int64)]
-                values[output.name].append(kept)
-    return Predictions([[one.ids for one in example] for example in encoded], values)
+                    numbers = value[: len(example[0].ids)]
+                    if numbers.ndim > 1 and len(numbers) > most:
+                        numbers = numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
+                values[output.name].append(numbers)
+    return Predictions([[encoding.ids for encoding in example] for example in encoded], values)
 
 
 def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]]:
@@ -85,7 +85,7 @@ def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]
     most = next(sizes)
     for example in encoded:
         whole = [*batch, example]
-        width = max(len(one.ids) for each in whole for one in each)
+        width = max(len(encoding.ids) for each in whole for encoding in each)
         too_many = len(whole) > most or len(whole) * len(example) * width > MOST_TOKENS
         if batch and (too_many or len(batch[0]) != len(example)):
             yield batch
@@ -97,14 +97,14 @@ def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]
 
 def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
     """Ids, attention mask and segments, [B, T], or [B, E, T] for multiple choice."""
-    width = max(len(one.ids) for example in batch for one in example)
+    width = max(len(encoding.ids) for example in batch for encoding in example)
     ids = np.full((len(batch), len(batch[0]), width), pad, dtype=np.int64)
     attention_mask, segments = np.zeros_like(ids), np.zeros_like(ids)
     for row, example in enumerate(batch):
-        for number, one in enumerate(example):
-            ids[row, number, : len(one.ids)] = one.ids
-            segments[row, number, : len(one.ids)] = one.segments
-            attention_mask[row, number, : len(one.ids)] = 1
+        for number, encoding in enumerate(example):
+            ids[row, number, : len(encoding.ids)] = encoding.ids
+            segments[row, number, : len(encoding.ids)] = encoding.segments
+            attention_mask[row, number, : len(encoding.ids)] = 1
     if len(batch[0]) == 1:
         return ids[:, 0], attention_mask[:, 0], segments[:, 0]
     return ids, attention_mask, segments
@@ -116,14 +116,14 @@ def torch_run(network: "Network") -> Run:
     from engine.models.outputs import named_outputs
 
     def run(ids: Integers, attention_mask: Integers, segments: Integers) -> dict[str, Floats]:
-        given = (
+        tensors = (
             torch.from_numpy(ids),
             torch.from_numpy(segments),
             torch.from_numpy(attention_mask) > 0,
         )
         with torch.inference_mode():
-            said = named_outputs(network, *given)
-        return {name: value.numpy() for name, value in said.items()}
+            outputs = named_outputs(network, *tensors)
+        return {name: value.numpy() for name, value in outputs.items()}
 
     return run
 
@@ -134,11 +134,11 @@ def onnx_run(file: Path) -> Run:
 
     onnxruntime.disable_telemetry_events()  # builds for Windows send telemetry
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-    wanted = [one.name for one in session.get_inputs()]
-    names = [one.name for one in session.get_outputs()]
+    inputs = [node.name for node in session.get_inputs()]
+    names = [node.name for node in session.get_outputs()]
 
     def run(ids: Integers, attention_mask: Integers, segments: Integers) -> dict[str, Floats]:
-        given = dict(zip(INPUTS, (ids, attention_mask, segments), strict=True))
-        return dict(zip(names, session.run(names, {n: given[n] for n in wanted}), strict=True))
+        arrays = dict(zip(INPUTS, (ids, attention_mask, segments), strict=True))
+        return dict(zip(names, session.run(names, {n: arrays[n] for n in inputs}), strict=True))
 
     return run

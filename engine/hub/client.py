@@ -57,7 +57,7 @@ def search(words: str) -> tuple[HubModel, ...]:
     Raises StudioError if the hub cannot be reached.
     """
     with hub_errors(words):
-        found = list(
+        infos = list(
             api().list_models(
                 search=words,
                 sort="downloads",
@@ -66,7 +66,7 @@ def search(words: str) -> tuple[HubModel, ...]:
             )
         )
     models = []
-    for info in found:
+    for info in infos:
         family = str((info.config or {}).get("model_type") or "")
         models.append(
             HubModel(

@@ -37,9 +37,9 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
         rate: of large matrix products in fp32, operations per second; None: not known.
     """
     weights = parameters(outline(spec, ("pooler",)))
-    kept = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT
+    activations = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT
     return Cost(
-        training=PROGRAM + TRAINER + TRAINED * weights + kept,
+        training=PROGRAM + TRAINER + TRAINED * weights + activations,
         exploring=PROGRAM + EXPLORED * weights,
         seconds=None if not rate else operations(spec) * TEXTS / (EFFICIENCY * rate),
     )
@@ -66,10 +66,10 @@ def matmul_rate(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
     As measured by a training; else measured now, in a twentieth of a second, by a library that is a
     little slower than torch.
     """
-    found = list(pace.rates.values()) if pace else []
+    rates = list(pace.rates.values()) if pace else []
     if speeds is not None and speeds.key.startswith("cpu"):
-        found.append(speeds.fp32)
-    return max(found, default=0.0) or _measured()
+        rates.append(speeds.fp32)
+    return max(rates, default=0.0) or _measured()
 
 
 def _measured() -> float:

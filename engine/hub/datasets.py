@@ -52,12 +52,12 @@ def parse_address(text: str) -> Address:
 
     Raises StudioError if it is malformed.
     """
-    found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
-    if found is None:
+    match = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
+    if match is None:
         raise StudioError(
             "“{name}” is not the name of a data set on the hub.", ADVICE, name=safe_name(text)
         )
-    return Address(found["name"], found["subset"] or "", found["revision"] or "")
+    return Address(match["name"], match["subset"] or "", match["revision"] or "")
 
 
 def plan(address: Address, folder: Path) -> Planned:
@@ -68,23 +68,23 @@ def plan(address: Address, folder: Path) -> Planned:
 
     Raises StudioError if the hub cannot be reached, or has no readable file.
     """
-    name, wanted, revision = address
+    name, subset, revision = address
     with client.hub_errors(name, "dataset"):
         info = client.api().dataset_info(
             name, revision=revision or None, files_metadata=True, timeout=client.TIMEOUT
         )
-    siblings = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    sizes = {file: one.size or 0 for file, one in siblings.items() if is_plain(file, MAX_PARTS)}
+    siblings = {item.rfilename: item for item in info.siblings or ()}
+    sizes = {file: item.size or 0 for file, item in siblings.items() if is_plain(file, MAX_PARTS)}
     subsets = find_subsets(sizes, _configs(info.card_data))
     if not subsets:
         raise _without_data(name, list(siblings))
-    chosen = wanted or _default(subsets)
-    if wanted and wanted not in subsets:
+    chosen = subset or _default(subsets)
+    if subset and subset not in subsets:
         raise StudioError(
             "{name} has no subset “{subset}”.",
             "Choose one of: {names}.",
             name=safe_name(name),
-            subset=safe_name(wanted),
+            subset=safe_name(subset),
             names=_some(subsets),
         )
     empty = plan_files(info, name, [], folder, "dataset")
@@ -118,20 +118,20 @@ def find_subsets(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dic
     SUBSET/SPLIT/FILE, each top folder is a subset.
     """
     data = [file for file in sizes if _is_data(file)]
-    if found := _from_card(data, configs):
-        return found
+    if subsets := _from_card(data, configs):
+        return subsets
     kinds: dict[str, int] = {}
     for file in data:
         kinds[_kind(file)] = kinds.get(_kind(file), 0) + sizes[file]
-    kind = max(kinds, key=lambda one: kinds[one], default="")
+    kind = max(kinds, key=lambda k: kinds[k], default="")
     files = [file for file in data if _kind(file) == kind]
     parts = [PurePosixPath(file).parts for file in files]
-    is_nested = all(len(one) > 2 and split_from_name(one[-2].lower()) for one in parts)
-    found = {}
-    for file, one in zip(files, parts, strict=True):
-        subset = found.setdefault(one[-3] if is_nested else WHOLE, Subset({}))
+    is_nested = all(len(path) > 2 and split_from_name(path[-2].lower()) for path in parts)
+    subsets = {}
+    for file, path in zip(files, parts, strict=True):
+        subset = subsets.setdefault(path[-3] if is_nested else WHOLE, Subset({}))
         subset.splits.setdefault(_title(file), []).append(file)
-    return found
+    return subsets
 
 
 def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str]], list[str]]:
@@ -144,15 +144,15 @@ def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list
         first = next((title for title, split in named.items() if split is None), None)
         first = next(iter(titles)) if first is None else first
         named[first] = "train"
-    found: dict[SplitName, list[str]] = {}
+    splits: dict[SplitName, list[str]] = {}
     for split in SPLITS:
         files = [file for title, own in named.items() if own == split for file in titles[title]]
         if files:
-            found[split] = files
+            splits[split] = files
     skipped = [f"“{safe_name(title)}”" for title, split in named.items() if split is None]
     if not skipped:
-        return found, []
-    return found, [phrase("Splits that are left out: {names}.", names=join(", ", skipped))]
+        return splits, []
+    return splits, [phrase("Splits that are left out: {names}.", names=join(", ", skipped))]
 
 
 def parse_split(title: str) -> SplitName | None:
@@ -165,8 +165,8 @@ def _title(file: str) -> str:
     """The name with the split of a file: its own, or that of the nearest folder."""
     path = PurePosixPath(file)
     names = (Path(logical_name(Path(path.name))).stem, *reversed(path.parts[:-1]))
-    told = next((name for name in names if parse_split(name) is not None), "")
-    return parse_split(told) or "rows" if told else "rows"
+    split = next((name for name in names if parse_split(name) is not None), "")
+    return parse_split(split) or "rows" if split else "rows"
 
 
 def _is_data(file: str) -> bool:
@@ -182,25 +182,25 @@ def _default(subsets: Mapping[str, Subset]) -> str:
     """The default subset; empty if it is ambiguous."""
     if len(subsets) == 1:
         return next(iter(subsets))
-    said = [name for name, one in subsets.items() if one.is_default]
-    return said[0] if said else WHOLE if WHOLE in subsets else ""
+    defaults = [name for name, subset in subsets.items() if subset.is_default]
+    return defaults[0] if defaults else WHOLE if WHOLE in subsets else ""
 
 
 def _configs(card: Any) -> list[dict[str, Any]]:
     """The valid entries in `configs` of a card."""
-    found = getattr(card, "configs", None)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    configs = getattr(card, "configs", None)
+    return [item for item in configs if isinstance(item, dict)] if isinstance(configs, list) else []
 
 
 def _from_card(data: list[str], configs: list[dict[str, Any]]) -> dict[str, Subset]:
-    found: dict[str, Subset] = {}
+    subsets: dict[str, Subset] = {}
     for config in configs:
         folder = config.get("data_dir")
         base = f"{folder.strip('./')}/" if isinstance(folder, str) and folder.strip("./") else ""
         splits: dict[str, list[str]] = {}
         for split, pattern in _patterns(config.get("data_files")):
-            place = splits.setdefault(split, [])
-            place += [file for file in _matching(base + pattern, data) if file not in place]
+            paths = splits.setdefault(split, [])
+            paths += [file for file in _matching(base + pattern, data) if file not in paths]
         if not splits and base:
             for file in data:
                 if file.startswith(base):
@@ -208,8 +208,8 @@ def _from_card(data: list[str], configs: list[dict[str, Any]]) -> dict[str, Subs
         splits = {split: files for split, files in splits.items() if files}
         if splits:
             name = str(config.get("config_name") or WHOLE)
-            found[name] = Subset(splits, config.get("default") is True)
-    return found
+            subsets[name] = Subset(splits, config.get("default") is True)
+    return subsets
 
 
 def _patterns(said: Any) -> Iterable[tuple[str, str]]:
@@ -223,19 +223,19 @@ def _patterns(said: Any) -> Iterable[tuple[str, str]]:
                     if isinstance(pattern, str):
                         yield str(split), pattern
         case list():
-            for one in said:
-                if isinstance(one, dict):
-                    yield from _patterns({one.get("split", "train"): one.get("path")})
+            for item in said:
+                if isinstance(item, dict):
+                    yield from _patterns({item.get("split", "train"): item.get("path")})
                 else:
-                    yield from _patterns(one)
+                    yield from _patterns(item)
 
 
 def _matching(pattern: str, files: list[str]) -> list[str]:
     """The files that match a pattern, in order: “*” within a name, “**” across folders."""
     written = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    wanted = re.compile("".join(signs.get(part) or re.escape(part) for part in written))
-    return sorted(file for file in files if wanted.fullmatch(file))
+    expression = re.compile("".join(signs.get(part) or re.escape(part) for part in written))
+    return sorted(file for file in files if expression.fullmatch(file))
 
 
 def _some(names: Iterable[str]) -> str:

@@ -81,9 +81,9 @@ def _config(planned: Planned) -> tuple[dict[str, Any], str]:
     if file.bytes > MAX_JSON:
         raise BadCheckpoint("{name} is far too large for such a file.", AGAIN, name=file.name)
     with TemporaryDirectory() as folder:
-        place = Path(folder)
-        _fetch(planned, file, place, _Progress(planned, place, lambda _: None), PAUSES[:2])
-        return json_object(place, file.name) or {}, file.name
+        path = Path(folder)
+        _fetch(planned, file, path, _Progress(planned, path, lambda _: None), PAUSES[:2])
+        return json_object(path, file.name) or {}, file.name
 
 
 def plan_files(
@@ -95,7 +95,7 @@ def plan_files(
 ) -> Planned:
     """Plan the download of these files."""
     commit = info.sha or ""
-    place = target_folder(folder, name, commit)
+    target = target_folder(folder, name, commit)
     files = tuple(map(_file, siblings))
     return Planned(
         model=name,
@@ -104,8 +104,8 @@ def plan_files(
         host=client.host(),
         licence=_licence(info),
         files=files,
-        fetched=sum(_there(place, file) for file in files),
-        disk_free=shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free,
+        fetched=sum(_there(target, file) for file in files),
+        disk_free=shutil.disk_usage(next(p for p in (target, *target.parents) if p.exists())).free,
     )
 
 
@@ -121,13 +121,13 @@ def download(
 
     Raises StudioError on failure; partial files remain for the next try.
     """
-    place = target_folder(folder, planned.model, planned.revision)
-    missing = planned.bytes - sum(_there(place, file) for file in planned.files)
-    check_free_space(place / planned.model.rpartition("/")[2], missing)
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    progress = _Progress(planned, place, emit)
+    target = target_folder(folder, planned.model, planned.revision)
+    missing = planned.bytes - sum(_there(target, file) for file in planned.files)
+    check_free_space(target / planned.model.rpartition("/")[2], missing)
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    progress = _Progress(planned, target, emit)
     for file in planned.files:
-        _fetch(planned, file, place, progress, pauses)
+        _fetch(planned, file, target, progress, pauses)
     source = Source(
         model=planned.model,
         revision=planned.revision,
@@ -136,8 +136,8 @@ def download(
         fetched=datetime.now(UTC),
         files=planned.files,
     )
-    write_source(place, source)
-    return place, source
+    write_source(target, source)
+    return target, source
 
 
 def _file(sibling: RepoSibling) -> HubFile:
@@ -150,16 +150,16 @@ def _file(sibling: RepoSibling) -> HubFile:
 
 
 def _licence(info: ModelInfo | DatasetInfo) -> str:
-    said = client.licence_of(info.tags or [])
+    licence = client.licence_of(info.tags or [])
     card = getattr(info.card_data, "license", None)
-    return said or (card if isinstance(card, str) else "")
+    return licence or (card if isinstance(card, str) else "")
 
 
 def _there(place: Path, file: HubFile) -> int:
     """Bytes of a file that are already downloaded."""
     whole, part = place / file.name, _part(place, file)
-    found = next((path for path in (whole, part) if path.is_file()), None)
-    return min(found.stat().st_size, file.bytes) if found is not None else 0
+    fetched = next((path for path in (whole, part) if path.is_file()), None)
+    return min(fetched.stat().st_size, file.bytes) if fetched is not None else 0
 
 
 def _part(place: Path, file: HubFile) -> Path:
@@ -177,8 +177,8 @@ class _Progress:
     def begin(self, file: HubFile) -> None:
         files = self._planned.files
         at = files.index(file)
-        self._before = sum(one.bytes for one in files[:at])
-        self._after = sum(_there(self._place, one) for one in files[at + 1 :])
+        self._before = sum(file.bytes for file in files[:at])
+        self._after = sum(_there(self._place, file) for file in files[at + 1 :])
 
     def at(self, done: int, stage: str = "", always: bool = False) -> None:
         """Set the bytes of the current file."""
@@ -269,10 +269,10 @@ def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
     usual = next(waits, None)
     if usual is None:
         return None
-    asked = response.headers.get("Retry-After", "") if response is not None else ""
-    if not asked.isdecimal():
+    seconds = response.headers.get("Retry-After", "") if response is not None else ""
+    if not seconds.isdecimal():
         return usual
-    return float(asked) if float(asked) <= MAX_PAUSE else None
+    return float(seconds) if float(seconds) <= MAX_PAUSE else None
 
 
 def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _Progress) -> None:
@@ -285,8 +285,8 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
     headers["Accept-Encoding"] = "identity"  # bytes of the file are counted
     if done:
         headers["Range"] = f"bytes={done}-"
-    asked = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
-    with asked as response:
+    stream = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
+    with stream as response:
         if done and response.status_code == 416:  # already complete
             raise _not_as_listed(planned, file, part)
         hf_raise_for_status(response)

@@ -24,20 +24,20 @@ class Fetched(NamedTuple):
 
     def splits(self) -> dict[Path, SplitName | None]:
         """Each file with its split; a single file has all rows."""
-        found: dict[Path, SplitName | None] = {}
+        splits_of_files: dict[Path, SplitName | None] = {}
         for split, paths in self.sources.items():
             own: SplitName = "train" if split == "all" else split
-            found.update(dict.fromkeys(paths, own))
-        return found if len(found) > 1 else dict.fromkeys(found)
+            splits_of_files.update(dict.fromkeys(paths, own))
+        return splits_of_files if len(splits_of_files) > 1 else dict.fromkeys(splits_of_files)
 
     @classmethod
     def of(cls, planned: Planned, folder: Path) -> Self:
         """The files of a planned download, in its folder."""
-        places = {
+        paths = {
             split: tuple(folder / name for name in names) for split, names in planned.splits.items()
         }
-        sources: dict[Source, tuple[Path, ...]] = {"train": places.pop("train")}
-        sources |= {split: places[split] for split in SPLITS if split in places}
+        sources: dict[Source, tuple[Path, ...]] = {"train": paths.pop("train")}
+        sources |= {split: paths[split] for split in SPLITS if split in paths}
         if len(sources) == 1:
             sources = {"all": sources["train"]}
         name = planned.model.rpartition("/")[2]

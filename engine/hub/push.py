@@ -130,15 +130,15 @@ class CountedFile(io.BufferedReader):
         self._sent, self._is_summed, self._farthest = sent, False, 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        found = super().read(size)
+        content = super().read(size)
         if self._is_summed:
             self._count()
-        elif not found:
+        elif not content:
             self._is_summed = True
-        return found
+        return content
 
     def _count(self) -> None:
-        place = self.tell()
-        if place > self._farthest:
-            more, self._farthest = place - self._farthest, place
+        position = self.tell()
+        if position > self._farthest:
+            more, self._farthest = position - self._farthest, position
             self._sent.add(more)

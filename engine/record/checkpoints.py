@@ -56,17 +56,17 @@ def best_and_last(session: Session) -> dict[str, tuple[Path, int]]:
     """For every run with a checkpoint: the folder of its best checkpoint, or else of its last, and
     the step of the last one."""
     rows = select(Checkpoint.run_id, Checkpoint.folder, Checkpoint.step, Checkpoint.best)
-    found: dict[str, tuple[Path, int]] = {}
+    folders: dict[str, tuple[Path, int]] = {}
     best: set[str] = set()
     for run_id, folder, step, is_best in session.execute(
         rows.where(Checkpoint.run_id.is_not(None)).order_by(Checkpoint.run_id, Checkpoint.step)
     ):
         assert run_id is not None
-        shown = found[run_id][0] if run_id in best else folder
-        found[run_id] = shown, step
+        shown = folders[run_id][0] if run_id in best else folder
+        folders[run_id] = shown, step
         if is_best:
             best.add(run_id)
-    return found
+    return folders
 
 
 def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) -> None:

@@ -53,9 +53,9 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
     state: State | None = None
     for kind, some in groupby(events, type):
         if kind is Measured:
-            stretch: list[Measured] = list(some)  # type: ignore[arg-type]  # it is what it is grouped by
-            points += stretch
-            state = _apply_points(run, folder, stretch) or state
+            group: list[Measured] = list(some)  # type: ignore[arg-type]  # it is what it is grouped by
+            points += group
+            state = _apply_points(run, folder, group) or state
             continue
         prepared = prepared or kind is Prepared
         for event in some:

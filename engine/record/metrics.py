@@ -164,16 +164,16 @@ def values_of_runs(
 
     A run without a best checkpoint has no value “at best”; values that are not finite are left out.
     """
-    here = select(Metric.value).where(Metric.run_id == Run.id, Metric.name == name)
+    values = select(Metric.value).where(Metric.run_id == Run.id, Metric.name == name)
     match when:
         case "at best":
-            one = here.where(Metric.step == Run.best_step)
+            value = values.where(Metric.step == Run.best_step)
         case "last":
-            one = here.order_by(Metric.step.desc()).limit(1)
+            value = values.order_by(Metric.step.desc()).limit(1)
         case _:
             extreme = func.min(Metric.value) if when == "lowest" else func.max(Metric.value)
-            one = here.with_only_columns(extreme)
-    query = select(Run.id, one.scalar_subquery().label("value"))
+            value = values.with_only_columns(extreme)
+    query = select(Run.id, value.scalar_subquery().label("value"))
     if run_ids is not None:
         query = query.where(Run.id.in_(run_ids))
     return {row.id: row.value for row in session.execute(query) if row.value is not None}
@@ -193,10 +193,10 @@ def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> lis
     ).one()
     if first is None:
         return []
-    stretch = cast((Metric.step - first) * points / (last - first + 1), Integer)
+    point = cast((Metric.step - first) * points / (last - first + 1), Integer)
     return list(
         session.scalars(
-            select(func.avg(Metric.value)).where(*of_curve).group_by(stretch).order_by(stretch)
+            select(func.avg(Metric.value)).where(*of_curve).group_by(point).order_by(point)
         )
     )
 

@@ -290,8 +290,8 @@ def _settle_home(session: Session, home: Path) -> None:
         for table in (Run, Checkpoint):
             folder = type_coerce(table.folder, String)
             rest = func.substr(folder, len(before) + 1)
-            moved = update(table).where(func.substr(folder, 1, len(before)) == before)
-            session.execute(moved.values(folder=type_coerce(str(home) + rest, Place)))
+            statement = update(table).where(func.substr(folder, 1, len(before)) == before)
+            session.execute(statement.values(folder=type_coerce(str(home) + rest, Place)))
     set_fact(session, "home", str(home))
 
 

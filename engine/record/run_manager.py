@@ -276,12 +276,12 @@ class RunManager:
         try:
             with self._record.session() as session:
                 ids = []
-                for one in jobs:
-                    folders.append(free_folder(self._home.runs, one.name))
-                    folder = RunFolder.create(folders[-1], one)
+                for job in jobs:
+                    folders.append(free_folder(self._home.runs, job.name))
+                    folder = RunFolder.create(folders[-1], job)
                     if after:
                         folder.wait_for(after)
-                    ids.append(add_run(session, folder, one, "queued").id)
+                    ids.append(add_run(session, folder, job, "queued").id)
         except BaseException:
             for path in folders:
                 shutil.rmtree(path, ignore_errors=True)
@@ -298,8 +298,8 @@ class RunManager:
                 run.state, run.ended = "stopped", now()
             elif run.state in WORKING:
                 run.run_folder().ask_stop()
-                asked = run.state in ("running", "paused", "not responding")
-                run.state = "stopping" if asked else run.state
+                is_alive = run.state in ("running", "paused", "not responding")
+                run.state = "stopping" if is_alive else run.state
         return [RunUpdate("run_changed", (run_id,))]
 
     def resume(self, run_id: str) -> list[RunUpdate]:
@@ -349,8 +349,8 @@ class RunManager:
             waiting = {run.id: run for run in runs_in(session, WAITING)}
             named = [run_id for run_id in run_ids if run_id in waiting]
             ordered = [*named, *(run_id for run_id in waiting if run_id not in named)]
-            for place, run_id in enumerate(ordered):
-                waiting[run_id].priority = len(ordered) - place
+            for rank, run_id in enumerate(ordered):
+                waiting[run_id].priority = len(ordered) - rank
         return [RunUpdate("run_changed", (run_id,)) for run_id in ordered]
 
     def start_after(self, run_ids: Sequence[str], before_id: str) -> list[RunUpdate]:
@@ -399,17 +399,17 @@ class RunManager:
             if run is None:
                 continue
             try:
-                place = self._to_trash(run, to_trash, updates)
+                trash = self._to_trash(run, to_trash, updates)
             except StudioError as error:
                 updates.append(RunUpdate("refused", (run_id, error)))
                 continue
             with self._record.session() as session:
                 remove_run(session, run_id)
             updates.append(RunUpdate("run_removed", (run_id,)))
-            if place is not None:
+            if trash is not None:
                 annotations = export_annotations(run)
                 annotations["archived"] = run.archived
-                trashed.append(Trashed(run.name, run.folder, place, annotations))
+                trashed.append(Trashed(run.name, run.folder, trash, annotations))
         return [*updates, RunUpdate("trashed", (tuple(trashed),))] if trashed else updates
 
     def _to_trash(
@@ -423,14 +423,14 @@ class RunManager:
             )
         if not run.folder.exists():
             return None
-        if (place := to_trash(run.folder)) is None:
+        if (trash := to_trash(run.folder)) is None:
             _delete(run.folder)
             text = phrase(
                 "The system has no trash for this folder: “{run}” was deleted permanently.",
                 run=run.name,
             )
             updates.append(RunUpdate("noted", ("", text)))
-        return place
+        return trash
 
     def restore(self, trashed: Sequence[Trashed]) -> list[RunUpdate]:
         """List runs again whose folders are back from the trash, with their annotations."""
@@ -480,11 +480,11 @@ class RunManager:
         return run
 
 
-def _named_apart(job: JobSpec, taken: set[str]) -> JobSpec:
+def _named_apart(job: JobSpec, used: set[str]) -> JobSpec:
     """Append a number to the name of the job if one of its runs has the name of another."""
     base = NUMBERED.sub("", job.name)
     for number in itertools.count(2):
-        if taken.isdisjoint(one.name for one in expand(job)):
+        if used.isdisjoint(member.name for member in expand(job)):
             break
         suffix = f" ({number})"
         job = job.model_copy(update={"name": base[: RUN_NAME_LENGTH - len(suffix)] + suffix})

@@ -218,8 +218,8 @@ def runs_of(record: Record, group: str) -> tuple[list[searching.SearchRun], bool
 
 
 def _of_group(session: Session, group: str) -> Sequence[Run]:
-    here = Run.job.contains(f'"id":"{group}"', autoescape=True)
-    return session.scalars(select(Run).where(here).order_by(Run.created, Run.id)).all()
+    condition = Run.job.contains(f'"id":"{group}"', autoescape=True)
+    return session.scalars(select(Run).where(condition).order_by(Run.created, Run.id)).all()
 
 
 def _search_run(session: Session, run: Run) -> searching.SearchRun | None:

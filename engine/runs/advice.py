@@ -279,8 +279,8 @@ class Advisor:
         if not self._was_evaluated:
             return []
         self._was_evaluated = False
-        new = [one for one in self._advices(is_over=False) if one.name not in self._told]
-        self._told |= {one.name for one in new}
+        new = [advice for advice in self._advices(is_over=False) if advice.name not in self._told]
+        self._told |= {advice.name for advice in new}
         return new
 
     def _advices(self, is_over: bool) -> list[Advice]:

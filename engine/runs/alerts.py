@@ -92,15 +92,15 @@ def _outliers(values: Values, larger: float) -> list[tuple[int, float]]:
         above = finite[some] > larger * windows[some].min(axis=1)
         likely += (first + np.flatnonzero(above)).tolist()
     outliers: list[tuple[int, float]] = []
-    for place in likely:
-        window = windows[place][np.isfinite(windows[place])]
+    for index in likely:
+        window = windows[index][np.isfinite(windows[index])]
         middle = float(np.median(window))
         spread = TO_SD * float(np.median(np.abs(window - middle)))
-        is_far = finite[place] - middle > FAR * max(spread, 1e-12)
-        if middle > 0 and finite[place] > larger * middle and is_far:
-            if outliers and place - outliers[-1][0] < APART:
+        is_far = finite[index] - middle > FAR * max(spread, 1e-12)
+        if middle > 0 and finite[index] > larger * middle and is_far:
+            if outliers and index - outliers[-1][0] < APART:
                 continue
-            outliers.append((place, float(finite[place] / middle)))
+            outliers.append((index, float(finite[index] / middle)))
             if len(outliers) == MAX_ALERTS:
                 break
-    return [(int(known[place]), times) for place, times in outliers]
+    return [(int(known[index]), times) for index, times in outliers]

@@ -109,14 +109,14 @@ def unpack(
             for run in facts
             for name, digest in run["files"].items()
         }
-        sizes = {one.filename: one.file_size for one in members if one.filename in listed}
+        sizes = {item.filename: item.file_size for item in members if item.filename in listed}
         check_free_space(into / path.name, sum(sizes.values()))
         done, total = 0, sum(sizes.values())
-        for member in members:
-            if member.filename == INDEX or member.is_dir():
+        for item in members:
+            if item.filename == INDEX or item.is_dir():
                 continue
-            _check(member, listed, path)
-            for count in _write(packed, member, into, listed[member.filename], path):
+            _check(item, listed, path)
+            for count in _write(packed, item, into, listed[item.filename], path):
                 done += count
                 report(done, total)
                 if cancelled():
@@ -181,7 +181,7 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
     try:
         facts = json.loads(content)
         form, runs = int(facts["form"]), list(facts["runs"])
-        found = [
+        folders = [
             {
                 "id": str(run["id"]),
                 "annotations": dict(run["annotations"]),
@@ -197,16 +197,16 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
             "Install the latest version, then open it again.",
             name=path.name,
         )
-    if len(found) > MAX_RUNS or not found:
+    if len(folders) > MAX_RUNS or not folders:
         raise _refused(path, phrase("there are no runs in it"))
-    for run in found:
+    for run in folders:
         run_id = str(run["id"])
         if not _is_plain(run_id) or len(PurePosixPath(run_id).parts) != 1:
             raise _refused(path, phrase("a run in it has a name that cannot be a folder"))
         for name in run["files"]:
             if not isinstance(name, str) or not _is_plain(name):
                 raise _refused(path, phrase("a file in it leads out of its folder"))
-    return found
+    return folders
 
 
 def _is_plain(name: str) -> bool:

@@ -109,8 +109,8 @@ def _newer(name: str, why: str) -> StudioError:
     )
 
 
-def _is_same(one: RunFolder, other: RunFolder) -> bool:
-    pairs = ((one.spec_file, other.spec_file), (one.events_file, other.events_file))
+def _is_same(run: RunFolder, other: RunFolder) -> bool:
+    pairs = ((run.spec_file, other.spec_file), (run.events_file, other.events_file))
     try:
         return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
     except OSError:

@@ -75,8 +75,8 @@ class CurveFiles(ABC):
             return self._catch_up(is_over)
 
     def _catch_up(self, is_over: bool) -> bool:
-        place = self.folder / POSITION
-        position = Position.read(place)
+        file_of_position = self.folder / POSITION
+        position = Position.read(file_of_position)
         events, byte = self.run.events_after(position.byte)
         is_other = byte < position.byte  # the file was replaced
         there = all((self.folder / name).is_file() for name in position.sizes)
@@ -95,7 +95,7 @@ class CurveFiles(ABC):
             file.relative_to(self.folder).as_posix(): file.stat().st_size
             for file in self._growing()
         }
-        write_file(place, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
+        write_file(file_of_position, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
         return True
 
     def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:

@@ -51,9 +51,9 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     runs = []
     for row in rows:
         features_spec = job.features.model_copy(update={"vectors": row, "cache": cache})
-        one = job.model_copy(update={"features": features_spec})
+        base = job.model_copy(update={"features": features_spec})
         runs += [
-            _member(one, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
+            _member(base, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
         ]
     return tuple(runs)
 
@@ -79,10 +79,10 @@ def runs_of_setting(
     `job` is the requested one, or that of any of its runs.
     """
     assert group.search is not None
-    one = with_values(job.model_copy(update={"group": None}), values)
+    base = with_values(job.model_copy(update={"group": None}), values)
     values_text = " · ".join(_said(job, path, value) for path, value in values.items())
     own = group.model_copy(update={"setting": number})
-    return tuple(_member(one, own, seed, len(own.seeds), values_text) for seed in own.seeds)
+    return tuple(_member(base, own, seed, len(own.seeds), values_text) for seed in own.seeds)
 
 
 def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, said: str) -> JobSpec:
@@ -108,8 +108,8 @@ def _said(job: JobSpec, path: str, value: JsonValue) -> str:
 
 def value_label(value: dict[str, JsonValue]) -> str:
     """Name of a base model or data set that is one of several values."""
-    place = Path(str(value.get("path") or value.get("folder") or ""))
-    return f"{place.parent.name} {place.name}" if place.name.isdecimal() else place.name
+    path = Path(str(value.get("path") or value.get("folder") or ""))
+    return f"{path.parent.name} {path.name}" if path.name.isdecimal() else path.name
 
 
 def _with_probe_settings(job: JobSpec) -> JobSpec:

@@ -101,18 +101,18 @@ class Lineage:
         """Breadth first, each once, even in a cycle."""
         seen, row = {key}, [key]
         while row:
-            row = [other for one in row for other in edges.get(one, {}) if other not in seen]
+            row = [other for node in row for other in edges.get(node, {}) if other not in seen]
             row = list(dict.fromkeys(row))
             seen.update(row)
             yield from row
 
     def edges_among(self, keys: Iterable[str]) -> list[Edge]:
-        wanted = set(keys)
+        targets = set(keys)
         return [
             edge
-            for key in wanted
+            for key in targets
             for edge in self._into.get(key, {}).values()
-            if edge.source in wanted
+            if edge.source in targets
         ]
 
     def layers(self, keys: Iterable[str]) -> dict[str, int]:
@@ -294,12 +294,12 @@ def _source(lineage: Lineage, data: StoredData | FileData) -> str:
 
 def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
     """The item to which a checkpoint folder belongs, and its step."""
-    for place in (folder, *folder.parents):
-        if place.name == "checkpoints" and run_key(place.parent.name) in lineage.nodes:
+    for path in (folder, *folder.parents):
+        if path.name == "checkpoints" and run_key(path.parent.name) in lineage.nodes:
             how = phrase("checkpoint of step {step}", step=checkpoint_step(folder))
-            return run_key(place.parent.name), how
-        if (key := export_key(place)) in lineage.nodes:
+            return run_key(path.parent.name), how
+        if (key := export_key(path)) in lineage.nodes:
             return key, ""
-        if (key := model_key(place)) in lineage.nodes:
+        if (key := model_key(path)) in lineage.nodes:
             return key, ""
     return lineage.add(_model(folder, folder.name)), ""

@@ -36,7 +36,7 @@ def needed_for(
     keys = [key, *lineage.ancestors(key)]
     layers = lineage.layers(keys)
     requirements = []
-    for one in sorted(keys, key=lambda one: (layers[one], lineage.nodes[one].title)):
+    for one in sorted(keys, key=lambda key: (layers[key], lineage.nodes[key].title)):
         if cancelled():
             break
         node = lineage.nodes[one]
@@ -46,11 +46,11 @@ def needed_for(
 
 def as_text(needed: list[Needed]) -> list[str]:
     lines = list[str]()
-    for one in needed:
-        lines.append(one.title)
-        lines += [phrase("  {line}", line=line) for line in one.lines]
-        if one.problem:
-            lines.append(phrase("  Missing or changed: {problem}", problem=one.problem))
+    for item in needed:
+        lines.append(item.title)
+        lines += [phrase("  {line}", line=line) for line in item.lines]
+        if item.problem:
+            lines.append(phrase("  Missing or changed: {problem}", problem=item.problem))
     return lines
 
 

@@ -108,18 +108,18 @@ def compare_weights(run: RunFolder, other: RunFolder, name: str) -> Repetition |
 
     Returns None if there is no step of which both have saved the weights.
     """
-    here, there = (_saved_weights(one) for one in (run, other))
-    both = here.keys() & there.keys()
+    own, there = (_saved_weights(folder) for folder in (run, other))
+    both = own.keys() & there.keys()
     if not both:
         return None
     step = max(both)
-    ours, theirs = (read_reproducibility(one).environment for one in (run, other))
+    ours, theirs = (read_reproducibility(folder).environment for folder in (run, other))
     names = dict.fromkeys((*ours, *theirs))
     return Repetition(
         name=name,
         step=step,
-        is_same=here[step] == there[step],
-        differences=tuple(one for one in names if ours.get(one) != theirs.get(one)),
+        is_same=own[step] == there[step],
+        differences=tuple(name for name in names if ours.get(name) != theirs.get(name)),
     )
 
 

@@ -26,7 +26,7 @@ def reasons_to_keep(
 ) -> dict[int, tuple[str, ...]]:
     """The steps whose checkpoints are kept, each with its reasons."""
     in_order = sorted(steps)
-    found: dict[int, tuple[str, ...]] = {}
+    kept: dict[int, tuple[str, ...]] = {}
     for step in in_order:
         reasons = [
             *(["best"] if step == best_step else []),
@@ -38,8 +38,8 @@ def reasons_to_keep(
             ),
         ]
         if reasons:
-            found[step] = tuple(reasons)
-    return found
+            kept[step] = tuple(reasons)
+    return kept
 
 
 def is_milestone(step: int, plan: TrainingSpec) -> bool:

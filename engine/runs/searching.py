@@ -253,9 +253,9 @@ def is_below_median(
     As in Optuna's MedianPruner: the best value so far, against the median of the others' values at
     the same evaluation; at least five of them must have ended.
     """
-    place = len(own) - 1
-    at_place = [other[place] for other in others if len(other) > place]
-    if place < 0 or len(others) < STARTUP_RUNS or not at_place:
+    last = len(own) - 1
+    at_place = [other[last] for other in others if len(other) > last]
+    if last < 0 or len(others) < STARTUP_RUNS or not at_place:
         return None
     median, best = statistics.median(at_place), best_so_far(own, higher_is_better)[-1]
     return median if (best < median if higher_is_better else best > median) else None

@@ -33,17 +33,17 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
     whole = _shares(search, trials, 0)
     rng = np.random.default_rng(0)
     again = [
-        _shares(search, [trials[i] for i in rng.integers(0, len(trials), len(trials))], one)
-        for one in range(RESAMPLES)
+        _shares(search, [trials[i] for i in rng.integers(0, len(trials), len(trials))], seed)
+        for seed in range(RESAMPLES)
     ]
-    found = [
-        FieldImportance(path=path, share=share, low=float(low), high=float(high))
-        for path, share in whole.items()
-        for low, high in [np.percentile([one[path] for one in again], RANGE)]
+    fields = [
+        FieldImportance(path=path, share=mean, low=float(low), high=float(high))
+        for path, mean in whole.items()
+        for low, high in [np.percentile([sample[path] for sample in again], RANGE)]
     ]
-    found.sort(key=lambda one: -one.share)
+    fields.sort(key=lambda field: -field.share)
     return ImportanceMeasured(
-        fields=tuple(found), trials=len(trials), explained=_explained(search, trials)
+        fields=tuple(fields), trials=len(trials), explained=_explained(search, trials)
     )
 
 
@@ -54,9 +54,11 @@ def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, flo
         return dict.fromkeys(paths, 0.0)
     evaluator = FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
     known = study(higher_is_better=True)
-    known.add_trials([one for trial in trials if (one := to_optuna(search, trial)) is not None])
-    shares = get_param_importances(known, evaluator=evaluator, params=paths)
-    return {path: float(shares.get(path, 0.0)) for path in paths}
+    known.add_trials(
+        [frozen for trial in trials if (frozen := to_optuna(search, trial)) is not None]
+    )
+    fractions = get_param_importances(known, evaluator=evaluator, params=paths)
+    return {path: float(fractions.get(path, 0.0)) for path in paths}
 
 
 def _explained(search: SearchSpec, trials: list[Trial]) -> float:

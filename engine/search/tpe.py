@@ -21,11 +21,11 @@ DRAWS = 20  # before any untried combination is taken
 
 def suggest(question: Suggest) -> Setting | None:
     """The values to try next, by path; None if every combination was tried."""
-    asked = _Asked(question)
+    sampler = _Asked(question)
     for trial in question.trials:
-        asked.tell(trial)
-    drawn = asked.draw()
-    return drawn[1] if drawn is not None else _untried(question, asked.tried)
+        sampler.tell(trial)
+    drawn = sampler.draw()
+    return drawn[1] if drawn is not None else _untried(question, sampler.tried)
 
 
 class _Asked:
@@ -56,8 +56,8 @@ class _Asked:
         drawn, values = self.draw() or (None, {})
         self.tried.append(trial.values)
         if drawn is not None and values == trial.values:
-            for place, value in enumerate(trial.evaluations):
-                drawn.report(value, place)
+            for step, value in enumerate(trial.evaluations):
+                drawn.report(value, step)
             state, score = outcome(trial)
             self._study.tell(drawn, score, state)
             return
@@ -77,6 +77,6 @@ def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
         return None
     every = product(*(field.values for field in fields))
     paths = [field.path for field in fields]
-    left = [dict(zip(paths, one, strict=True)) for one in every]
+    left = [dict(zip(paths, values, strict=True)) for values in every]
     left = [v for v in left if v not in tried and _is_possible(question, v)]
     return random.Random(question.seed + len(tried)).choice(left) if left else None

@@ -40,8 +40,8 @@ def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = No
 
     def product(x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
-            made: Tensor = _NoBackward.apply(x, multiply)  # type: ignore[no-untyped-call]
-            return made
+            result: Tensor = _NoBackward.apply(x, multiply)  # type: ignore[no-untyped-call]
+            return result
         return multiply(x)
 
     return product
@@ -120,13 +120,13 @@ def pack_network(network: Network, kind: Kind) -> Network:
         try:
             next(work)
         except StopIteration as end:
-            made: Network = end.value
-            return made
+            quick: Network = end.value
+            return quick
 
 
 def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, Network]:
     """`pack_network` as a generator that yields after each layer; packing may take seconds."""
-    made, encoder = _shallow_copy(network), _shallow_copy(network.encoder)
+    quick, encoder = _shallow_copy(network), _shallow_copy(network.encoder)
     trim_memory()  # MKL's packed layout includes slack, which new memory does not back
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
@@ -136,10 +136,10 @@ def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, N
         layers.append(packed)
         yield
     encoder.layers = layers
-    made.encoder = encoder
+    quick.encoder = encoder
     if network.mlm is not None and kind != "float32":
-        made.mlm = ShortlistHead(network.mlm, kind)
-    return made.eval()
+        quick.mlm = ShortlistHead(network.mlm, kind)
+    return quick.eval()
 
 
 def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
@@ -147,10 +147,10 @@ def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
         return PackedLinear(module, kind)
     if isinstance(module, Attention):
         return PackedAttention(module, kind)
-    made = _shallow_copy(module)
+    packed = _shallow_copy(module)
     for name, child in module.named_children():
-        setattr(made, name, _with_packed_weights(child, kind))
-    return made
+        setattr(packed, name, _with_packed_weights(child, kind))
+    return packed
 
 
 def _concatenate(linears: Iterable[nn.Linear], x: Tensor) -> Tensor:
@@ -166,6 +166,6 @@ def _bias(linear: nn.Linear) -> Tensor:
 
 def _shallow_copy(module: Module) -> Module:
     """Copy of a module that shares its tensors and submodules."""
-    made = copy.copy(module)
-    made._modules = dict(module._modules)
-    return made
+    duplicate = copy.copy(module)
+    duplicate._modules = dict(module._modules)
+    return duplicate

@@ -50,11 +50,11 @@ def is_available(kind: Kind) -> bool:
     for rows in (3, MEMORY_BOUND_ROWS + 1, PACKED_FOR + 1):
         x = torch.randn((rows, 64), generator=random)
         try:
-            found = matmul(kind, weight, bias)(x)
+            product = matmul(kind, weight, bias)(x)
         except (AttributeError, NotImplementedError, RuntimeError):
             return False
         right = F.linear(x, weight, bias)
-        if not float((found - right).abs().max()) <= ROUNDING[kind] * float(right.abs().max()):
+        if not float((product - right).abs().max()) <= ROUNDING[kind] * float(right.abs().max()):
             return False
     return True
 

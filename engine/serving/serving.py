@@ -75,20 +75,20 @@ class Serving:
             network = yield from pack_layer_by_layer(self.exact.network, kind)
             quick = replace(self.exact, network=network)
             yield
-            said = list[Predictions]()
+            predictions = list[Predictions]()
             for text, right in zip(TEXTS, exact, strict=True):
-                said.append(predict(quick, text))
-                if not agrees(said[-1], right):
+                predictions.append(predict(quick, text))
+                if not agrees(predictions[-1], right):
                     break
                 yield
             else:
                 spent: dict[bool, list[float]] = {True: [], False: []}  # s
                 for is_quick_one in (True, False) * TIMES:
-                    one = quick if is_quick_one else self.exact
-                    spent[is_quick_one].append(_seconds(one, at_once))
+                    serving = quick if is_quick_one else self.exact
+                    spent[is_quick_one].append(_seconds(serving, at_once))
                     yield
                 if min(spent[False]) >= MIN_SPEEDUP * min(spent[True]):
-                    self.maps_agree = all(map(attention_agrees, said, exact))
+                    self.maps_agree = all(map(attention_agrees, predictions, exact))
                     self.quick, self.kind, self.reason = quick, kind, ""
                     return
         self.reason = "none"

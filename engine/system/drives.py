@@ -36,11 +36,11 @@ class Drive(NamedTuple):
 
 def drive_of(folder: Path) -> Drive:
     """The drive of `folder`, which need not exist yet."""
-    place = Path(os.path.realpath(folder))
-    if system := _network_file_system(place):
+    path = Path(os.path.realpath(folder))
+    if system := _network_file_system(path):
         return Drive("network", system)
     for program, patterns in SYNCED.items():
-        if _is_synced(place, patterns):
+        if _is_synced(path, patterns):
             return Drive("synced", program)
     return Drive("local", "")
 

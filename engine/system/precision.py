@@ -99,18 +99,18 @@ KINDS: dict[str, Callable[..., Measured]] = {
 
 def find(kind: type[Kind], key: str) -> Kind | None:
     """Measurement with this key, or None."""
-    return next((one for one in _read() if isinstance(one, kind) and one.key == key), None)
+    return next((entry for entry in _read() if isinstance(entry, kind) and entry.key == key), None)
 
 
 def last(kind: type[Kind], home: Path) -> Kind | None:
     """Latest measurement of a kind in a home, or None."""
-    return next((one for one in _read(_file(Home(home))) if isinstance(one, kind)), None)
+    return next((entry for entry in _read(_file(Home(home))) if isinstance(entry, kind)), None)
 
 
 def save(found: Measured) -> None:
     """Save a measurement, replacing one with the same key; if that fails, it is repeated later."""
-    others = [one for one in _read() if one.key != found.key]
-    entries = [{"kind": type(one).__name__} | asdict(one) for one in (found, *others)]
+    others = [entry for entry in _read() if entry.key != found.key]
+    entries = [{"kind": type(entry).__name__} | asdict(entry) for entry in (found, *others)]
     file = _file()
     with suppress(DiskFull, OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ def echo_json(value: Any) -> None:
 
 def echo_json_text(text: str) -> None:
     """Print a string that is JSON already."""
-    _print(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text), sys.stdout)
+    _print(UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text), sys.stdout)
 
 
 def _print(text: str, stream: TextIO) -> None:

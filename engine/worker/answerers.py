@@ -157,8 +157,8 @@ def slow(
         checkpoint = serving.plain if model == "plain" else serving.exact
         folder = (context.scratch,) if has_file else ()
         with ablated(checkpoint.network, question):
-            given = serving if model == "serving" else checkpoint
-            return answer(given, question, *folder, context.emit)
+            subject = serving if model == "serving" else checkpoint
+            return answer(subject, question, *folder, context.emit)
 
     return answered
 

@@ -35,8 +35,8 @@ def _plan_data(question: PlanData, _: Emit) -> Answer:
 
 
 def _download(question: Download, emit: Emit) -> Answer:
-    place, source = download.download(question.plan, question.folder, emit)
-    return Downloaded(folder=place, source=source)
+    folder, source = download.download(question.plan, question.folder, emit)
+    return Downloaded(folder=folder, source=source)
 
 
 def _plan_push(question: PlanPush, _: Emit) -> Answer:

@@ -106,8 +106,8 @@ def answer_all(answerers: Mapping[type[Question], Callable[[Any, Emit], Answer]]
 
     def answer(content: bytes) -> Answer:
         question = parse_among(content, answerers)
-        said = answerers[type(question)](question, emit)
-        return said.model_copy(update={"to": question.number})
+        result = answerers[type(question)](question, emit)
+        return result.model_copy(update={"to": question.number})
 
     while True:
         line = inbox.take()

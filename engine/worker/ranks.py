@@ -157,7 +157,7 @@ def _failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
     """The first failed rank and its exit code; one that was killed takes precedence."""
     codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
     bad = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
-    return min(bad, key=lambda one: one[1], default=None)
+    return min(bad, key=lambda failure: failure[1], default=None)
 
 
 def _end(ranks: list[subprocess.Popen[bytes]]) -> None:

@@ -180,22 +180,22 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
 
 
 def _shards(header: bytes) -> int:
-    found = decode_fields(header)
-    if int_field(found, 2):
+    fields = decode_fields(header)
+    if int_field(fields, 2):
         raise Unknown(phrase("it was written on a big-endian machine"))
-    for version in message_fields(found, 3):
+    for version in message_fields(fields, 3):
         if int_field(decode_fields(version), 2) > VERSION:
             raise Unknown(phrase("it was written by a newer TensorFlow"))
-    return int_field(found, 1)
+    return int_field(fields, 1)
 
 
 def _entry(name: str, message: bytes) -> Entry:
-    found = decode_fields(message)
-    dtype = DTYPES.get(int_field(found, 1), phrase("type {found}", found=int_field(found, 1)))
-    shape = _shape(name, message_fields(found, 2))
-    checksum = int_field(found, 6)
+    fields = decode_fields(message)
+    dtype = DTYPES.get(int_field(fields, 1), phrase("type {found}", found=int_field(fields, 1)))
+    shape = _shape(name, message_fields(fields, 2))
+    checksum = int_field(fields, 6)
     entry = Entry(
-        dtype, shape, int_field(found, 3), int_field(found, 4), int_field(found, 5), checksum
+        dtype, shape, int_field(fields, 3), int_field(fields, 4), int_field(fields, 5), checksum
     )
     if entry.first < 0 or entry.size < 0:
         raise Damage(phrase("{name} is outside its file", name=safe_name(name)))
@@ -205,9 +205,9 @@ def _entry(name: str, message: bytes) -> Entry:
 
 
 def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
-    found = decode_fields(described[-1]) if described else {}
-    shape = tuple(int_field(decode_fields(side), 1) for side in message_fields(found, 2))
-    if int_field(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
+    fields = decode_fields(described[-1]) if described else {}
+    shape = tuple(int_field(decode_fields(side), 1) for side in message_fields(fields, 2))
+    if int_field(fields, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
         raise Damage(phrase("{name} has an invalid shape", name=safe_name(name)))
     return shape
 
@@ -216,8 +216,8 @@ def _check_shards(bundle: Bundle) -> None:
     """Raise BadCheckpoint if a data file is missing, or too short."""
     last: dict[int, tuple[int, str]] = {}  # the end and name of the last tensor in each file
     for name, entry in bundle.entries.items():
-        here = (entry.first + entry.size, name)
-        last[entry.shard] = max(here, last.get(entry.shard, here))
+        position = (entry.first + entry.size, name)
+        last[entry.shard] = max(position, last.get(entry.shard, position))
     for shard, (end, name) in sorted(last.items()):
         file_name = bundle.shard_name(shard)
         path = plain_file(bundle.folder, file_name)

@@ -21,23 +21,23 @@ def find_index(folder: Path) -> tuple[str, str] | None:
     Raises BadCheckpoint if there are several and none is selected, or if the index is missing.
     """
     names = sorted(path.name for path in folder.iterdir())
-    found = [name for name in names if name.endswith(INDEX)]
+    indices = [name for name in names if name.endswith(INDEX)]
     latest = _latest(folder)
-    if latest is not None and f"{latest}{INDEX}" in found:
+    if latest is not None and f"{latest}{INDEX}" in indices:
         return f"{latest}{INDEX}", ""
-    if len(found) > 1:
+    if len(indices) > 1:
         raise BadCheckpoint(
             "{folder} contains {count} TensorFlow checkpoints, for example {found}.",
             "Put one of them into its own folder, with its config and vocabulary.",
             folder=safe_name(folder.name),
-            count=len(found),
-            found=safe_name(found[0]),
+            count=len(indices),
+            found=safe_name(indices[0]),
         )
-    if found and latest is None:
-        return found[0], ""
-    if found:
-        missing, read = safe_name(latest), safe_name(found[0])
-        return found[0], phrase(
+    if indices and latest is None:
+        return indices[0], ""
+    if indices:
+        missing, read = safe_name(latest), safe_name(indices[0])
+        return indices[0], phrase(
             "The file “{state}” lists {missing}, which is missing; {read} was loaded.",
             state=STATE,
             missing=missing,

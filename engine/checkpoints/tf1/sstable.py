@@ -34,23 +34,23 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
         raise Damage(phrase("it does not end like a checkpoint index"))
     footer = len(content) - FOOTER
     _, index = _handle(content, footer)
-    found: dict[bytes, bytes] = {}
+    entries: dict[bytes, bytes] = {}
     last, end = b"", 0
-    for _, place in _entries(_block(content, *_handle(content, index)[0], footer)):
-        (first, size), _ = _handle(place, 0)
+    for _, handle in _entries(_block(content, *_handle(content, index)[0], footer)):
+        (first, size), _ = _handle(handle, 0)
         if first < end:
             raise Damage(phrase("its blocks overlap"))
         end = first + size
         for key, value in _entries(_block(content, first, size, footer)):
-            if found and key <= last:
+            if entries and key <= last:
                 raise Damage(phrase("its names are not sorted"))
-            if len(found) == MOST_ENTRIES:
+            if len(entries) == MOST_ENTRIES:
                 raise Damage(
                     phrase("it has more than {most_entries} entries", most_entries=MOST_ENTRIES)
                 )
-            found[key] = value
+            entries[key] = value
             last = key
-    return found
+    return entries
 
 
 def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
@@ -103,10 +103,10 @@ def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     size = 0
 
     def put(block: bytes) -> bytes:
-        place = encode_varint(len(whole)) + encode_varint(len(block))
+        handle = encode_varint(len(whole)) + encode_varint(len(block))
         sealed = block + bytes([PLAIN])
         whole.extend(sealed + masked(crc32c(sealed)).to_bytes(4, "little"))
-        return place
+        return handle
 
     for key, value in entries:
         waiting.append((key, value))
@@ -116,8 +116,8 @@ def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
             waiting, size = [], 0
     if waiting:
         index.append((waiting[-1][0], put(_block_of(waiting))))
-    places = put(_block_of([])) + put(_block_of(index))
-    return bytes(whole) + places.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
+    handles = put(_block_of([])) + put(_block_of(index))
+    return bytes(whole) + handles.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
 
 
 def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
@@ -134,13 +134,13 @@ def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
             block += encode_varint(size)
         block += key[shared:] + value
         last = key
-    places = restarts or [0]
-    return bytes(block) + b"".join(n.to_bytes(4, "little") for n in (*places, len(places)))
+    offsets = restarts or [0]
+    return bytes(block) + b"".join(n.to_bytes(4, "little") for n in (*offsets, len(offsets)))
 
 
-def _shared(one: bytes, other: bytes) -> int:
+def _shared(key: bytes, other: bytes) -> int:
     """Length of the common prefix of two keys."""
     return next(
-        (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
+        (n for n, pair in enumerate(zip(key, other, strict=False)) if pair[0] != pair[1]),
+        min(len(key), len(other)),
     )

@@ -9,8 +9,8 @@ from engine.config.families.family import Family
 
 
 def _family(file: str) -> Family:
-    found: Family = import_module(f"{__name__}.{file}").FAMILY
-    return found
+    family: Family = import_module(f"{__name__}.{file}").FAMILY
+    return family
 
 
 # By the “model_type” of config.json, in the order in which users see them.

@@ -70,8 +70,8 @@ class AlbertSpec(WithTokenSize, WithSegments):
         return int(number / (self.layers / self.layer_groups))
 
     def layer_indices(self, stored: int) -> range:
-        found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
-        return range(found[0], found[-1] + 1)
+        indices = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
+        return range(indices[0], indices[-1] + 1)
 
 
 FAMILY = Family(

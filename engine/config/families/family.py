@@ -178,10 +178,10 @@ class Family:
 
     def all_task_names(self) -> dict[tuple[str, str], list[str]]:
         """The tasks by the published names of their layer."""
-        found: dict[tuple[str, str], list[str]] = {}
+        kinds: dict[tuple[str, str], list[str]] = {}
         for kind, head in added_layers():
-            found.setdefault(self.task_names(head), []).append(kind)
-        return found
+            kinds.setdefault(self.task_names(head), []).append(kind)
+        return kinds
 
     @property
     def has_nsp_head(self) -> bool:

@@ -105,23 +105,23 @@ class ModernBertSpec(EncoderSpec):
 
 def as_published(config: dict[str, Any]) -> dict[str, Any]:
     """Convert a config of either form to the first one; other configs are unchanged."""
-    found = dict(config)
+    settings = dict(config)
     layers = config.get("layer_types")
     if isinstance(layers, list):
         every = next((n for n in range(1, len(layers)) if layers[n] == FULL), max(1, len(layers)))
-        wanted = [SLIDING if n % every else FULL for n in range(len(layers))]
-        found["global_attn_every_n_layers"] = every
-        if layers != wanted:
-            found[IRREGULAR] = True
+        regular = [SLIDING if n % every else FULL for n in range(len(layers))]
+        settings["global_attn_every_n_layers"] = every
+        if layers != regular:
+            settings[IRREGULAR] = True
     rope = config.get("rope_parameters")
     if isinstance(rope, dict):
         for kind, name in ((FULL, "global_rope_theta"), (SLIDING, "local_rope_theta")):
-            said = rope.get(kind)
-            if isinstance(said, dict):
-                found[name] = said.get("rope_theta", found.get(name))
-                if said.get("rope_type", "default") != "default":
-                    found[SCALED] = said["rope_type"]
-    return found
+            parameters = rope.get(kind)
+            if isinstance(parameters, dict):
+                settings[name] = parameters.get("rope_theta", settings.get(name))
+                if parameters.get("rope_type", "default") != "default":
+                    settings[SCALED] = parameters["rope_type"]
+    return settings
 
 
 def entries(values: dict[str, Any]) -> dict[str, Any]:

@@ -68,19 +68,19 @@ class NomicBertSpec(WithSegments):
 
 def as_now(config: dict[str, Any]) -> dict[str, Any]:
     """Convert a config of either form to the new one, with the old name of the rotary base."""
-    found = {FIRST_FORM.get(name, name): value for name, value in config.items()}
+    renamed = {FIRST_FORM.get(name, name): value for name, value in config.items()}
     if "activation_function" in config:
         named = config["activation_function"]
-        found["hidden_act"] = "silu" if named == GATED_SILU else f"{named}, not gated"
+        renamed["hidden_act"] = "silu" if named == GATED_SILU else f"{named}, not gated"
     if config.get("rotary_scaling_factor") is not None:  # rotary scaling beyond this length
-        found["max_position_embeddings"] = config.get("max_trained_positions", 2048)
+        renamed["max_position_embeddings"] = config.get("max_trained_positions", 2048)
     rope = config.get("rope_parameters")
     if isinstance(rope, dict):
-        found["rotary_emb_base"] = rope.get("rope_theta", 1_000.0)
-        found[SCALED] = rope.get("rope_type", "default")
-    if not _has_other_heads(found):
-        found.pop(HEAD_SIZE, None)
-    return found
+        renamed["rotary_emb_base"] = rope.get("rope_theta", 1_000.0)
+        renamed[SCALED] = rope.get("rope_type", "default")
+    if not _has_other_heads(renamed):
+        renamed.pop(HEAD_SIZE, None)
+    return renamed
 
 
 def _has_other_heads(config: dict[str, Any]) -> bool:

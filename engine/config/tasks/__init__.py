@@ -16,8 +16,8 @@ def class_name(kind: str) -> str:
 
 
 def _task(kind: str) -> type[TaskSpec]:
-    found: type[TaskSpec] = getattr(import_module(f"{__name__}.{kind}"), class_name(kind))
-    return found
+    spec: type[TaskSpec] = getattr(import_module(f"{__name__}.{kind}"), class_name(kind))
+    return spec
 
 
 # In the order in which they are offered, and tried for a data set: a task that needs more columns
