@@ -140,10 +140,10 @@ class PaddedLayout:
         if self.attention_bias is not None:  # zero padding
             real = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
             x = x * real[..., None].to(x.dtype)
-        place = self.positions + by  # [T]
-        inside = (place >= 0) & (place < x.size(1))
-        found: Tensor = x[:, place.clamp(0, x.size(1) - 1)] * inside[:, None].to(x.dtype)
-        return found
+        positions = self.positions + by  # [T]
+        inside = (positions >= 0) & (positions < x.size(1))
+        shifted: Tensor = x[:, positions.clamp(0, x.size(1) - 1)] * inside[:, None].to(x.dtype)
+        return shifted
 
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
@@ -156,8 +156,8 @@ class PaddedLayout:
             weights = attention_weights(Q, K, bias, attention.scale)
             gathered = attention.weight_dropout(weights).to(V.dtype) @ V  # [B, H, R, K]
         else:
-            share = attention.weight_dropout.p if attention.training else 0.0
-            gathered = fused_attention(Q, K, V, bias, share, attention.scale)
+            dropout = attention.weight_dropout.p if attention.training else 0.0
+            gathered = fused_attention(Q, K, V, bias, dropout, attention.scale)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, R, D]
         return joined, weights if self.keep_weights else None
 

@@ -127,8 +127,8 @@ def load(
     check_folder(folder)
     shared = shared_folder(folder)
     layout = read_sentence(shared)
-    dense = {} if layout is None else {dense_folder(n): one for n, one in enumerate(layout.dense)}
-    dense = {name: folder / one.relative_to(shared) for name, one in dense.items()}
+    dense = {} if layout is None else {dense_folder(n): path for n, path in enumerate(layout.dense)}
+    dense = {name: folder / path.relative_to(shared) for name, path in dense.items()}
     inner = shared if layout is None else layout.encoder
     folder = folder / inner.relative_to(shared)
     file, config = read_config(inner)
@@ -194,11 +194,11 @@ def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     """Write the tensors of `finite_tensors`; those of dense layers into subfolders."""
     parts: dict[str, dict[str, Tensor]] = {"": {}}  # by subfolder
     for name, tensor in tensors.items():
-        place, _, inner = name.rpartition("/")
-        parts.setdefault(place, {})[inner] = tensor
-    for place, some in parts.items():
-        (folder / place).mkdir(exist_ok=True)
-        safetensors.torch.save_file(some, folder / place / SAFE, {"format": "pt"})
+        folder_name, _, inner = name.rpartition("/")
+        parts.setdefault(folder_name, {})[inner] = tensor
+    for folder_name, some in parts.items():
+        (folder / folder_name).mkdir(exist_ok=True)
+        safetensors.torch.save_file(some, folder / folder_name / SAFE, {"format": "pt"})
 
 
 def write_config(

@@ -44,12 +44,12 @@ class Convolution(nn.Module):
     def forward(self, x: Tensor, made: Tensor, layout: Layout) -> Tensor:
         """float [..., D] → [..., R, D]; x is the input of the layer, `made` its output."""
         half = self.conv.kernel_size[0] // 2
-        found = torch.zeros_like(made)
+        convolved = torch.zeros_like(made)
         for number, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
             beside = layout.wanted(layout.shift(x, number - half))
             bias = self.conv.bias if number == half else None
-            found = found + F.linear(beside, weight, bias)
-        done: Tensor = self.norm(made + self.activation(self.dropout(found)))
+            convolved = convolved + F.linear(beside, weight, bias)
+        done: Tensor = self.norm(made + self.activation(self.dropout(convolved)))
         return done
 
 
@@ -63,10 +63,10 @@ class DebertaLayer(Layer):
         self.convolution = Convolution(spec) if convolves else None
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
-        made, weights = super().forward(x, layout)
+        output, weights = super().forward(x, layout)
         if self.convolution is not None:
-            made = self.convolution(x, made, layout)
-        return made, weights
+            output = self.convolution(x, output, layout)
+        return output, weights
 
 
 class Deberta(Encoder):

@@ -99,9 +99,9 @@ class Encoder(nn.Module):
         for layer in self.iter_layers():
             if keep_hidden:
                 hidden.append(x)
-            x, kept = self.run_layer(layer, x, layout)
-            if kept is not None:
-                weights.append(kept)
+            x, layer_weights = self.run_layer(layer, x, layout)
+            if layer_weights is not None:
+                weights.append(layer_weights)
         last = self.norm(x)
         if keep_hidden:
             hidden.append(last)

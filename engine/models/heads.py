@@ -213,8 +213,8 @@ def pool(hidden: Tensor, attention_mask: Tensor | None, mode: PoolingMode) -> Te
         return hidden[:, 0]
     if attention_mask is None:
         attention_mask = hidden.new_ones(hidden.shape[:2], dtype=torch.bool)
-    kept = attention_mask.unsqueeze(-1)  # [B, T, 1]
+    mask = attention_mask.unsqueeze(-1)  # [B, T, 1]
     if mode == "max":
-        return hidden.masked_fill(~kept, float("-inf")).amax(dim=1)
-    summed, count = (hidden * kept).sum(dim=1), kept.sum(dim=1)
+        return hidden.masked_fill(~mask, float("-inf")).amax(dim=1)
+    summed, count = (hidden * mask).sum(dim=1), mask.sum(dim=1)
     return summed / (count if mode == "mean" else count.float().sqrt())

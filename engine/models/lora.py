@@ -77,11 +77,11 @@ def add_adapters(
 @torch.no_grad()
 def merged(network: nn.Module) -> dict[str, Tensor]:
     """Parameters by name, with adapters merged into their weights."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     adapted = {n: m for n, m in network.named_modules() if isinstance(m, LoraLinear)}
     for name, parameter in network.named_parameters():
         module, _, leaf = name.rpartition(".")
         if leaf not in (DOWN, UP):
             sums = module in adapted and leaf == "weight"
-            found[name] = adapted[module].merged() if sums else parameter.detach()
-    return found
+            tensors[name] = adapted[module].merged() if sums else parameter.detach()
+    return tensors

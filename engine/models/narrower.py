@@ -22,15 +22,15 @@ def remove_pruned_heads(network: Network) -> Network:
     """
     if not count_pruned_heads(network):
         return network
-    made = copy.deepcopy(network)
-    for attention in _attentions(made):
+    narrower = copy.deepcopy(network)
+    for attention in _attentions(narrower):
         keep_heads(attention, needed_heads(attention))
-    return made
+    return narrower
 
 
 def count_pruned_heads(network: Network) -> int:
     """Number of removed heads; those of shared layers count once."""
-    return sum(one.heads - len(needed_heads(one)) for one in _attentions(network))
+    return sum(attention.heads - len(needed_heads(attention)) for attention in _attentions(network))
 
 
 def _attentions(network: Network) -> list[Attention]:
@@ -48,14 +48,14 @@ def needed_heads(attention: Attention) -> list[int]:
 def keep_heads(attention: Attention, heads: list[int]) -> None:
     """Remove all other heads from the matrices."""
     size = attention.head_size
-    places = torch.tensor([head * size + place for head in heads for place in range(size)])
+    rows = torch.tensor([head * size + row for head in heads for row in range(size)])
     for matrix in (attention.query, attention.key, attention.value):
-        matrix.weight = nn.Parameter(matrix.weight[places])
-        matrix.out_features = len(places)
+        matrix.weight = nn.Parameter(matrix.weight[rows])
+        matrix.out_features = len(rows)
         if matrix.bias is not None:
-            matrix.bias = nn.Parameter(matrix.bias[places])
-    attention.output.weight = nn.Parameter(attention.output.weight[:, places])
-    attention.output.in_features = len(places)
+            matrix.bias = nn.Parameter(matrix.bias[rows])
+    attention.output.weight = nn.Parameter(attention.output.weight[:, rows])
+    attention.output.in_features = len(rows)
     attention.kept = heads
     attention.heads = len(heads)
     if attention.rotary is not None:

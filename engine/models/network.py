@@ -204,7 +204,11 @@ def mlm_head_parameters(spec: EncoderSpec) -> list[str]:
     with torch.device("meta"), _SkipInit():
         token = nn.Embedding(spec.vocab_size, spec.hidden_size)
         head = MlmHead(spec, token)
-    return [f"mlm.{name}" for name, one in head.named_parameters() if one is not token.weight]
+    return [
+        f"mlm.{name}"
+        for name, parameter in head.named_parameters()
+        if parameter is not token.weight
+    ]
 
 
 INIT_FUNCTIONS = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
@@ -220,10 +224,10 @@ class _SkipInit(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        given = kwargs or {}
+        keywords = kwargs or {}
         if func in INIT_FUNCTIONS:
-            return args[0] if args else given["tensor"]
-        return func(*args, **given)
+            return args[0] if args else keywords["tensor"]
+        return func(*args, **keywords)
 
 
 @torch.no_grad()

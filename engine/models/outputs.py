@@ -18,18 +18,18 @@ def head_outputs(heads: Heads) -> tuple[Output, ...]:
     if heads.task is not None:
         return heads.task.tensors
     both = heads.mlm and heads.nsp
-    found = []
+    outputs = []
     if heads.mlm:
         name = "prediction_logits" if both else "logits"
-        found.append(Output(name=name, of="token", meaning="one"))
+        outputs.append(Output(name=name, of="token", meaning="one"))
     if heads.nsp:
         name = "seq_relationship_logits" if both else "logits"
-        found.append(Output(name=name, of="input", meaning="one"))
-    if not found:
-        found.append(Output(name="last_hidden_state", of="token", meaning="numbers"))
+        outputs.append(Output(name=name, of="input", meaning="one"))
+    if not outputs:
+        outputs.append(Output(name="last_hidden_state", of="token", meaning="numbers"))
         if heads.pooler:
-            found.append(Output(name="pooler_output", of="input", meaning="numbers"))
-    return tuple(found)
+            outputs.append(Output(name="pooler_output", of="input", meaning="numbers"))
+    return tuple(outputs)
 
 
 def named_outputs(
@@ -47,18 +47,18 @@ def named_outputs(
     heads = network.heads
     names = [output.name for output in head_outputs(heads)]
     if heads.scores_choices:
-        flat = [given.flatten(0, 1) for given in (tokens, segments, attention_mask)]  # [B * E, T]
-        said = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
+        flat = [tensor.flatten(0, 1) for tensor in (tokens, segments, attention_mask)]  # [B * E, T]
+        tensors = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]
     elif heads.task is not None:
         logits = network.logits(tokens, segments, attention_mask)
-        said = list(logits.unbind(-1)) if heads.task.finds_spans else [logits]
+        tensors = list(logits.unbind(-1)) if heads.task.finds_spans else [logits]
     else:
         encoded = network.encode(tokens, segments, attention_mask)
-        said = []
+        tensors = []
         if network.mlm is not None:
-            said.append(network.mlm(encoded.last))  # [B, T, V]
+            tensors.append(network.mlm(encoded.last))  # [B, T, V]
         if network.nsp is not None:
-            said.append(network.nsp(encoded.pooled))  # [B, 2]
-        if not said:
-            said = [encoded.last, *([] if encoded.pooled is None else [encoded.pooled])]
-    return {name: value.float() for name, value in zip(names, said, strict=True)}
+            tensors.append(network.nsp(encoded.pooled))  # [B, 2]
+        if not tensors:
+            tensors = [encoded.last, *([] if encoded.pooled is None else [encoded.pooled])]
+    return {name: value.float() for name, value in zip(names, tensors, strict=True)}

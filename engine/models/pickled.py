@@ -55,16 +55,16 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     for instructions in _zipped(path, content) if zipped else _legacy(path, content):
         _check(path, instructions, len(content))
     try:
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises a dozen types for damaged files
         raise BadCheckpoint(
             "{path} is damaged and cannot be read.", AGAIN, path=path.name
         ) from error
-    if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
-        found = found["state_dict"]
-    if not isinstance(found, dict):
+    if isinstance(loaded, dict) and isinstance(loaded.get("state_dict"), dict):
+        loaded = loaded["state_dict"]
+    if not isinstance(loaded, dict):
         raise BadCheckpoint("{path} contains no named tensors.", AGAIN, path=path.name)
-    tensors = {str(name): value for name, value in found.items() if isinstance(value, Tensor)}
+    tensors = {str(name): value for name, value in loaded.items() if isinstance(value, Tensor)}
     for name, tensor in tensors.items():
         _check_size(path, name, tensor)
     return tensors

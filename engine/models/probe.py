@@ -128,8 +128,8 @@ class Probe(nn.Module):
     def _mixed(self, vectors: Tensor) -> Tensor:
         """[B, T, N, D] → [B, T, D], or [B, T, N * D] if concatenated."""
         if self.mix_bias is not None:
-            shares = self.mix_bias.softmax(0)  # [N]
-            return (1 + self.gain_bias) * (vectors * shares[:, None]).sum(2)
+            weights = self.mix_bias.softmax(0)  # [N]
+            return (1 + self.gain_bias) * (vectors * weights[:, None]).sum(2)
         if self.features.vectors == "concatenation of last four":
             return vectors.flatten(2)
         return vectors.sum(2)

@@ -119,11 +119,13 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
 
 def probe_in(config: dict[str, Any]) -> Features | None:
     """Probe described by config.json, or None."""
-    said = config.get("probe")
-    if not isinstance(said, dict):
+    probe = config.get("probe")
+    if not isinstance(probe, dict):
         return None
     try:
-        return Features.model_validate({name: said[name] for name in PROBE_FIELDS if name in said})
+        return Features.model_validate(
+            {name: probe[name] for name in PROBE_FIELDS if name in probe}
+        )
     except ValidationError:
         return None
 

@@ -34,8 +34,8 @@ class BucketBias:
 
     def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
         """Score terms of queries [n, H, m, K] and keys [n, H, w, K]."""
-        kept = attention.kept
-        return [("distance", self.bias if kept is None else self.bias[:, kept])]
+        columns = attention.kept
+        return [("distance", self.bias if columns is None else self.bias[:, columns])]
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class BucketedPositions(nn.Module):
 
     def forward(self, apart: Tensor) -> BucketBias:
         """`apart`: int64 [n, m, w], query position minus key position."""
-        found = self.bias(look_up(self.rows, apart))  # [n, m, w, H]
-        return BucketBias(found.permute(0, 3, 1, 2))
+        bias = self.bias(look_up(self.rows, apart))  # [n, m, w, H]
+        return BucketBias(bias.permute(0, 3, 1, 2))
 
     def row(self, apart: Tensor) -> Tensor:
         """Half of the buckets per direction; half of those are logarithmic."""

@@ -178,10 +178,10 @@ class StateDictMapper:
         return heads if count and self._has(needed, "probe") else None
 
     def _has(self, names: list[str], what: str) -> bool:
-        found = [name for name in names if name in self._names]
-        if found and len(found) < len(names):
+        present = [name for name in names if name in self._names]
+        if present and len(present) < len(names):
             self.note("The {what} in the file is incomplete; it was not loaded.", what=what)
-        return len(found) == len(names)
+        return len(present) == len(names)
 
     def _head_in_file(self) -> tuple[str, int]:
         """Task and number of outputs of the head in the file; 0 outputs: no head."""
@@ -243,9 +243,9 @@ class StateDictMapper:
         before, after = (re.escape(part) for part in self._family.layer.split("{}"))
         layer = re.compile(rf"{before}(\d{{1,9}}){after}")
         numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
-        found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
-        layers = "layers" if wanted == self._spec.layers else phrase("layer groups")
-        if not found:
+        stored, expected = max(numbers, default=-1) + 1, self._spec.stored_layers
+        layers = "layers" if expected == self._spec.layers else phrase("layer groups")
+        if not stored:
             some = safe_name(next(iter([*self._files.shapes, *self._files.besides])))
             raise BadCheckpoint(
                 "The file contains no layers of {family}, but for example {some}.",
@@ -253,33 +253,33 @@ class StateDictMapper:
                 family=self._family.title,
                 some=some,
             )
-        if found < wanted:
+        if stored < expected:
             raise BadCheckpoint(
                 "{file} describes {wanted} {layers}, but the file has {found}.",
                 AGAIN,
                 file=self._file,
-                wanted=wanted,
+                wanted=expected,
                 layers=layers,
-                found=found,
+                found=stored,
             )
-        if found > wanted:
+        if stored > expected:
             self.note(
                 "The file has {found} {layers}, but {file} describes {wanted}; the upper "
                 "ones are not used.",
-                found=found,
+                found=stored,
                 layers=layers,
                 file=self._file,
-                wanted=wanted,
+                wanted=expected,
             )
 
     def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
-        found, dtype = self._files.shapes[name], self._files.dtypes[name]
-        if found != wanted:
+        shape, dtype = self._files.shapes[name], self._files.dtypes[name]
+        if shape != wanted:
             raise BadCheckpoint(
                 "{name} has the shape {found} in the file, but {wanted} according to {file}.",
                 phrase("The two files belong to different models. ") + AGAIN,
                 name=safe_name(name),
-                found=list(found),
+                found=list(shape),
                 wanted=list(wanted),
                 file=self._file,
             )
@@ -341,20 +341,20 @@ class StateDictMapper:
 
     def _note_decoder(self) -> None:
         """Note contradictions between file and config.json about the decoder."""
-        said = self._config.get(TIED)
-        if said is False and not self._own_decoder:
+        tied = self._config.get(TIED)
+        if tied is False and not self._own_decoder:
             self.note(
                 "{file} says that the MLM head has its own decoder, but the file has none; the "
                 "token embeddings are used.",
                 file=self._file,
             )
-        if said is not False and self._own_decoder:
+        if tied is not False and self._own_decoder:
             self.note(
                 "The decoder in the file differs from the token embeddings, although {file} "
                 "ties them; it is used, as in transformers.",
                 file=self._file,
             )
-        biases = sorted(self._copies) if said is not False else []
+        biases = sorted(self._copies) if tied is not False else []
         if len(biases) == 2 and not torch.equal(*(self._files.read(name) for name in biases)):
             self.note(
                 "The file has two different biases for the MLM head; {used} is used, as in "

@@ -63,14 +63,14 @@ def open_weight_files(
     with ExitStack() as opened:
         if names := _weight_files(folder):
             parts = [_open(folder / name, opened) for name in names]
-            for key, place in (beside or {}).items():
-                inside = _weight_files(place) if place.is_dir() else []
+            for key, path in (beside or {}).items():
+                inside = _weight_files(path) if path.is_dir() else []
                 if not inside:
-                    raise _without_weights(place)
-                parts += [_with_prefix(key, _open(place / name, opened)) for name in inside]
+                    raise _without_weights(path)
+                parts += [_with_prefix(key, _open(path / name, opened)) for name in inside]
             yield _join_shards(names, parts)
-        elif found := find_index(folder):
-            yield _open_tf1(folder, *found)
+        elif index := find_index(folder):
+            yield _open_tf1(folder, *index)
         else:
             raise _without_weights(folder)
 
@@ -260,7 +260,7 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
 
     A part is named after the whole: “attn.Wqkv.0.weight”. Tensors that cannot be split stay whole.
     """
-    places = dict[str, tuple[str, int, int]]()  # part → whole, index, count
+    origins = dict[str, tuple[str, int, int]]()  # part → whole, index, count
     shapes, dtypes = dict(weights.shapes), dict(weights.dtypes)
     for whole, shape in weights.shapes.items():
         for stem, count in fused.items():
@@ -269,24 +269,24 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
                 del shapes[whole]
                 for number in range(count):
                     part = whole.replace(stem, f"{stem}{number}.")
-                    places[part] = whole, number, count
+                    origins[part] = whole, number, count
                     shapes[part], dtypes[part] = (shape[0] // count, *shape[1:]), kind
 
     def read(name: str) -> Tensor:
-        if name not in places:
+        if name not in origins:
             return weights.read(name)
-        whole, number, count = places[name]
+        whole, number, count = origins[name]
         return weights.read(whole).chunk(count)[number].contiguous()
 
-    return replace(weights, shapes=shapes, dtypes=dtypes, read=read) if places else weights
+    return replace(weights, shapes=shapes, dtypes=dtypes, read=read) if origins else weights
 
 
 def join_fused(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
     """Fuse the parts again, as stored in the file."""
-    found = dict(tensors)
+    joined = dict(tensors)
     for stem, count in fused.items():
-        for first in [name for name in found if f"{stem}0." in name]:
+        for first in [name for name in joined if f"{stem}0." in name]:
             names = [first.replace(f"{stem}0.", f"{stem}{n}.") for n in range(count)]
-            whole = torch.cat([found.pop(name) for name in names])
-            found[first.replace(f"{stem}0.", stem)] = whole
-    return found
+            whole = torch.cat([joined.pop(name) for name in names])
+            joined[first.replace(f"{stem}0.", stem)] = whole
+    return joined

@@ -104,11 +104,11 @@ def prune(context: RunContext, best_step: int) -> None:
     folder = context.folder
     checkpoints = folder.checkpoint_folders()
     stay = reasons_to_keep(map(checkpoint_step, checkpoints), best_step, context.job.training)
-    for one in checkpoints:
-        if checkpoint_step(one) not in stay:
-            remove_atomically(one)
-            relative = one.relative_to(folder.path).as_posix()
-            context.emit(Removed(step=checkpoint_step(one), folder=relative))
+    for path in checkpoints:
+        if checkpoint_step(path) not in stay:
+            remove_atomically(path)
+            relative = path.relative_to(folder.path).as_posix()
+            context.emit(Removed(step=checkpoint_step(path), folder=relative))
 
 
 def checkpoint_size(network: Network) -> int:
@@ -122,15 +122,15 @@ def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tenso
     """Return trained weights that differ from the saved, averaged and merged ones."""
     with average.applied():
         stored = merged(network)
-    found = {
+    tensors = {
         name: parameter.detach()
         for name, parameter in network.named_parameters()
         # compared as bits: for `torch.equal` 0 and -0 are equal
         if name not in stored
         or not torch.equal(parameter.detach().view(torch.int32), stored[name].view(torch.int32))
     }
-    found |= {AVERAGE + name: mean for name, mean in average.means.items() if name not in stored}
-    return {name: tensor.cpu().contiguous() for name, tensor in found.items()}
+    tensors |= {AVERAGE + name: mean for name, mean in average.means.items() if name not in stored}
+    return {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
 
 
 def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor]) -> Saved:

@@ -79,21 +79,23 @@ def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], 
     if search.method == "tpe":
         search = search.model_copy(update={"method": "random", "budget": search.limit})
     alike: dict[str, list[JobSpec]] = {}
-    for one in expand(job.model_copy(update={"search": search})):
-        alike.setdefault(f"{one.base_model!r} {one.data!r}", []).append(one)
-    found: list[Estimated] = []
+    for member in expand(job.model_copy(update={"search": search})):
+        alike.setdefault(f"{member.base_model!r} {member.data!r}", []).append(member)
+    estimates: list[Estimated] = []
     for jobs in [*alike.values()][:MEASURED_OF_SEARCH]:
-        heaviest = max(jobs, key=lambda one: one.training.batch_size * one.training.max_length)
+        heaviest = max(jobs, key=lambda j: j.training.batch_size * j.training.max_length)
         single = estimate(heaviest, working)
         times = sum(map(_work, jobs)) / _work(heaviest)
         more = {"seconds": single.seconds * times, "runs": len(jobs)}
-        found.append(single.model_copy(update=more))
+        estimates.append(single.model_copy(update=more))
     count = sum(map(len, alike.values()))
-    scale = count / sum(one.runs for one in found)  # further models are assumed to be like these
-    largest = max(found, key=lambda one: one.memory)
+    scale = count / sum(
+        item.runs for item in estimates
+    )  # further models are assumed to be like these
+    largest = max(estimates, key=lambda item: item.memory)
     return largest.model_copy(
         update={
-            "seconds": sum(one.seconds for one in found) * scale,
+            "seconds": sum(item.seconds for item in estimates) * scale,
             "checkpoints": largest.checkpoints * count,
             "snapshots": largest.snapshots * count,
             "runs": count,
@@ -205,8 +207,8 @@ def _longest(rows: Rows) -> np.ndarray:
     sizes = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
         sizes[: len(column)] += np.fromiter(map(len, column), np.int64, len(column))
-    for place, endings in enumerate(rows.endings or ()):
-        sizes[place] += max(map(len, endings))
+    for index, endings in enumerate(rows.endings or ()):
+        sizes[index] += max(map(len, endings))
     return np.argsort(sizes)[-LONGEST_ROWS:]
 
 
@@ -326,15 +328,15 @@ class _Bench:
 
     def extract(self, width: int) -> float:
         random = rng_for(0, SHARE)
-        one = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
-        given = one.tokens, one.segments, one.attention_mask
+        batch = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
+        arguments = batch.tokens, batch.segments, batch.attention_mask
         encoder = self.network.eval().encoder
         began = time.perf_counter()
         with torch.inference_mode(), self.machine.precision():
             if encoder.cached_layers:
-                run_lower_layers(encoder, *given, encoder.cached_layers)
+                run_lower_layers(encoder, *arguments, encoder.cached_layers)
             else:
-                encoder(*given)
+                encoder(*arguments)
         self.network.train()
         return time.perf_counter() - began
 
@@ -358,8 +360,8 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
 def _tokenizer(read: TrainingRows) -> Tokenizer:
     """Tokenizer of the job, or one trained on a few rows if the job trains its own."""
     base_model = read.job.base_model
-    if (given := given_tokenizer(base_model)) is not None:
-        return given
+    if (tokenizer := given_tokenizer(base_model)) is not None:
+        return tokenizer
     assert isinstance(base_model, FromScratch)
     texts = read.rows.texts[:SAMPLED_ROWS]
     return Tokenizer.train(texts, base_model.model.vocab_size, base_model.lowercase)

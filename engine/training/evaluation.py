@@ -90,7 +90,7 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
     """
     data = run.setup.data
     assert data.validation is not None
-    found = evaluate_network(
+    metrics = evaluate_network(
         run.network,
         data.learner,
         data.tokenizer,
@@ -103,12 +103,12 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
         at_once=run.micro_batch_size,
         together=is_sharded(run.network),
     )
-    if isinstance(found, PretrainingMetrics):
-        return found.compute(), found if found.rows is not None else None
-    assert isinstance(found, PredictionCollector)
-    report = found.report()
+    if isinstance(metrics, PretrainingMetrics):
+        return metrics.compute(), metrics if metrics.rows is not None else None
+    assert isinstance(metrics, PredictionCollector)
+    report = metrics.report()
     _warn_of_labels(run, report)
-    return report.metrics(), found
+    return report.metrics(), metrics
 
 
 def _progress(run: TrainingRun) -> ProgressCallback:

@@ -89,20 +89,20 @@ def probabilities_of_fold_runs(
 
     Raises StudioError if a run cannot be trained.
     """
-    fold_of, found = stratified_folds(given, folds), np.zeros((len(given), len(names)))
+    fold_of, probabilities = stratified_folds(given, folds), np.zeros((len(given), len(names)))
     for fold in range(folds):
-        held_out, kept = np.flatnonzero(fold_of == fold), scratch / f"fold-{fold}.npy"
-        if not kept.exists():
-            place = scratch / f"data-{fold}" / "1"
-            data = _version(dataset, place, numbers, set(held_out.tolist()))
+        held_out, file = np.flatnonzero(fold_of == fold), scratch / f"fold-{fold}.npy"
+        if not file.exists():
+            folder = scratch / f"data-{fold}" / "1"
+            data = _version(dataset, folder, numbers, set(held_out.tolist()))
             run = _run(scratch / f"run-{fold}", data, base, training)
             with run.lock():
                 train(run.job(), run, _emitter(run, report, fold, folds))
             written = io.BytesIO()
             np.save(written, _scores(run, len(held_out), names))
-            write_file(kept, written.getvalue())
-        found[held_out] = np.load(check_regular(kept), allow_pickle=False)
-    return found
+            write_file(file, written.getvalue())
+        probabilities[held_out] = np.load(check_regular(file), allow_pickle=False)
+    return probabilities
 
 
 def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -> RunFolder:
@@ -116,13 +116,13 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     """Validation probabilities of the best checkpoint, float64 [rows, C]."""
-    said, found = (
+    predictions, scores = (
         read_predictions(predictions_file(run.results, "validation")),
         np.zeros((rows, len(names))),
     )
-    columns = np.array([names.index(label) for label in said.info.labels])
-    found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
-    return found
+    columns = np.array([names.index(label) for label in predictions.info.labels])
+    scores[np.ix_(predictions.numbers("row").astype(np.int64), columns)] = predictions.scores
+    return scores
 
 
 def _version(
@@ -134,8 +134,8 @@ def _version(
     edits = Edits(
         dropped=set(range(len(dataset))) - set(numbers.tolist()),
         splits={
-            number: "validation" if place in held_out else "train"
-            for place, number in enumerate(numbers.tolist())
+            number: "validation" if index in held_out else "train"
+            for index, number in enumerate(numbers.tolist())
         },
     )
     into.parent.mkdir(parents=True, exist_ok=True)

@@ -73,19 +73,19 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
 
 def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
     """Examples with a non-finite loss or gradient on their own, without dropout."""
-    network, machine, found = run.network, run.machine, []
+    network, machine, rows = run.network, run.machine, []
     network.eval()
     counts = run.setup.data.learner.counts(step.batch)
-    for number, one in zip(step.chosen, step.batch.parts(1), strict=True):
+    for number, example in zip(step.chosen, step.batch.parts(1), strict=True):
         network.zero_grad(set_to_none=True)
         with machine.precision():
             losses = run.setup.data.learner.losses
-            loss = total(network(losses, one.to(machine.device), counts))
+            loss = total(network(losses, example.to(machine.device), counts))
         loss.backward()
         if not (math.isfinite(float(loss.detach())) and math.isfinite(gradient_norm(network))):
-            found.append(int(number))
+            rows.append(int(number))
     network.zero_grad(set_to_none=True)
-    return found
+    return rows
 
 
 def gradient_norm(network: torch.nn.Module) -> float:

@@ -82,12 +82,12 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
     Reads only the non-zero rows of a reused embedding gradient. On a CPU, two threads compute half
     each, as torch reduces a gradient in one thread.
     """
-    kept = network.encoder.embeddings.token.kept
+    token_gradient = network.encoder.embeddings.token.kept
     rest = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
     rows = list[Tensor]()
-    if kept is not None and kept.is_there:
-        rest = [p for p in rest if p is not kept.weight]
-        rows.append(kept.read())
+    if token_gradient is not None and token_gradient.is_there:
+        rest = [p for p in rest if p is not token_gradient.weight]
+        rows.append(token_gradient.read())
     gradients = rows + [p.grad for p in rest if p.grad is not None]
     sizes = np.array([gradient.numel() for gradient in gradients])
     total_norm = torch.nn.utils.get_total_norm
@@ -120,10 +120,10 @@ def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
 
 def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:
     number = run.progress.step + 1
-    for what, curve, value in (("loss", "loss", loss), ("gradient", "gradient_norm", norm)):
+    for title, curve, value in (("loss", "loss", loss), ("gradient", "gradient_norm", norm)):
         if not math.isfinite(value):
             run.context.emit(measured(curve, number, value))
-            raise not_finite(run, FailedStep(number, *given), what, value)
+            raise not_finite(run, FailedStep(number, *given), title, value)
 
 
 def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:
@@ -133,9 +133,9 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
     """
     while True:
         _seed_dropout(run)
-        shares = run.ranks.parts(batch, run.micro_batch_size)
+        parts = run.ranks.parts(batch, run.micro_batch_size)
         try:
-            return _accumulate(run, shares, batch, scale)
+            return _accumulate(run, parts, batch, scale)
         except (RuntimeError, MemoryError) as error:
             if run.graphs is not None and (why := failure_note(error)) is not None:
                 run.graphs = None
@@ -156,7 +156,7 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
             if run.ranks.shards:
                 raise
             run.network.zero_grad(set_to_none=True)
-            rows = sum(part.size for part, _ in shares)
+            rows = sum(part.size for part, _ in parts)
             size = min(run.micro_batch_size or rows, rows)
             if not is_out_of_memory(error) or size == 1:
                 raise
@@ -185,13 +185,13 @@ def _seed_dropout(run: TrainingRun) -> None:
 
 
 def _accumulate(
-    run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
+    run: TrainingRun, parts: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, Tensor]:
     """`shares` come from `Ranks.parts`."""
     accumulator, graphs = run.accumulator, run.graphs
     counts = run.setup.data.learner.counts(batch)
     losses: dict[str, Tensor] = {}
-    for part, weight in shares:
+    for part, weight in parts:
         if graphs is None:
             terms = accumulator.add(part, counts, weight, scale)
         else:

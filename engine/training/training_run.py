@@ -47,8 +47,8 @@ class TrainingRun:
     @property
     def micro_batch_size(self) -> int:
         """Examples computed at once; 0: the whole batch."""
-        wanted, possible = self.settings.micro_batch_size, self.progress.micro_batch_size
-        return min(wanted, possible) if wanted and possible else wanted or possible
+        requested, possible = self.settings.micro_batch_size, self.progress.micro_batch_size
+        return min(requested, possible) if requested and possible else requested or possible
 
     @property
     def is_over(self) -> bool:

@@ -144,13 +144,13 @@ def _co_occurrences(
     for first in range(0, tokenized.tokens, PAIRS_AT_ONCE):
         ids = tokenized.token_ids(first, PAIRS_AT_ONCE)
         ids = ids[~np.isin(ids, special_ids)]
-        for distance, share in enumerate(NEARNESS, start=1):
+        for distance, weight in enumerate(NEARNESS, start=1):
             first_ids, second_ids = ids[:-distance], ids[distance:]
             for token, context in ((first_ids, second_ids), (second_ids, first_ids)):
                 known = column[context] >= 0
                 pairs = token[known] * columns + column[context[known]]
-                cells, found = np.unique(pairs, return_counts=True)
-                near[cells] += share * found
+                cells, counts = np.unique(pairs, return_counts=True)
+                near[cells] += weight * counts
         progress(min(first + PAIRS_AT_ONCE, tokenized.tokens), tokenized.tokens)
     return near.reshape(vocab_size, columns)
 

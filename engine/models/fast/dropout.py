@@ -64,10 +64,10 @@ class DropoutStream:
 
     def again(self) -> "DropoutStream":
         """Copy that continues with the same draws."""
-        made = copy(self)
-        made._random = deepcopy(self._random)
-        made._ahead = {share: copy(ahead) for share, ahead in self._ahead.items()}
-        return made
+        copied = copy(self)
+        copied._random = deepcopy(self._random)
+        copied._ahead = {rate: copy(ahead) for rate, ahead in self._ahead.items()}
+        return copied
 
     def _places(self, values: int, share: float) -> NDArray[np.int64]:
         """Dropped indices of at least `values` values.
@@ -76,17 +76,17 @@ class DropoutStream:
         """
         expected = values * share
         number = int(expected + 6 * math.sqrt(expected)) + 8  # exceeded once in a billion times
-        found = list[NDArray[np.int64]]()
+        parts = list[NDArray[np.int64]]()
         last = -1
         while last < values:
             gaps = self._random.standard_exponential(number, dtype=np.float32)
             gaps *= -1 / math.log1p(-share)
-            places = gaps.astype(np.int64)
-            places += 1
-            places[0] += last
-            found.append(np.add.accumulate(places, out=places))
-            last = int(places[-1])
-        return found[0] if len(found) == 1 else np.concatenate(found)
+            indices = gaps.astype(np.int64)
+            indices += 1
+            indices[0] += last
+            parts.append(np.add.accumulate(indices, out=indices))
+            last = int(indices[-1])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class _Source(threading.local):
@@ -133,8 +133,8 @@ class Dropout(nn.Dropout):
     def forward(self, x: Tensor) -> Tensor:
         if not self._is_quick(x):
             return super().forward(x)
-        found: Tensor = _Drop.apply(x, None, dropped_indices(x.numel(), self.p), 1 / (1 - self.p))  # type: ignore[no-untyped-call]
-        return found
+        dropped: Tensor = _Drop.apply(x, None, dropped_indices(x.numel(), self.p), 1 / (1 - self.p))  # type: ignore[no-untyped-call]
+        return dropped
 
     def add_to(self, residual: Tensor, x: Tensor) -> Tensor:
         """residual + dropout(x), both float […]; fused on a CPU."""
@@ -143,8 +143,8 @@ class Dropout(nn.Dropout):
         if not self._is_quick(x):
             return residual + super().forward(x)
         dropped = dropped_indices(x.numel(), self.p)
-        found: Tensor = _Drop.apply(x, residual, dropped, 1 / (1 - self.p))  # type: ignore[no-untyped-call]
-        return found
+        dropped_sum: Tensor = _Drop.apply(x, residual, dropped, 1 / (1 - self.p))  # type: ignore[no-untyped-call]
+        return dropped_sum
 
     def _is_quick(self, x: Tensor) -> bool:
         return self.training and self.p > 0 and x.device.type == "cpu"

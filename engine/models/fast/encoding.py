@@ -59,9 +59,9 @@ def encode_pooled(
     """
     if skips_padding(encoder, attention_mask) or tokens.is_floating_point():
         none = segments.new_empty(0)
-        found = encode(encoder, tokens, segments, attention_mask, none, unpadded).pooled
-        assert found is not None
-        return found
+        pooled = encode(encoder, tokens, segments, attention_mask, none, unpadded).pooled
+        assert pooled is not None
+        return pooled
     assert encoder.pooler is not None
     positions = encoder.summary_positions(tokens, attention_mask)
     vectors: Tensor = encoder.pooler(
@@ -170,14 +170,14 @@ def _encode_unpadded(
     if batch.order is not None:
         assert query_positions is not None
         x = x.index_select(0, batch.order)
-        wanted, summary = x[: len(query_positions)], x[len(query_positions) :]
+        hidden, summary = x[: len(query_positions)], x[len(query_positions) :]
     else:
         x = x[: len(batch.indices)]
         spread = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
-        wanted = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
+        hidden = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
         summary = spread[batch.summary]
     encode_pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
-    return Encoded(wanted, encode_pooled)
+    return Encoded(hidden, encode_pooled)
 
 
 def _plan_on_device(
@@ -188,15 +188,15 @@ def _plan_on_device(
 ) -> UnpaddedBatch:
     """Plan a batch on its device; synchronises."""
     lengths = sequence_lengths(tokens, attention_mask)
-    made = plan_batch(encoder, lengths, tokens.size(1), query_positions)
-    return made.map_tensors(lambda tensor: tensor.to(tokens.device))
+    plan = plan_batch(encoder, lengths, tokens.size(1), query_positions)
+    return plan.map_tensors(lambda tensor: tensor.to(tokens.device))
 
 
 def _embed(encoder: Encoder, tokens: Tensor, segments: Tensor, batch: UnpaddedBatch) -> Tensor:
     """Embeddings of the tokens, float [N', D]."""
     rows = encoder.embeddings.positions(tokens).expand(tokens.shape).reshape(-1)
-    given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
-    return _pad_rows(encoder.embeddings(*given), batch)
+    flat = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
+    return _pad_rows(encoder.embeddings(*flat), batch)
 
 
 def _pad_rows(x: Tensor, batch: UnpaddedBatch) -> Tensor:

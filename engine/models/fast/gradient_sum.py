@@ -34,11 +34,11 @@ class GradientSum:
 
     def turns(self, weight: Tensor) -> "_Turns":
         """Queue of a weight."""
-        found = self._turns.get(weight)
-        if found is None:
-            made = _Turns(weight, self._halves, self._numbers[weight] % self._halves)
-            found = self._turns.setdefault(weight, made)  # atomic: the other half may be first
-        return found
+        turns = self._turns.get(weight)
+        if turns is None:
+            new = _Turns(weight, self._halves, self._numbers[weight] % self._halves)
+            turns = self._turns.setdefault(weight, new)  # atomic: the other half may be first
+        return turns
 
     @contextmanager
     def half(self, number: int = 0) -> Iterator[None]:

@@ -23,8 +23,8 @@ class Linear(nn.Linear):
         half = current_half()
         if half is None or self.weight.numel() < LARGE or not self.weight.requires_grad:
             return super().forward(x)
-        found: Tensor = _Linear.apply(x, self.weight, self.bias, half)  # type: ignore[no-untyped-call]
-        return found
+        product: Tensor = _Linear.apply(x, self.weight, self.bias, half)  # type: ignore[no-untyped-call]
+        return product
 
 
 class _Linear(torch.autograd.Function):
@@ -41,7 +41,7 @@ class _Linear(torch.autograd.Function):
         rows, to_rows = x.reshape(-1, x.size(-1)), gradient.reshape(-1, gradient.size(-1))
 
         def add() -> None:
-            ctx.half.add(ctx.parameter, lambda found: add_product(found, to_rows, rows))
+            ctx.half.add(ctx.parameter, lambda total: add_product(total, to_rows, rows))
 
         if at_once := ctx.half.is_next(ctx.parameter):
             add()

@@ -62,8 +62,8 @@ class PaddedBlocks:
 
     def map_tensors(self, move: Move) -> "PaddedBlocks":
         biases = {
-            window: tuple(None if bias is None else move(bias) for bias in found)
-            for window, found in self.biases.items()
+            window: tuple(None if bias is None else move(bias) for bias in biases)
+            for window, biases in self.biases.items()
         }
         keys = self.keys.map_tensors(move)
         queries = keys if self.queries is self.keys else self.queries.map_tensors(move)
@@ -108,10 +108,10 @@ def select_queries(
     sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
     counts = np.bincount(sequences[rows], minlength=len(lengths))
     biases = {  # bidirectional without window: the same for all queries
-        window: found
+        window: biases
         if window is None and not shape.causal
         else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
-        for window, found in whole.biases.items()
+        for window, biases in whole.biases.items()
     }
     return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), whole.keys, biases)
 
@@ -133,15 +133,15 @@ def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST)
         best[end] = min(
             (cost + (end - first) * weights + each, first) for first, (cost, _) in best.items()
         )
-    found, end = list[tuple[int, int]](), len(widths)
+    groups, end = list[tuple[int, int]](), len(widths)
     while end:
         first = best[end][1]
         at_once = (
             max(1, largest // (heads * int(lengths[end - 1]) ** 2)) if largest else end - first
         )
-        found += [(n, min(n + at_once, end)) for n in range(first, end, at_once)][::-1]
+        groups += [(n, min(n + at_once, end)) for n in range(first, end, at_once)][::-1]
         end = first
-    return found[::-1]
+    return groups[::-1]
 
 
 def cumulative_lengths(lengths: Ints) -> Ints:
@@ -181,25 +181,25 @@ def _biases(
         counts: query tokens of each sequence; `positions`: of each in its sequence.
     """
     cu_seqlens = cumulative_lengths(counts)
-    found: list[Tensor | None] = []
+    biases: list[Tensor | None] = []
     for first, last in groups:
-        some, wanted = lengths[first:last, None], counts[first:last, None]  # [n, 1]
-        w, m = int(some.max()), max(1, int(wanted.max()))
+        some, query_counts = lengths[first:last, None], counts[first:last, None]  # [n, 1]
+        w, m = int(some.max()), max(1, int(query_counts.max()))
         masked = (np.arange(w) >= some)[:, None]  # [n, 1, w]
         if causal or window is not None:
             number = cu_seqlens[first:last, None] + np.minimum(
-                np.arange(m), np.maximum(wanted - 1, 0)
+                np.arange(m), np.maximum(query_counts - 1, 0)
             )
             query = positions[np.minimum(number, len(positions) - 1)]  # [n, m]
-            query = np.where(wanted > 0, query, w)[..., None]  # unused
+            query = np.where(query_counts > 0, query, w)[..., None]  # unused
             if causal:
                 masked = masked | (np.arange(w) > query)  # [n, m, w]
             if window is not None:
                 far = np.abs(np.arange(w) - query) > window
-                masked = masked | (far & (wanted[..., None] > 0))
+                masked = masked | (far & (query_counts[..., None] > 0))
         if masked.any():
             bias = np.where(masked, np.float32("-inf"), np.float32(0))
-            found.append(torch.from_numpy(bias)[:, None])
+            biases.append(torch.from_numpy(bias)[:, None])
         else:
-            found.append(None)
-    return tuple(found)
+            biases.append(None)
+    return tuple(biases)

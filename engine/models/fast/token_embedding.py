@@ -40,8 +40,8 @@ class TokenEmbedding(nn.Embedding):
         add = self._adds()
         if add is None:
             return super().forward(tokens)
-        found: Tensor = _Rows.apply(self.weight, tokens, add)  # type: ignore[no-untyped-call]
-        return found
+        rows: Tensor = _Rows.apply(self.weight, tokens, add)  # type: ignore[no-untyped-call]
+        return rows
 
     def _adds(self) -> Callable[[Tensor, Tensor], None] | None:
         """Function that adds the gradient of tokens int64 […], float […, D]; None: autograd."""
@@ -100,8 +100,8 @@ class KeptGradient:
 def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Distinct rows [R] of int64 […], and their summed gradients."""
     flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
-    rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
-    return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
+    rows, numbers = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
+    return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, numbers, flat)
 
 
 def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:

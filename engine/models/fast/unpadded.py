@@ -54,25 +54,25 @@ class Unpadded:
         return x if self.rows is None else x.index_select(0, self.rows)  # [M', …]
 
     def shift(self, x: Tensor, by: int) -> Tensor:
-        place = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
-        same = self.positions[place] == self.positions + by  # in the same sequence
-        return x.index_select(0, place) * same[:, None].to(x.dtype)
+        indices = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
+        same = self.positions[indices] == self.positions + by  # in the same sequence
+        return x.index_select(0, indices) * same[:, None].to(x.dtype)
 
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        share = attention.weight_dropout.p if attention.training else 0.0
+        dropout = attention.weight_dropout.p if attention.training else 0.0
         if self.blocks is None:
-            return self.gather(q, k, v, attention.heads, share, attention.window), None
+            return self.gather(q, k, v, attention.heads, dropout, attention.window), None
         asking, tokens = self.blocks.asking, self.blocks.tokens
         more = len(q) - asking
         q = q[:asking] if more else q
         k, v = (k[:tokens], v[:tokens]) if len(k) > tokens else (k, v)
         if self.relative:
-            found = attend_by_distance(attention, q, k, v, self.blocks, self.relative)
+            gathered = attend_by_distance(attention, q, k, v, self.blocks, self.relative)
         else:
-            found = self.gather(q, k, v, attention.heads, share, attention.window)
-        return (F.pad(found, (0, 0, 0, more)) if more else found), None
+            gathered = self.gather(q, k, v, attention.heads, dropout, attention.window)
+        return (F.pad(gathered, (0, 0, 0, more)) if more else gathered), None
 
     def gather(
         self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
@@ -88,11 +88,11 @@ class Unpadded:
         assert self.blocks is not None
         asking = query_positions(self.blocks, self.query_positions)
         widths = [w for _, w in self.blocks.keys.shapes]
-        found = [
+        biases = [
             part(rows[..., None] - torch.arange(w, device=rows.device))
             for rows, w in zip(asking, widths, strict=True)
         ]
-        return replace(self, relative=tuple(found))
+        return replace(self, relative=tuple(biases))
 
     def map_tensors(self, move: Move) -> "Unpadded":
         rows = None if self.rows is None else move(self.rows)
@@ -156,10 +156,10 @@ def unpad(
         return whole(last=layers, order=None)
     number = np.zeros(len(lengths) * width, dtype=np.int64)
     number[indices] = np.arange(len(indices))
-    wanted = number[wanted_positions]  # [M]
-    rows = np.sort(wanted)
-    back = np.empty_like(wanted)
-    back[np.argsort(wanted, kind="stable")] = np.arange(len(wanted))
+    requested = number[wanted_positions]  # [M]
+    rows = np.sort(requested)
+    back = np.empty_like(requested)
+    back[np.argsort(requested, kind="stable")] = np.arange(len(requested))
     last = _layout(rising, positions, shape, rows, layers.blocks)
     return whole(last=last, order=tensor(back))
 
@@ -175,16 +175,16 @@ def _layout(
 
     With `rows` as the only queries, `whole` are the blocks of all tokens, if needed.
     """
-    found = plan_spans(lengths, shape.causal, rows) if shape.nested else None
-    needed = found is None or any(window is not None for window in shape.windows)
-    made = whole or (plan_blocks(lengths, positions, shape) if needed else None)
-    if made is not None and rows is not None:
-        made = select_queries(rows, made, lengths, positions, shape)
+    spans = plan_spans(lengths, shape.causal, rows) if shape.nested else None
+    needed = spans is None or any(window is not None for window in shape.windows)
+    blocks = whole or (plan_blocks(lengths, positions, shape) if needed else None)
+    if blocks is not None and rows is not None:
+        blocks = select_queries(rows, blocks, lengths, positions, shape)
     return Unpadded(
         _pad_to_multiple(positions, shape.multiple),
-        made,
+        blocks,
         None if rows is None else _pad_to_multiple(rows, shape.multiple),
-        found,
+        spans,
     )
 
 

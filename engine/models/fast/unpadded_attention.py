@@ -43,8 +43,8 @@ def attend(
         float [M, D].
     """
     if q.device.type == "cpu" and torch.is_grad_enabled():
-        found: Tensor = UnpaddedAttention.apply(q, k, v, where, dropout, window)  # type: ignore[no-untyped-call]
-        return found
+        gathered: Tensor = UnpaddedAttention.apply(q, k, v, where, dropout, window)  # type: ignore[no-untyped-call]
+        return gathered
     return attend_sdpa(q, k, v, where, dropout, window)
 
 
@@ -59,14 +59,14 @@ def attend_sdpa(
     sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
     for Q, K, V, bias in zip(*sides, where.biases[window], strict=True):
         mask = None if bias is None else bias.to(Q.dtype)
-        found = F.scaled_dot_product_attention(
+        gathered = F.scaled_dot_product_attention(
             Q.unflatten(0, (-1, H)),  # [n, H, m, K]
             K.unflatten(0, (-1, H)),
             V.unflatten(0, (-1, H)),
             attn_mask=mask,
             dropout_p=dropout,
         )
-        parts.append(found.flatten(0, 2))
+        parts.append(gathered.flatten(0, 2))
     return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
 
 
@@ -103,11 +103,11 @@ def query_positions(where: PaddedBlocks, positions: Tensor) -> list[Tensor]:
     if where.queries is where.keys:
         return [torch.arange(w, device=positions.device)[None] for _, w in where.keys.shapes]
     sizes = [n * where.heads * m for n, m in where.queries.shapes]
-    found = []
+    queries = []
     for source, (n, m) in zip(where.queries.source.split(sizes), where.queries.shapes, strict=True):
         token = source.view(n, where.heads, m)[:, 0] // where.heads  # [n, m]
-        found.append(positions[token])
-    return found
+        queries.append(positions[token])
+    return queries
 
 
 def _gather_blocks(x: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
@@ -155,7 +155,7 @@ class UnpaddedAttention(torch.autograd.Function):
                 _gather_blocks(v, where),
             )
             out = q.new_empty(len(where.queries.source), q.size(1) // heads)  # [cells, K]
-            kept = list[Tensor]()
+            saved = list[Tensor]()
             for Q, K, V, room, bias in zip(
                 *sides, _as_blocks(out, where, True), where.biases[window], strict=True
             ):
@@ -165,13 +165,13 @@ class UnpaddedAttention(torch.autograd.Function):
                     by_head.add_(_cast(bias, dtype))
                 weights = scores.softmax(-1)
                 dropped = dropped_indices(weights.numel(), dropout)
-                kept += [Q, K, V, weights, dropped]
-                shares = _drop(weights, dropped)
-                room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
-            ctx.save_for_backward(*kept)
+                saved += [Q, K, V, weights, dropped]
+                dropped_weights = _drop(weights, dropped)
+                room.baddbmm_(dropped_weights, V, beta=0, alpha=1 / (1 - dropout))
+            ctx.save_for_backward(*saved)
             ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
-            found = out.index_select(0, where.queries.back).view(rows, -1)
-            return _cast(found, ctx.dtypes[0])
+            gathered = out.index_select(0, where.queries.back).view(rows, -1)
+            return _cast(gathered, ctx.dtypes[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -203,8 +203,10 @@ class UnpaddedAttention(torch.autograd.Function):
         joined = [to_q.index_select(0, where.queries.back)]
         joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
         D = where.heads * width
-        found = (_cast(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True))
-        return (*found, None, None, None)
+        gradients = (
+            _cast(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True)
+        )
+        return (*gradients, None, None, None)
 
 
 def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -212,10 +214,10 @@ def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x if x.dtype == dtype else x.to(dtype)
 
 
-def _matmul(one: Tensor, other: Tensor, factor: float) -> Tensor:
+def _matmul(left: Tensor, other: Tensor, factor: float) -> Tensor:
     """factor * one @ other, [n, m, w]."""
-    room = one.new_empty(one.size(0), one.size(1), other.size(2))
-    return room.baddbmm_(one, other, beta=0, alpha=factor)
+    room = left.new_empty(left.size(0), left.size(1), other.size(2))
+    return room.baddbmm_(left, other, beta=0, alpha=factor)
 
 
 def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
@@ -237,10 +239,10 @@ class Span:
     def nested(self, x: Tensor, heads: int) -> Tensor:
         """[M or N, D] → nested [B, H, tokens of each, D / H]."""
         rows = x.reshape(len(x), heads, -1)
-        made: Tensor = torch.nested.nested_tensor_from_jagged(
+        nested_tensor: Tensor = torch.nested.nested_tensor_from_jagged(
             rows, self.offsets, min_seqlen=self.shortest, max_seqlen=self.longest
         )
-        return made.transpose(1, 2)
+        return nested_tensor.transpose(1, 2)
 
     def map_tensors(self, move: Move) -> "Span":
         return Span(move(self.offsets), self.shortest, self.longest)
@@ -281,14 +283,14 @@ def attend_nested(
 ) -> Tensor:
     """`attend` by nested-tensor kernels: float [M, D] and [N, D] → [M, D]."""
     with _match_inference_mode(q):
-        found = F.scaled_dot_product_attention(
+        gathered = F.scaled_dot_product_attention(
             where.queries.nested(q, heads),
             where.keys.nested(k, heads),
             where.keys.nested(v, heads),
             dropout_p=dropout,
             is_causal=where.causal,
         )
-        return found.transpose(1, 2).values().reshape(q.shape)
+        return gathered.transpose(1, 2).values().reshape(q.shape)
 
 
 @contextmanager

@@ -40,10 +40,10 @@ def cross_entropy(
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
         return _recomputed(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
-    found: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+    loss: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
         rows, decoder, bias, targets, 1 / count, dtype, current_half(), room or GradientBuffer()
     )
-    return found
+    return loss
 
 
 def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -56,13 +56,11 @@ def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) ->
     def part(some: Tensor, wanted: Tensor) -> Tensor:
         return F.cross_entropy(F.linear(some, decoder, bias).float(), wanted, reduction="sum")
 
-    found = rows.new_zeros((), dtype=torch.float32)
+    loss = rows.new_zeros((), dtype=torch.float32)
     for first in range(0, max(1, len(rows)), ROWS):
-        some, wanted = rows[first : first + ROWS], targets[first : first + ROWS]
-        found = found + checkpoint(
-            part, some, wanted, use_reentrant=False, preserve_rng_state=False
-        )
-    return found
+        some, labels = rows[first : first + ROWS], targets[first : first + ROWS]
+        loss = loss + checkpoint(part, some, labels, use_reentrant=False, preserve_rng_state=False)
+    return loss
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -96,14 +94,14 @@ class _CrossEntropy(torch.autograd.Function):
             multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
             backward = any(ctx.needs_input_grad)
             for first in range(0, len(rows), ROWS):
-                some, wanted = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
+                some, labels = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
                 n, more = len(some), -len(some) % multiple
                 some = F.pad(some, (0, 0, 0, more)) if more else some
                 logits = torch.addmm(offset, some, weights.t())[:n]  # [n, V]
                 if not backward:
-                    loss += F.cross_entropy(logits.float(), wanted, reduction="sum")
+                    loss += F.cross_entropy(logits.float(), labels, reduction="sum")
                     continue
-                part, gradient = _loss_and_gradient(logits.float(), wanted)
+                part, gradient = _loss_and_gradient(logits.float(), labels)
                 loss += part
                 gradient *= share
                 to_bias += gradient.sum(0)
@@ -129,10 +127,10 @@ class _CrossEntropy(torch.autograd.Function):
             to_decoder = None if to_decoder is None else to_decoder * gradient
             parts[1::2] = [some * gradient for some in parts[1::2]]
         if ctx.half is not None and ctx.needs_input_grad[1]:
-            made, to_decoder = to_decoder, None
+            scaled, to_decoder = to_decoder, None
             ctx.half.add(
                 ctx.decoder,
-                lambda found: _add_decoder_gradient(found, made, parts, ctx.decoder, ctx.room),
+                lambda total: _add_decoder_gradient(total, scaled, parts, ctx.decoder, ctx.room),
             )
         return to_rows, to_decoder, to_bias, *(None,) * 5
 
@@ -149,8 +147,8 @@ def _add_decoder_gradient(
         return made if found is None else found.add_(made)
     total = room.like(decoder) if found is None else found
     is_empty = found is None
-    for shares, some in zip(parts[::2], parts[1::2], strict=True):
-        total.addmm_(shares.t(), some, beta=0 if is_empty else 1)
+    for differences, some in zip(parts[::2], parts[1::2], strict=True):
+        total.addmm_(differences.t(), some, beta=0 if is_empty else 1)
         is_empty = False
     return total
 
@@ -160,13 +158,13 @@ def _loss_and_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]
     # ignored targets occur on GPUs only
     there = None if logits.device.type == "cpu" else targets >= 0
     targets = targets if there is None else targets.clamp(min=0)
-    wanted = logits.gather(1, targets[:, None])[:, 0]
+    logits_of_targets = logits.gather(1, targets[:, None])[:, 0]
     highest = logits.amax(1)
-    shares = torch.softmax(logits, 1)
+    probabilities = torch.softmax(logits, 1)
     # safe: the largest probability is at least 1 / V
-    log_sums = highest - shares.amax(1).log()
-    shares.scatter_add_(1, targets[:, None], shares.new_full((len(targets), 1), -1))
-    losses = log_sums - wanted
+    log_sums = highest - probabilities.amax(1).log()
+    probabilities.scatter_add_(1, targets[:, None], probabilities.new_full((len(targets), 1), -1))
+    losses = log_sums - logits_of_targets
     if there is not None:
-        losses, shares = losses * there, shares.mul_(there[:, None])
-    return losses.sum(), shares
+        losses, probabilities = losses * there, probabilities.mul_(there[:, None])
+    return losses.sum(), probabilities

@@ -51,8 +51,10 @@ class BatchPreview:
     def show(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> BatchShown:
         """Describe the batch of a step as text; raises as `batch` does."""
         batch, data = self.batch(run, step, progress), self._data(run, progress)
-        wanted = data.learner.describe_targets(batch, data.tokenizer)
-        rows = tuple(_input(batch, row, wanted[row], data) for row in range(len(batch.tokens)))
+        descriptions = data.learner.describe_targets(batch, data.tokenizer)
+        rows = tuple(
+            _input(batch, row, descriptions[row], data) for row in range(len(batch.tokens))
+        )
         return BatchShown(step=step, steps=data.steps, rows=rows)
 
     def _data(self, run: RunFolder, progress: StageCallback) -> TrainingData:
@@ -110,13 +112,13 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
     inside = (batch.positions >= row * width) & (batch.positions < (row + 1) * width)
     positions: list[int] = (batch.positions[inside] - row * width).tolist()
-    for position, wanted in zip(positions, batch.targets[inside].tolist(), strict=True):
+    for position, target in zip(positions, batch.targets[inside].tolist(), strict=True):
         if not data.learner.heads.mlm:
-            if wanted >= 0:
-                yield Target(position=position, wanted=labels[wanted], shown_as="label")
+            if target >= 0:
+                yield Target(position=position, wanted=labels[target], shown_as="label")
             continue
-        token, shown = tokenizer.token(wanted), int(batch.tokens[row, position])
-        if shown == wanted:
+        token, shown = tokenizer.token(target), int(batch.tokens[row, position])
+        if shown == target:
             yield Target(position=position, wanted=token, shown_as="kept")
         elif shown == tokenizer.mask:
             yield Target(position=position, wanted=token, shown_as="mask")

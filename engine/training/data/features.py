@@ -50,12 +50,12 @@ class CachedFeatures:
     def padded(self, rows: np.ndarray, width: int) -> Tensor:
         """Features of some inputs, float32 [B, T, N, D] with T = `width`; 0 on padding."""
         shape = (len(rows), width, len(self._maps), self._maps[0].shape[1])
-        found = np.zeros(shape, dtype=np.float32)
-        for place, row in enumerate(rows):
+        vectors = np.zeros(shape, dtype=np.float32)
+        for index, row in enumerate(rows):
             first, last = self._offsets[row], self._offsets[row + 1]
-            for number, one in enumerate(self._maps):
-                found[place, : last - first, number] = one[first:last]
-        return torch.from_numpy(found)
+            for number, layer_map in enumerate(self._maps):
+                vectors[index, : last - first, number] = layer_map[first:last]
+        return torch.from_numpy(vectors)
 
 
 def count_cached_layers(network: Network, settings: TrainingSpec) -> int:
@@ -132,15 +132,15 @@ class FeatureExtractor:
             rows: indices of the inputs, int64 [n], ascending; the others stay undefined.
             others: layers that other runs will read, computed in the same pass.
         """
-        wanted: tuple[int, ...] = (self.frozen,)
+        needed: tuple[int, ...] = (self.frozen,)
         if not self.frozen:
             assert self.network.probe is not None
-            wanted = self.network.probe.layers
+            needed = self.network.probe.layers
         inside = self.folder / self._key(tokenized, rows)
-        missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
-        if any(h in wanted for h in missing):
+        missing = [h for h in dict.fromkeys((*needed, *others)) if not _file(inside, h).is_file()]
+        if any(h in needed for h in missing):
             self._compute(tokenized, rows, inside, missing, progress)
-        return CachedFeatures([_file(inside, h) for h in wanted], tokenized.lengths)
+        return CachedFeatures([_file(inside, h) for h in needed], tokenized.lengths)
 
     def _compute(
         self,
@@ -162,8 +162,8 @@ class FeatureExtractor:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
             self._fill(tokenized, rows, maps, layer_indices, progress)
-            for one, file, h in zip(maps, new, layer_indices, strict=True):
-                one.flush()
+            for layer_map, file, h in zip(maps, new, layer_indices, strict=True):
+                layer_map.flush()
                 with open(file, "rb+") as opened:
                     os.fsync(opened.fileno())
                 os.replace(file, _file(inside, h))
@@ -183,14 +183,14 @@ class FeatureExtractor:
             some = rows[places]
             tokens, segments, attention_mask = pad(tokenized, some, self.tokenizer.pad)
             attention_mask = None if attention_mask is None else attention_mask.to(device)
-            made = self._vectors(
+            vectors = self._vectors(
                 tokens.to(device), segments.to(device), attention_mask, layer_indices
             )
-            found = made.float().cpu().numpy()
-            for place, row in enumerate(some):
+            numbers = vectors.float().cpu().numpy()
+            for index, row in enumerate(some):
                 length = tokenized.lengths[row]
-                for number, one in enumerate(maps):
-                    one[offsets[row] : offsets[row + 1]] = found[place, :length, number]
+                for number, layer_map in enumerate(maps):
+                    layer_map[offsets[row] : offsets[row + 1]] = numbers[index, :length, number]
 
         batches = in_turn(tokenized.lengths[rows], EXTRACTION_BATCH)
         precision = self.machine.precision
@@ -207,8 +207,8 @@ class FeatureExtractor:
         """Return float [B, T, N, D]."""
         encoder = self.network.encoder
         if self.frozen:
-            made = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
-            return made[:, :, None]
+            hidden = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
+            return hidden[:, :, None]
         encoded = encoder(tokens, segments, attention_mask, keep_hidden=True)
         return select_layers(encoded.hidden, tuple(layer_indices))
 

@@ -59,11 +59,11 @@ class TokenCache:
 
     def _take(self, name: str, held: ExitStack) -> bool:
         """Try to lock a folder within a second."""
-        taken = StudioError("Another run is tokenising the same data.")
+        conflict = StudioError("Another run is tokenising the same data.")
         try:
-            held.enter_context(hold(self._root / f"{name}.lock", taken))
+            held.enter_context(hold(self._root / f"{name}.lock", conflict))
         except StudioError as error:
-            if error is not taken:
+            if error is not conflict:
                 raise
             return False
         return True

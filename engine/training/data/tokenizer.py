@@ -30,8 +30,8 @@ def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
 def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
     """Tokenizer of a new run; a trained one is saved in the run and shared through the cache."""
     base_model = context.job.base_model
-    if (given := given_tokenizer(base_model)) is not None:
-        return given
+    if (tokenizer := given_tokenizer(base_model)) is not None:
+        return tokenizer
     assert isinstance(base_model, FromScratch)
     own = tokenizer_folder(context.folder)
     if not own.is_dir():
@@ -52,8 +52,8 @@ def _name(base_model: FromScratch, read: TrainingRows) -> str:
     """Cache key: equal for equal tokenizers."""
     rows = read.rows
     texts = (read.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
-    wanted = (*texts, base_model.model.vocab_size, base_model.lowercase)
-    return f"vocabulary-{hashlib.sha256(repr(wanted).encode('utf-8')).hexdigest()[:24]}"
+    content = (*texts, base_model.model.vocab_size, base_model.lowercase)
+    return f"vocabulary-{hashlib.sha256(repr(content).encode('utf-8')).hexdigest()[:24]}"
 
 
 def _trained(

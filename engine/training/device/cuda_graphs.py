@@ -55,8 +55,8 @@ class _Graph:
     def take(self, batch: Batch, values: Tensor, device: torch.device) -> None:
         """Copy a batch of the same shape from the host into the static input."""
         there = sent_together([*batch.tensors, values], device)
-        for place, given in zip([*self.batch.tensors, self.values], there, strict=True):
-            place.copy_(given)
+        for buffer, tensor in zip([*self.batch.tensors, self.values], there, strict=True):
+            buffer.copy_(tensor)
 
 
 class CudaGraphs:
@@ -74,15 +74,15 @@ class CudaGraphs:
 
         Raises RuntimeError if the passes cannot be captured.
         """
-        given = self.padded(part)
+        padded = self.padded(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
-        shape = (*(tensor.shape for tensor in given.tensors), *counts)
+        shape = (*(tensor.shape for tensor in padded.tensors), *counts)
         if shape in self._graphs:
-            self._graphs[shape].take(given, values, self._machine.device)
+            self._graphs[shape].take(padded, values, self._machine.device)
         else:
             while len(self._graphs) >= MAX_GRAPHS:
                 self._graphs.pop(next(iter(self._graphs)))
-            self._graphs[shape] = self._graph(given, values, tuple(counts))
+            self._graphs[shape] = self._graph(padded, values, tuple(counts))
         graph = self._graphs[shape]
         self._attach_gradients()
         graph.replay()
@@ -187,8 +187,8 @@ def choose_graphs(
         before: “on” or “off” of a resumed run, which is kept.
         note: receives the measurement, or why graphs are not used.
     """
-    wanted = before or job.hardware.cuda_graphs
-    if wanted == "off":
+    choice = before or job.hardware.cuda_graphs
+    if choice == "off":
         return None
     if not can_capture(network, machine, job):
         if job.hardware.cuda_graphs == "on":
@@ -200,7 +200,7 @@ def choose_graphs(
             )
         return None
     graphs = CudaGraphs(network, learner, machine, pad)
-    if wanted == "on":
+    if choice == "on":
         return graphs
     part = batch().parts(job.training.micro_batch_size)[0]
     plain = GradientAccumulator(network, learner, machine)
@@ -264,14 +264,14 @@ def failure_note(error: Exception) -> str | None:
 
 
 def _seconds(work: Callable[[], Terms], network: Network) -> float:
-    found = list[float]()
+    times = list[float]()
     for _ in range(WARM_UP_PASSES + COUNTED):
         began = time.perf_counter()
         for term in work().values():
             float(term)  # synchronises
-        found.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - began)
         network.zero_grad(set_to_none=True)
-    return statistics.median(found[WARM_UP_PASSES:])
+    return statistics.median(times[WARM_UP_PASSES:])
 
 
 @contextmanager

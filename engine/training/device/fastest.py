@@ -77,9 +77,9 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
             seconds = _layer_seconds(layer, x, layout, replace(machine, precision_name=name))
             best[name] = min(quickest, seconds) if done >= 0 else math.inf
         done += 1
-    found = LayerTimes(key, **best)
-    precision.save(found)
-    return found
+    times = LayerTimes(key, **best)
+    precision.save(times)
+    return times
 
 
 def _power_of_two(number: float) -> int:
@@ -99,13 +99,13 @@ def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> La
 
 def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
     """Seconds of a forward and backward pass."""
-    given = x.clone().requires_grad_()
+    inputs = x.clone().requires_grad_()
     began = time.perf_counter()
     with machine.precision():
-        out, _ = layer(given, layout)
+        out, _ = layer(inputs, layout)
     out.float().mean().backward()
-    assert given.grad is not None
-    float(given.grad[0, 0])  # synchronises
+    assert inputs.grad is not None
+    float(inputs.grad[0, 0])  # synchronises
     seconds = time.perf_counter() - began
     layer.zero_grad(set_to_none=True)
     return seconds
@@ -129,10 +129,10 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
     """Time both attention methods, unless known."""
     attention = encoder.layers[0].attention
     assert isinstance(attention, Attention)
-    size, share = encoder.heads * attention.head_size, attention.weight_dropout.p
+    size, dropout = encoder.heads * attention.head_size, attention.weight_dropout.p
     key = (
         f"attention, {device_name(machine.device)}, {encoder.heads} × {attention.head_size}, "
-        f"{machine.precision_name}, dropout {share:g}, causal {encoder.causal}, "
+        f"{machine.precision_name}, dropout {dropout:g}, causal {encoder.causal}, "
         f"torch {torch.__version__}"
     )
     known = precision.find(AttentionTimes, key)
@@ -140,23 +140,23 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
         return known
     shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
     seconds = {
-        way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, share)
+        way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, dropout)
         for way in ATTENTION_METHODS
     }
-    found = AttentionTimes(key, seconds)
-    precision.save(found)
-    return found
+    times = AttentionTimes(key, seconds)
+    precision.save(times)
+    return times
 
 
 def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
     """Median seconds of a forward and backward pass; 0 if the device has no such kernel."""
-    dtype, found = DTYPES[machine.precision_name], list[float]()
+    dtype, times = DTYPES[machine.precision_name], list[float]()
     for number in range(WARM + COUNTED):
         lengths = LENGTHS + number
         layout = unpad(lengths, int(lengths.max()), shape).layers
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
-        given = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
-        x = given.requires_grad_()
+        leaf = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
+        x = leaf.requires_grad_()
         float(x.detach()[0, 0])  # synchronises
         began = time.perf_counter()
         try:
@@ -167,5 +167,5 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share
             return 0.0
         assert x.grad is not None
         float(x.grad[0, 0])
-        found.append(time.perf_counter() - began)
-    return statistics.median(found[WARM:])
+        times.append(time.perf_counter() - began)
+    return statistics.median(times[WARM:])

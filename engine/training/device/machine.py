@@ -73,14 +73,14 @@ class Machine:
         An unknown `precision` is ignored; `threads` is 0 if they may change. Sets the thread count
         of this process.
         """
-        found = self
+        machine = self
         if hardware.precision == "auto":
             known = next((name for name in DTYPES if name == precision), self.precision_name)
-            found = replace(found, precision_name=known)
+            machine = replace(machine, precision_name=known)
         if threads and not hardware.threads:
             torch.set_num_threads(threads)
-            found = replace(found, threads=threads)
-        return found
+            machine = replace(machine, threads=threads)
+        return machine
 
     def free_memory(self) -> int:
         """Free bytes on the device."""
@@ -122,8 +122,8 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
             )
         torch.cuda.set_device(local_rank)
     sharing = processes
-    if (wanted := numbers_in(hardware.cores)) and cores.supports_affinity():
-        cores.pin_to(cores.divide_cores(wanted, local_rank, processes))
+    if (numbers := numbers_in(hardware.cores)) and cores.supports_affinity():
+        cores.pin_to(cores.divide_cores(numbers, local_rank, processes))
         sharing = 1  # already divided
     threads = hardware.threads or _best_threads(sharing, alone=processes == 1)
     torch.set_num_threads(threads)
@@ -135,8 +135,8 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
     )
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
     torch.backends.cuda.enable_cudnn_sdp(False)  # plans each new attention shape for 7 ms
-    asked = hardware.precision
-    chosen = matmul_speeds(device, threads).fastest if asked == "auto" else asked
+    requested = hardware.precision
+    chosen = matmul_speeds(device, threads).fastest if requested == "auto" else requested
     return Machine(device, chosen, threads)
 
 
@@ -146,12 +146,12 @@ def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     known = precision.find(Speeds, key)
     if known is not None and (short is None or getattr(known, short)):
         return known
-    found = Speeds(key)
+    speeds = Speeds(key)
     if short is not None:
         rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
-        found = Speeds(key, **rates)
-    precision.save(found)
-    return found
+        speeds = Speeds(key, **rates)
+    precision.save(speeds)
+    return speeds
 
 
 def describe_device(device: torch.device, threads: int) -> str:
@@ -203,12 +203,12 @@ def _bf16() -> list[str]:
 
 def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
     """Operations per second of the fastest of some matrix products."""
-    one = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
-    float((one @ one)[0, 0])
+    matrix = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
+    float((matrix @ matrix)[0, 0])
     best, end = float("inf"), time.perf_counter() + SECONDS
     while time.perf_counter() < end:
         began = time.perf_counter()
-        float((one @ one)[0, 0])  # synchronises
+        float((matrix @ matrix)[0, 0])  # synchronises
         best = min(best, time.perf_counter() - began)
     return 2 * SIDE**3 / best
 

@@ -185,13 +185,13 @@ def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
     Longest first, each to the rank with the fewest tokens (LPT, Graham 1969); token counts differ
     by at most one example.
     """
-    found: list[list[int]] = [[] for _ in range(world)]
+    parts: list[list[int]] = [[] for _ in range(world)]
     fewest = [(0, rank) for rank in range(world)]
     for number in np.argsort(-lengths, kind="stable"):
         tokens, rank = fewest[0]
-        found[rank].append(int(number))
+        parts[rank].append(int(number))
         heapq.heapreplace(fewest, (tokens + int(lengths[number]), rank))
-    return [np.sort(np.array(numbers, dtype=np.int64)) for numbers in found]
+    return [np.sort(np.array(numbers, dtype=np.int64)) for numbers in parts]
 
 
 def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:

@@ -72,8 +72,8 @@ def gather(network: Network, keep: bool) -> Network:
         tensor = full_tensor(parameter.detach())
         if keep:
             tensors[name] = tensor.cpu()
-    made = meta_network(network.spec, network.heads)
+    gathered = meta_network(network.spec, network.heads)
     if keep:
-        made.load_state_dict(tensors, strict=False, assign=True)
-        made.tie()
-    return made
+        gathered.load_state_dict(tensors, strict=False, assign=True)
+        gathered.tie()
+    return gathered
