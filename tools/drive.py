@@ -394,8 +394,11 @@ class Person:
             place = self._until(
                 lambda: self._frame(title), STARTING, f"{title!r} in the accessible tree"
             )
-            told = self._x("getwindowgeometry", "--shell", self._window).splitlines()
-            geometry = dict(line.split("=") for line in told if "=" in line)
+            lines = self._x("getwindowgeometry", "--shell", self._window, check=False).splitlines()
+            geometry = dict(line.split("=") for line in lines if "=" in line)
+            if not geometry:  # a dialog with this word in its title has just closed
+                self.step_window(title, seconds)
+                return
             self._factor = int(geometry["WIDTH"]) / place[2]
 
     def _frame(self, title: str) -> Place | None:

@@ -48,9 +48,9 @@ def left_to_right(folder: Path) -> JobSpec:
 
 
 def learners(kind: type[Learner]) -> list[type[Learner]]:
-    """Every learner that defines loss counts."""
-    found = [one for sub in kind.__subclasses__() for one in [sub, *learners(sub)]]
-    return [one for one in found if "counts" in vars(one)]
+    """This learner and all below it that define loss counts."""
+    below = [learner for child in kind.__subclasses__() for learner in learners(child)]
+    return [learner for learner in (kind, *below) if "counts" in vars(learner)]
 
 
 def trained(folder: Path, job: JobSpec) -> RunFolder:
