@@ -1,6 +1,6 @@
 """Load and use a tokenizer of any kind.
 
-`vocabulary.py` defines its parts, `folder.py` reads them, `wordpiece.py` learns one.
+`vocabulary.py` defines its parts, `folder.py` reads them, `training.py` learns them.
 """
 
 import hashlib
@@ -23,6 +23,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
+from engine.tokenizers.training import learn_vocabulary
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE
 from engine.tokenizers.wordpiece import (
@@ -30,7 +31,6 @@ from engine.tokenizers.wordpiece import (
     MatchedTokens,
     WordCache,
     WordPiece,
-    learn_vocabulary,
     parts_at_spaces,
 )
 
@@ -96,7 +96,7 @@ class Tokenizer:
         lowercase: bool = True,
         progress: ProgressCallback | None = None,
     ) -> Self:
-        """Learn a vocabulary of at most `size` tokens; see wordpiece.py."""
+        """Learn a vocabulary of at most `size` tokens; see training.py."""
         return cls(learn_vocabulary(texts, size, lowercase, progress))
 
     @property

@@ -1,7 +1,7 @@
 """The parts of a tokenizer that WordPiece, byte-level BPE and Unigram share.
 
 The library's object is built from tokens and settings, so no step of a foreign `tokenizer.json` is
-run unless it is known. `folder.py` reads vocabularies, `wordpiece.py` learns one.
+run unless it is known. `folder.py` reads vocabularies, `training.py` learns them.
 """
 
 from abc import ABC, abstractmethod

@@ -2,21 +2,16 @@
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from tokenizers import Tokenizer as LibraryTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from engine.errors import StudioError
-from engine.progress import ProgressCallback
 from engine.tokenizers.added import Added, put_added, unusual
-from engine.tokenizers.batches import batches
 from engine.tokenizers.stated import NOTHING, Stated
 from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import (
@@ -27,10 +22,6 @@ from engine.tokenizers.vocabulary_files import (
     special_names,
 )
 
-MOST_CHARACTERS = 1_000  # distinct characters of a vocabulary
-RAREST = 2  # minimum frequency of a token
-LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
-SURROGATE = re.compile("[\ud800-\udfff]")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # of a token inside a word
 LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a reaction or a sequence has no spaces
@@ -294,80 +285,3 @@ class LongestMatch:
     def _lowered(self, text: str) -> str:
         """Lowercase the text character by character, keeping positions."""
         return "".join(low if len(low := c.lower()) == 1 else c for c in text)
-
-
-def learn_vocabulary(
-    texts: Iterable[str], size: int, lowercase: bool, progress: ProgressCallback | None = None
-) -> WordPiece:
-    """Learn at most `size` tokens, deterministically.
-
-    The special tokens have the ids 0 to 4. `progress` is called with texts; they are read twice, so
-    an iterator is stored in a list. Words above 100 characters are ignored.
-
-    The library breaks ties between equally frequent tokens by the order of a randomly seeded hash
-    table. Therefore the characters are counted here, and passed to it in a fixed order.
-    """
-    if size < 2 * len(SPECIAL):
-        raise StudioError(
-            "A vocabulary of {size} tokens is too small.", "Use at least a few hundred.", size=size
-        )
-    rows = texts if isinstance(texts, Sequence) else list(texts)
-    normal = normalizers.BertNormalizer(lowercase=lowercase)
-    words = pre_tokenizers.BertPreTokenizer()
-    counts = _count_characters(rows, normal)
-    if not counts:
-        raise StudioError(
-            "There is no text to train a vocabulary on.", "Choose files that contain text."
-        )
-    limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
-    alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
-    inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normal, words)]
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size,
-        min_frequency=RAREST,
-        special_tokens=[*SPECIAL, *inner],
-        limit_alphabet=limit,
-        initial_alphabet=alphabet,
-        continuing_subword_prefix=PREFIX,
-        show_progress=False,
-    )
-    library = LibraryTokenizer(models.WordPiece(unk_token=SPECIAL[1]))
-    library.normalizer, library.pre_tokenizer = normal, words
-    library.train_from_iterator(_told(rows, progress), trainer)
-    vocabulary = library.get_vocab(with_added_tokens=True)
-    base = [*SPECIAL, *alphabet, *inner]
-    learned = sorted(vocabulary.keys() - set(base), key=vocabulary.__getitem__)
-    return WordPiece(tokens=tuple(base + learned)[:size], lowercase=lowercase)
-
-
-def _stays_in_word(
-    character: str, normal: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
-) -> bool:
-    """True if a character can follow another within a word, unlike punctuation and Chinese."""
-    return len(words.pre_tokenize_str(normal.normalize_str("a" + character))) == 1
-
-
-def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
-    """Frequency of each character in the normalised texts, without white space."""
-    raw = np.zeros(0x110000, dtype=np.int64)
-    for batch in batches(texts):
-        codes = np.frombuffer(_usable("\n".join(batch)).encode("utf-32-le"), dtype="<u4")
-        raw += np.bincount(codes, minlength=len(raw))
-    counts: Counter[str] = Counter()
-    for code in np.flatnonzero(raw):
-        for character in "".join(normal.normalize_str(chr(code)).split()):
-            counts[character] += int(raw[code])
-    return counts
-
-
-def _usable(text: str) -> str:
-    return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
-
-
-def _told(texts: Sequence[str], progress: ProgressCallback | None) -> Iterator[list[str]]:
-    done = 0
-    for batch in batches(texts):
-        yield [_usable(text) for text in batch]
-        done += len(batch)
-        if progress is not None:
-            progress(done, len(texts))

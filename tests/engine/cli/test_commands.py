@@ -225,7 +225,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
             "engine.applying.apply.write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert main(asked) == 130
-    assert "kept in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()
+    assert "are in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()
     monkeypatch.setattr("engine.tasks.predicting.Predictor.predict", None)
     assert "30 rows written" in output(*asked, "--resume")
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))

@@ -135,9 +135,9 @@ def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, say
 @pytest.mark.parametrize(
     "content, says",
     [
-        ([], "the whole is not an object"),
-        ({}, "the whole has no “data”"),
-        ({"data": {}}, "“data” of the whole is not a list"),
+        ([], "the document is not an object"),
+        ({}, "the document has no “data”"),
+        ({"data": {}}, "“data” of the document is not a list"),
         ({"data": [article(), 5]}, "article 2 is not an object"),
         ({"data": [{"title": "x"}]}, "article 1 has no “paragraphs”"),
         ({"data": [article(title=3)]}, "“title” of article 1 is not a text"),

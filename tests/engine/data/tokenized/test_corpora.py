@@ -18,7 +18,7 @@ from engine.errors import StudioError
 from engine.files.atomic_write import sha256
 from engine.runs.launch import environment
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.wordpiece import learn_vocabulary
+from engine.tokenizers.training import learn_vocabulary
 
 SIZE = 24_000_000  # characters of the corpus
 ROOM = SIZE / 2  # bytes by which memory may grow after the first quarter

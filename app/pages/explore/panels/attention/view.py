@@ -31,13 +31,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.captions import source
-from app.pages.explore.panel import (
-    MakePanel,
-    Panel,
-    PanelContext,
-    PanelDescription,
-    ResultStack,
-)
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attention.head_grid import Overview, grid_figure, scroll_area
 from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable, heads_figure
 from app.pages.explore.panels.attention.lines import (
@@ -66,7 +60,7 @@ from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.table_figure import MAX_ROWS, table_figure
 from app.widgets.forms.controls import ComboBox, SpinBox
 from app.widgets.help import HelpButton
-from app.widgets.page import Stack
+from app.widgets.page import EmptyState, Stack
 from app.widgets.screen import set_shown
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
@@ -105,8 +99,10 @@ class AttentionView(Panel):
         self.overview.foot.addWidget(self.keep_grid)
         self.forms = self._pictures()
         self.halves = layouts.splitter(self.overview, self.forms, sizes=[340, 800])
-        self.page = self._all()
-        self.stack = ResultStack(self.page)
+        # not a ResultStack, which resizes its pages without end in the smallest window
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
+        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
+        self.stack = Stack(self._all(), self.problem, self.waiting)
         layouts.column(self.stack, parent=self, margins=(0, SPACE, 0, 0))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
@@ -217,8 +213,13 @@ class AttentionView(Panel):
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_query_changed(self) -> None:
-        maps = self._state.maps
-        self.stack.show_query(maps.query, None if maps.weights is None else self.page)
+        query = self._state.maps.query
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
+            self.stack.setCurrentIndex(1)
+        else:
+            self.stack.setCurrentIndex(2 if self._state.maps.weights is None else 0)
 
     def _on_head(self) -> None:
         state = self._state

@@ -193,8 +193,8 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
 
 def test_what_the_explorer_refuses_is_shown(view, state, explorer):
     explorer.refuse(explorer.asked[-1], "There is not enough memory for this.")
-    assert view.stack.currentWidget() is view.stack.problem
-    assert view.stack.problem.title.text() == "There is not enough memory for this."
+    assert view.stack.currentWidget() is view.problem
+    assert view.problem.title.text() == "There is not enough memory for this."
 
 
 def test_a_file_that_went_is_asked_for_again(view, state, explorer, monkeypatch):
