@@ -54,7 +54,7 @@ def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
 
 
 def verdict(needed: int, free: int) -> Verdict:
-    """How well that many bytes fit into the free memory."""
+    """Verdict on needing `needed` of `free` bytes of memory."""
     if needed > free:
         return "too large"
     return "tight" if needed > TIGHT * free else "fits"

@@ -26,7 +26,7 @@ class Answer(Message):
 
 
 class PartAnswer(Answer):
-    """Some of an answer that takes long; `next` is where to continue, None at the end."""
+    """Part of a long answer; `next` is the index of the next part, None at the end."""
 
     next: int | None = None
 

@@ -197,7 +197,7 @@ def names(session: Session) -> set[str]:
 
 
 class Annotations(TypedDict, total=False):
-    """What the user says of a run."""
+    """User annotations of a run."""
 
     name: str
     notes: str

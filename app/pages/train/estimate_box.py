@@ -57,9 +57,7 @@ class EstimateBox(Card):
         elif estimate.problem is not None:
             self._say(estimate.problem.phrase, "bad")
         else:
-            self._say(
-                self.tr("We run one real step with the longest inputs to measure time and memory.")
-            )
+            self._say(self.tr("Runs one step with the longest inputs to measure time and memory."))
         missing = self._missing()
         self.measure.setEnabled(not missing)
         self.measure.setToolTip(tooltip(missing) if missing else "")

@@ -167,7 +167,7 @@ def _float32(cell: object) -> object:
 
 
 def written(write: Callable[[QBuffer], None]) -> bytes:
-    """What `write` puts into a buffer."""
+    """The bytes that `write` puts into a buffer."""
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

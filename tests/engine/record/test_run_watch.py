@@ -251,6 +251,8 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home, record):
     with without_the_rights_of_root():
         RunWatch(record, Workers()).correct_stale()
     folder.path.chmod(0o700)
+    with record.read() as session:
+        assert [run.name for run in all_runs(session)] == [folder.job().name]
 
 
 @times(1, 30)

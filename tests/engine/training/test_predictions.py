@@ -42,7 +42,7 @@ def trained(folder: Path, job: JobSpec) -> RunFolder:
 
 
 def scored_again(run: RunFolder) -> Predictions:
-    """What Explore computes with the best checkpoint."""
+    """Predictions of the best checkpoint, computed as Explore does."""
     job, best = run.job(), best_step(run)
     predictor = Predictor(run.checkpoint(best), job.training.max_length)
     dataset = open_dataset(run.dataset)

@@ -153,7 +153,7 @@ p.fill_mask = loud
 def test_a_worker_lives_on_after_what_it_cannot_answer_and_ends_with_its_input(
     tiny_folder, tmp_path
 ):
-    """What libraries print is kept out of its answers; its threads are those of the settings."""
+    """Output of libraries stays out of its answers; its threads follow the settings."""
     worker = Worker(tmp_path, LOUD, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
     nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')

@@ -96,7 +96,7 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def note(self) -> str:
-        """Says where the rows of findings are shown, or that there are none; “” if unknown."""
+        """Hint about the rows with findings, or that there are none; “” if not checked yet."""
         if self.findings is None:
             return ""
         if not self.problems():

@@ -37,14 +37,14 @@ class TrainingBar(QWidget):
         self.playing = buttons.icon_button("play", self.tr("Play"), self._on_play)
         self.said = Text("", "small", wraps=False)
         self.said.setMinimumWidth(40 * SPACE)
-        self.beside = buttons.plain(
+        self.compare_button = buttons.plain(
             self.tr("Compare &with this step"), self.state.compare, "columns-2"
         )
         self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
         text = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
         self.save.setToolTip(tooltip(text))
         buttons_row = layouts.row(
-            self.beside, self.save, HelpButton("training-steps"), spacing=2 * SPACE
+            self.compare_button, self.save, HelpButton("training-steps"), spacing=2 * SPACE
         )
         layouts.row(
             (self.playing, 0, Qt.AlignmentFlag.AlignTop),
@@ -72,11 +72,11 @@ class TrainingBar(QWidget):
         if moments is None:
             return
         second = self._explore.second.checkpoint
-        beside = moments.folders.index(second) if second in moments.folders else -1
+        compared = moments.folders.index(second) if second in moments.folders else -1
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, len(moments.folders) - 1)
             self.slider.setValue(state.number)
-        self.slider.show_moments(moments, beside)
+        self.slider.show_moments(moments, compared)
         self.said.setText(self._text())
         self.slider.setAccessibleDescription(self._text())
         name = self.tr("Pause") if state.is_playing else self.tr("Play")
@@ -84,7 +84,7 @@ class TrainingBar(QWidget):
         self.playing.setAccessibleName(name)
         self.playing.setToolTip(tooltip(name))
         is_saving = self.series.is_running
-        for control in (self.playing, self.slider, self.beside):
+        for control in (self.playing, self.slider, self.compare_button):
             control.setEnabled(not is_saving)
         text = self.tr("&Cancel saving") if is_saving else self.tr("Save a se&ries…")
         buttons.set_text(self.save, text)
@@ -132,16 +132,16 @@ class MomentSlider(QSlider):
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._moments: Moments | None = None
-        self._beside = -1  # snapshot of the comparison
+        self._compared = -1  # snapshot of the comparison
         self.setAccessibleName(self.tr("Training step"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
         self.setPageStep(4)
 
-    def show_moments(self, moments: Moments | None, beside: int) -> None:
-        """Show a run's curve, with a mark at the snapshot `beside`, -1 for none."""
-        if (moments, beside) != (self._moments, self._beside):
-            self._moments, self._beside = moments, beside
+    def show_moments(self, moments: Moments | None, compared: int) -> None:
+        """Show a run's curve, with a mark at the snapshot `compared`, -1 for none."""
+        if (moments, compared) != (self._moments, self._compared):
+            self._moments, self._compared = moments, compared
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -181,8 +181,10 @@ class MomentSlider(QSlider):
         if self._moments is not None:
             self._paint_curve(painter, self._moments, QRectF(0, 4, self.width(), foot - 8))
             self._paint_steps(painter, self._moments, foot)
-        if self._beside >= 0:
-            self._paint_mark(painter, self.x_of(self._beside), foot, SIDES[1], Qt.PenStyle.DashLine)
+        if self._compared >= 0:
+            self._paint_mark(
+                painter, self.x_of(self._compared), foot, SIDES[1], Qt.PenStyle.DashLine
+            )
         mark = Role.TEXT if self.hasFocus() else Role.ACCENT
         self._paint_mark(painter, self.x_of(self.value()), foot, mark, Qt.PenStyle.SolidLine)
 

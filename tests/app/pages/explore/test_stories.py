@@ -314,7 +314,7 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     hand.panel("words")
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(1)), bar.slider.height() // 3))
     hand.until(lambda: bar.state.is_answered)
-    hand.click(bar.beside)
+    hand.click(bar.compare_button)
     hand.until(lambda: bar.state.is_answered)
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
     assert bar.said.text() == "Step 24 · computing …", "the panels show another step"
