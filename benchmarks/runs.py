@@ -123,7 +123,7 @@ def make_job(number: int, chance: random.Random) -> Any:
     """A job of one of the tasks, with a rate, a batch size and a seed of a grid."""
     from engine.config.dataset import StoredData
     from engine.config.job import FromCheckpoint, JobSpec, RunGroup
-    from engine.config.tasks import TASKS, task_of
+    from engine.config.tasks import TASKS, parse_task
     from engine.config.training import TrainingSpec
 
     kinds = [kind for kind in TASKS if kind != "pretraining"]
@@ -132,7 +132,7 @@ def make_job(number: int, chance: random.Random) -> Any:
     words = " with a name that is longer than its column" if number % 11 == 0 else ""
     return JobSpec(
         name=f"{kind.replace('_', ' ')} {number}{words}",
-        task=task_of(kind),
+        task=parse_task(kind),
         base_model=FromCheckpoint(path=Path(f"/models/model-{number % 5}")),
         data=StoredData(folder=Path(f"/datasets/set-{number % 17}/{1 + number % 3}")),
         training=TrainingSpec(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.config.number_ranges import listed, numbers_in
+from engine.config.number_ranges import format_ranges, parse_ranges
 from engine.errors import StudioError
 
 SYSTEM = Path("/sys/devices")  # Linux's description of cores
@@ -23,9 +23,9 @@ CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def cpu_name() -> str:
-    known = Path("/proc/cpuinfo")
-    if known.is_file():
-        for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
@@ -47,35 +47,35 @@ def supports_affinity() -> bool:
     return hasattr(psutil.Process, "cpu_affinity")
 
 
-def pin_to(wanted: Sequence[int]) -> None:
+def pin_to(cores: Sequence[int]) -> None:
     """Pin all threads of this process, present and future, to these cores.
 
     Raises StudioError if a core is not available.
     """
-    if missing := sorted(set(wanted) - set(allowed_cores())):
+    if missing := sorted(set(cores) - set(allowed_cores())):
         raise StudioError(
             "This process may not use core {missing}; available cores: {listed}.",
             "Set hardware.cores to some of these, or leave it empty to use all.",
-            missing=listed(missing),
-            listed=listed(allowed_cores()),
+            missing=format_ranges(missing),
+            listed=format_ranges(allowed_cores()),
         )
     process = psutil.Process()
-    process.cpu_affinity(list(wanted))
+    process.cpu_affinity(list(cores))
     if sys.platform == "linux":  # the call affects the main thread only
         for thread in process.threads():
             with suppress(ProcessLookupError):  # it has ended
-                os.sched_setaffinity(thread.id, wanted)
+                os.sched_setaffinity(thread.id, cores)
 
 
-def divide_cores(cores: Sequence[int], number: int, of: int) -> list[int]:
-    """Cores of process `number` of `of`, whole physical cores if possible.
+def divide_cores(cores: Sequence[int], index: int, count: int) -> list[int]:
+    """Cores of process `index` of `count`, whole physical cores if possible.
 
     With more processes than cores, several share one.
     """
-    in_turn = [core for siblings in physical_cores(cores) for core in siblings]
-    if len(in_turn) < of:
-        return [in_turn[number % len(in_turn)]]
-    return in_turn[number * len(in_turn) // of : (number + 1) * len(in_turn) // of]
+    ordered = [core for siblings in physical_cores(cores) for core in siblings]
+    if len(ordered) < count:
+        return [ordered[index % len(ordered)]]
+    return ordered[index * len(ordered) // count : (index + 1) * len(ordered) // count]
 
 
 def physical_cores(cores: Sequence[int]) -> list[list[int]]:
@@ -93,10 +93,10 @@ def thread_candidates() -> tuple[int, ...]:
     Others are one per hardware thread, and one per performance core on hybrid CPUs. Limited by the
     container's CPU quota, rounded up.
     """
-    cores, most = allowed_cores(), cpu_limit()
-    each = min(len(physical_cores(cores)), psutil.cpu_count(logical=False) or len(cores))
-    counts = (each, len(cores), _performance_cores(cores) or len(cores) - each)
-    return tuple(dict.fromkeys(math.ceil(min(count, most)) for count in counts if count))
+    cores, limit = allowed_cores(), cpu_limit()
+    physical = min(len(physical_cores(cores)), psutil.cpu_count(logical=False) or len(cores))
+    counts = (physical, len(cores), _performance_cores(cores) or len(cores) - physical)
+    return tuple(dict.fromkeys(math.ceil(min(count, limit)) for count in counts if count))
 
 
 def cpu_limit() -> float:
@@ -135,9 +135,9 @@ def _performance_cores(cores: Sequence[int]) -> int:
             command = ["/usr/sbin/sysctl", "-n", "hw.perflevel0.physicalcpu"]
             return int(subprocess.run(command, capture_output=True, timeout=5, check=True).stdout)
         return 0
-    named = numbers_in(_read(SYSTEM / "cpu_core/cpus"))  # Intel
-    if named:
-        return len(physical_cores([core for core in cores if core in named]))
+    performance = parse_ranges(_read(SYSTEM / "cpu_core/cpus"))  # Intel
+    if performance:
+        return len(physical_cores([core for core in cores if core in performance]))
     speeds = [_read(SYSTEM / f"system/cpu/cpu{core}/cpu_capacity") for core in cores]  # Arm
     return speeds.count(max(speeds, key=lambda text: int(text or 0))) if any(speeds) else 0
 

@@ -1,12 +1,12 @@
 """Errors that the user can understand.
 
-There are three kinds of trouble: a `StudioError` is shown to the user; any other exception is a bug
-and is caught only at the edges; a stop or a late answer is no exception.
+A `StudioError` is shown to the user; any other exception is a bug and is caught only at the edges.
+A stop or a late answer is no exception.
 """
 
 from pathlib import Path
 
-from engine.phrases import Phrase, filled, join, phrase
+from engine.phrases import Phrase, fill_template, join, phrase
 from engine.visible import SENTENCE_CHARACTERS, concise, visible
 
 MAX_DETAILS = 100_000  # characters
@@ -21,12 +21,12 @@ class StudioError(Exception):
     """
 
     def __init__(self, problem: str, advice: str = "", details: str = "", **values: object) -> None:
-        problem, advice = (filled(text, **values) for text in (problem, advice))
+        problem, advice = (fill_template(text, **values) for text in (problem, advice))
         self.problem, self.advice = concise(problem, advice)
         super().__init__(self.problem)
-        whole = visible(f"{problem} {advice}".strip())
-        is_whole = len(whole) <= SENTENCE_CHARACTERS
-        self.details = "\n".join(filter(None, ("" if is_whole else whole, details)))[:MAX_DETAILS]
+        full = visible(f"{problem} {advice}".strip())
+        is_whole = len(full) <= SENTENCE_CHARACTERS
+        self.details = "\n".join(filter(None, ("" if is_whole else full, details)))[:MAX_DETAILS]
 
     @property
     def phrase(self) -> Phrase:
@@ -39,10 +39,10 @@ class StudioError(Exception):
 class MissingColumn(StudioError):
     """A dataset lacks a column that the task reads."""
 
-    def __init__(self, column: str, found: list[str]) -> None:
+    def __init__(self, column: str, columns: list[str]) -> None:
         super().__init__(
             phrase("The data set has no column “{column}”.", column=column),
-            phrase("Choose one of its columns: {columns}.", columns=", ".join(found)),
+            phrase("Choose one of its columns: {columns}.", columns=", ".join(columns)),
         )
 
 

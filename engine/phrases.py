@@ -6,7 +6,7 @@ language and fills it in. `tools/texts.py` finds the templates, so they must be 
 of `phrase`.
 
 Templates may come from an untrusted run folder: fields are plain names, never attributes or items,
-and fields that cannot be filled in stay unchanged.
+and fields that cannot be fill_template in stay unchanged.
 """
 
 import math
@@ -60,8 +60,8 @@ def phrase(template: str, /, **args: object) -> Phrase:
     return Phrase(template, {name: _argument(value) for name, value in args.items()})
 
 
-def filled(text: str, **args: object) -> str:
-    """A template, filled in; a `Phrase` and an empty text stay as they are."""
+def fill_template(text: str, **args: object) -> str:
+    """Fill in a template; a `Phrase` and an empty text stay as they are."""
     return text if isinstance(text, Phrase) or not text else phrase(text, **args)
 
 
@@ -83,15 +83,15 @@ def render(text: str, translate: Callable[[str, int], str]) -> str:
         name: render(value, translate) if isinstance(value, str) else value
         for name, value in text.args.items()
     }
-    number = text.args.get("n")
-    return fill_in(translate(text.key, number if isinstance(number, int) else -1), args)
+    n = text.args.get("n")
+    return fill_in(translate(text.key, n if isinstance(n, int) else -1), args)
 
 
-def apply_plural(template: str, number: object) -> str:
-    """Resolve the plural endings of a template if `number` is a whole number."""
-    if not isinstance(number, int) or "(" not in template:
+def apply_plural(template: str, count: object) -> str:
+    """Resolve the plural endings of a template if `count` is a whole number."""
+    if not isinstance(count, int) or "(" not in template:
         return template
-    if number != 1:
+    if count != 1:
         return PLURAL.sub(r"\1", template)
     return PLURAL.sub("", AGREES.sub(lambda m: f"{m[1]} {SINGULAR[m[2]]}", template))
 
@@ -105,12 +105,12 @@ def fill_in(template: str, args: Mapping[str, Argument]) -> str:
             return field[0][0]  # a doubled brace
         if name not in args:
             return field[0]
-        return repr(str(args[name])) if quoted else _formatted(args[name], spec or "")
+        return repr(str(args[name])) if quoted else _format(args[name], spec or "")
 
     return FIELD.sub(fill, template)
 
 
-def _formatted(value: Argument, spec: str) -> str:
+def _format(value: Argument, spec: str) -> str:
     """Format a value, with a space before a percent sign as in the window."""
     try:
         text = format(value, spec) if SPEC.fullmatch(spec) else str(value)

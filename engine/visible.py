@@ -37,8 +37,8 @@ def is_valid_text(name: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return (
         f"\\x{code:02x}"
         if code < 0x100
@@ -62,13 +62,13 @@ def concise(*sentences: str) -> tuple[str, ...]:
     too long is truncated.
     """
     shortened = tuple(_shorten_arguments(sentence, None) for sentence in sentences)
-    for longest in ARGUMENT_CHARACTERS:
+    for limit in ARGUMENT_CHARACTERS:
         if _length(shortened) <= SENTENCE_CHARACTERS:
             return shortened
-        shortened = tuple(_shorten_arguments(sentence, longest) for sentence in sentences)
+        shortened = tuple(_shorten_arguments(sentence, limit) for sentence in sentences)
     first, *others = shortened
-    room = max(SENTENCE_CHARACTERS // 2, SENTENCE_CHARACTERS - _length(others) - 1)
-    parts = [_truncate(first, room)]
+    available = max(SENTENCE_CHARACTERS // 2, SENTENCE_CHARACTERS - _length(others) - 1)
+    parts = [_truncate(first, available)]
     for sentence in others:
         parts.append(_truncate(sentence, SENTENCE_CHARACTERS - _length(parts) - 1))
     return tuple(parts)
@@ -82,19 +82,19 @@ def _truncate(sentence: str, characters: int) -> str:
     return sentence if len(sentence) <= characters else f"{sentence[: characters - 1]}…"
 
 
-def _shorten_arguments(said: str, longest: int | None) -> str:
+def _shorten_arguments(text: str, limit: int | None) -> str:
     """Shorten the arguments of a phrase; a plain `str` is untrusted as a whole."""
-    if not isinstance(said, Phrase):
-        return one_line(said)
+    if not isinstance(text, Phrase):
+        return one_line(text)
     args = {
-        name: _shorten_argument(value, longest) if isinstance(value, str) else value
-        for name, value in said.args.items()
+        name: _shorten_argument(value, limit) if isinstance(value, str) else value
+        for name, value in text.args.items()
     }
-    return said if args == said.args else Phrase(said.key, args)
+    return text if args == text.args else Phrase(text.key, args)
 
 
-def _shorten_argument(value: str, longest: int | None) -> str:
+def _shorten_argument(value: str, limit: int | None) -> str:
     if isinstance(value, Phrase):
-        return _shorten_arguments(value, longest)
+        return _shorten_arguments(value, limit)
     shown = one_line(value)
-    return shown if longest is None else shorten(shown, longest)
+    return shown if limit is None else shorten(shown, limit)

@@ -86,7 +86,7 @@ def settings() -> str:
     from annotated_types import Ge, Gt, Le, Lt
 
     from engine.config.families.bert import BertSpec
-    from engine.config.fields import settings_of
+    from engine.config.fields import get_settings
     from engine.config.tasks import TASKS
     from engine.config.training import HardwareSpec, TrainingSpec
 
@@ -103,7 +103,7 @@ def settings() -> str:
     rows: dict[tuple[str, str, str, str], list[str]] = {}
     specs = {"training": TrainingSpec, "hardware": HardwareSpec, "base_model.spec": BertSpec}
     for path, spec in [*specs.items(), *((f"task ({kind})", task) for kind, task in TASKS.items())]:
-        for name, info in settings_of(spec).items():
+        for name, info in get_settings(spec).items():
             default = "" if info.default in ((), {}, None, "") else str(info.default)
             row = (name, info.title or "", default, limits(info.metadata))
             rows.setdefault(row, []).append(path)

@@ -210,6 +210,6 @@ def read(path: Path) -> Predictions:
     whole = Predictions(predictions.info, predictions.table.combine_chunks())
     mistakes_first(whole)
     main_score(whole)
-    if TASKS[whole.info.task].info.scores_in_part:
+    if TASKS[whole.info.task].info.has_partial_scores:
         details(whole)  # cached for the details of selected rows
     return whole

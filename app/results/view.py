@@ -357,7 +357,7 @@ def _title(stored: StoredPredictions) -> str:
 
 def settings_text(settings: PredictionSettings) -> str:
     """The settings that a model now predicts with, in a sentence."""
-    if settings.is_usual:
+    if settings.is_default:
         return tr("The model predicts as it was trained again.")
     parts = []
     if settings.temperature != 1:

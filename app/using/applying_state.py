@@ -8,7 +8,7 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
-from engine.config.tasks import TASKS, head_of
+from engine.config.tasks import TASKS, get_head
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import Recognised, recognise
 from engine.errors import StudioError
@@ -56,7 +56,7 @@ class ApplyingState(QObject):
     @property
     def has_probabilities(self) -> bool:
         """True if predictions have probabilities, so that they can be unsure."""
-        return not head_of(self.task).predicts_numbers
+        return not get_head(self.task).predicts_numbers
 
     @property
     def forms(self) -> tuple[str, ...]:

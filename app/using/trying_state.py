@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.studio import Studio
 from app.tasks import view_class
-from engine.config.tasks import TASKS, head_of
+from engine.config.tasks import TASKS, get_head
 from engine.messages.explore.attribution import Attribute, Attributed, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
@@ -77,7 +77,7 @@ class TryingState(QObject):
         )
 
     def _explain(self, start: int = 0) -> None:
-        if head_of(self.task).reads_tokens:
+        if get_head(self.task).reads_tokens:
             self.no_words = self.tr(
                 "No words are shown: this model scores every token, so there is no single score "
                 "that a word could change."

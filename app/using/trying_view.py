@@ -12,7 +12,7 @@ from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, height_of_lines
 from app.widgets.text.word_effects import Words, tint_effects
-from engine.config.tasks import TASKS, head_of
+from engine.config.tasks import TASKS, get_head
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
 BOX_LINES = 3  # of a text box; longer texts scroll
@@ -63,7 +63,7 @@ class TryingView(QWidget):
         self.show_state()
 
     def _names(self) -> tuple[str, str, bool]:
-        head, info = head_of(self._state.task), TASKS[self._state.task].info
+        head, info = get_head(self._state.task), TASKS[self._state.task].info
         if head.finds_spans:
             return self.tr("Question"), self.tr("Passage"), True
         if head.scores_choices:

@@ -18,7 +18,7 @@ from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
 from engine.config.features import Features
-from engine.config.fields import settings_of, ticks_of
+from engine.config.fields import get_settings, get_ticks
 from engine.config.job import FromScratch
 from engine.config.search import SearchSpec
 from engine.config.task import Metric
@@ -127,7 +127,7 @@ def _places() -> dict[str, tuple[str, type[BaseModel], str, FieldInfo]]:
         setting_key(spec, name): (section, spec, name, info)
         for section, specs in SECTIONS
         for spec in specs
-        for name, info in settings_of(spec).items()
+        for name, info in get_settings(spec).items()
     }
 
 
@@ -135,7 +135,7 @@ def _setting(section: str, spec: type[BaseModel], name: str, info: FieldInfo) ->
     facts = [(tr("Section"), in_language(section)), (tr("In files"), f"`{name}`")]
     if not info.is_required() and info.default is not None:
         facts.append((tr("Default"), _value(info.get_default(call_default_factory=True))))
-    if ticks := ticks_of(info):
+    if ticks := get_ticks(info):
         facts.append((tr("Usual values"), ", ".join(map(number_text, ticks))))
     if get_origin(info.annotation) is Literal:
         facts.append((tr("Choices"), ", ".join(map(_value, get_args(info.annotation)))))
@@ -156,7 +156,7 @@ def _list_of_settings() -> str:
     for section, specs in SECTIONS:
         links = []
         for spec in specs:
-            for name, info in settings_of(spec).items():
+            for name, info in get_settings(spec).items():
                 title, line = title_of(name, info), help_of(info)
                 if (title, line) not in seen:
                     seen.add((title, line))

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks import harness
 from engine.config.families.bert import BertSpec, bert
 from engine.config.features import Features
-from engine.config.recommended import PROBE_RATES, Situation, recommended
+from engine.config.recommended import PROBE_RATES, Situation, recommend
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
 
@@ -55,7 +55,7 @@ class Grid:
         if self.way.startswith("probe"):
             rate = PROBE_RATES[self.way.split()[1]]
             return rate, Features().epochs, TrainingSpec().warmup_ratio, 32
-        found = recommended(
+        found = recommend(
             Situation(
                 task=TASKS[self.task].info,
                 from_scratch=self.way == "from scratch",

@@ -10,7 +10,7 @@ from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.families.family import Family
 from engine.config.model import Activation, EncoderSpec
-from engine.config.validation import problem_of
+from engine.config.validation import describe_problem
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import safe_name
 from engine.phrases import join, phrase
@@ -107,7 +107,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
                         field=names.get(str(item["loc"][0]), "")
                         if item["loc"]
                         else phrase("sizes"),
-                        problem=problem_of(item),
+                        problem=describe_problem(item),
                     )
                     for item in error.errors()
                 ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.config.task import SEQUENCE, Head, TaskSpec
-from engine.config.tasks import TASKS, added_layers, heads, task_of
+from engine.config.tasks import TASKS, added_layers, heads, parse_task
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (
@@ -50,11 +50,11 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
 def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
     """The task of a fine-tuned checkpoint: as recorded by a run, or inferred for a foreign one."""
     entry = config.get(TASK)
-    foreign = TASKS[kind].of_foreign(labels)
+    foreign = TASKS[kind].from_foreign(labels)
     if not isinstance(entry, Mapping) or entry.get("kind") != kind or len(entry) == 1:
         return foreign
     try:
-        return task_of(entry).with_labels(labels)
+        return parse_task(entry).with_labels(labels)
     except ValueError:
         return foreign
 

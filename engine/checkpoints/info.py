@@ -15,7 +15,7 @@ from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
-from engine.config.tasks import POOLING, head_of
+from engine.config.tasks import POOLING, get_head
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import open_regular, read_json
 from engine.files.snapshot_folder import shared_folder
@@ -115,7 +115,7 @@ def _read(folder: Path) -> CheckpointInfo:
         max_positions=positions,
         parameters=sum(counted),
         task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
-        labels=_labels(config) if kind and head_of(kind).has_labels else (),
+        labels=_labels(config) if kind and get_head(kind).has_labels else (),
         lowercase=_lowercase(folder, family),
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
@@ -143,7 +143,7 @@ def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool
         for head, beginning in beginnings.items()
     }
     names["decoder"] = family.decoder[:1] if own_decoder else ()
-    pooler = family.pooler(head_of(kind) if kind else None)
+    pooler = family.pooler(get_head(kind) if kind else None)
     names["pooler"] = (pooler,) if pooler else ()
     return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
 

@@ -60,7 +60,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
         if kind in heads:
             outputs = head.outputs or classes
             output = _linear(outputs, spec.hidden_size)
-            if spec.turns_tokens and head.reads_tokens:
+            if spec.transforms_tokens and head.reads_tokens:
                 last = Block(phrase("Output"), output)
                 blocks.append(Block(phrase("Task head"), blocks=(*_transform(spec), last)))
             else:
@@ -135,7 +135,7 @@ def _transform(spec: EncoderSpec) -> tuple[Block, ...]:
 
 
 def _pooler(spec: EncoderSpec) -> Block:
-    if spec.turns_tokens:
+    if spec.transforms_tokens:
         return Block(phrase("Pooler"), blocks=_transform(spec))
     return Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size))
 

@@ -50,7 +50,7 @@ def settings_in(config: dict[str, Any]) -> PredictionSettings:
 
 def settings_entries(settings: PredictionSettings) -> dict[str, Any]:
     """The entries of config.json for these settings; empty for the defaults."""
-    return {} if settings.is_usual else {PREDICTION: settings.model_dump(mode="json")}
+    return {} if settings.is_default else {PREDICTION: settings.model_dump(mode="json")}
 
 
 def save_settings(folder: Path, settings: PredictionSettings) -> None:

@@ -10,7 +10,7 @@ from engine.checkpoints.prediction_settings import prediction_settings, save_set
 from engine.cli.options import AsJson
 from engine.cli.results import Part, kept
 from engine.config.prediction import PredictionSettings
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.results.fitting import with_best_f1, with_temperature
@@ -122,7 +122,7 @@ def _with_threshold(
     settings: PredictionSettings, folder: Path, threshold: float, label: str | None
 ) -> PredictionSettings:
     info = checkpoint_info(folder)
-    head = None if info.task is None else head_of(info.task)
+    head = None if info.task is None else get_head(info.task)
     several = head is not None and head.is_multi_label
     by_class = head is not None and head.classifies
     if not (several or (by_class and len(info.labels) == 2)):

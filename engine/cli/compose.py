@@ -22,7 +22,7 @@ from engine.cli.rows import (
 from engine.cli.stored import needed_dataset, stored_version
 from engine.config.dataset import FileData, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.config.search import METHODS
 from engine.config.tasks import TASKS
@@ -40,11 +40,11 @@ from engine.system.terminal import echo_error, echo_json_text
 SCRATCH = "From scratch, with --size"
 SCRATCH_OPTIONS = (
     FieldOptions(SCRATCH, "base_model.model", BertSpec, ("vocab_size",)),
-    FieldOptions(SCRATCH, "base_model", FromScratch, tuple(settings_of(FromScratch))),
+    FieldOptions(SCRATCH, "base_model", FromScratch, tuple(get_settings(FromScratch))),
 )
 ALWAYS_OPTIONS = (
-    FieldOptions("Training", "training", TrainingSpec, tuple(settings_of(TrainingSpec))),
-    FieldOptions("Hardware", "hardware", HardwareSpec, tuple(settings_of(HardwareSpec))),
+    FieldOptions("Training", "training", TrainingSpec, tuple(get_settings(TrainingSpec))),
+    FieldOptions("Hardware", "hardware", HardwareSpec, tuple(get_settings(HardwareSpec))),
 )
 
 Assignments = Annotated[

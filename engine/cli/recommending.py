@@ -11,10 +11,10 @@ from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import (
     RECOMMENDED,
     Network,
-    Recommended,
+    Recommendation,
     Situation,
     probe_rate,
-    recommended,
+    recommend,
 )
 from engine.config.training import TrainingSpec
 from engine.data.datasets.store import open_dataset
@@ -35,14 +35,12 @@ def take_recommended(
 
     Raises StudioError if the data or the base model cannot be read.
     """
-    recommended = recommended_for(job)
-    update = {
-        name: getattr(recommended.training, name) for name in RECOMMENDED if name not in given
-    }
+    result = recommended_for(job)
+    update = {name: getattr(result.training, name) for name in RECOMMENDED if name not in given}
     for name, value in update.items():
-        if name in recommended.reasons:
+        if name in result.reasons:
             title = TrainingSpec.model_fields[name].title
-            echo_error(f"{title} {value:g}: {recommended.reasons[name]}")
+            echo_error(f"{title} {value:g}: {result.reasons[name]}")
     features = job.features
     if "learning_rate" not in of_probe:
         features = probe_rate(Features(), features)
@@ -50,7 +48,7 @@ def take_recommended(
     return job.model_copy(update={"training": training, "features": features})
 
 
-def recommended_for(job: JobSpec) -> Recommended:
+def recommended_for(job: JobSpec) -> Recommendation:
     """The wizard's recommended settings for a job.
 
     Raises StudioError if the data or the base model cannot be read.
@@ -63,7 +61,7 @@ def recommended_for(job: JobSpec) -> Recommended:
     elif base.path.is_dir():
         network, vocabulary = checkpoint_info(base.path), base.path
     rows, typical = _rows_and_length(job.data, vocabulary)
-    return recommended(
+    return recommend(
         Situation(
             task=type(job.task).info,
             from_scratch=isinstance(base, FromScratch),

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions
 from engine.config.dataset import Cleaning, Mapping
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
@@ -21,7 +21,7 @@ from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.system.terminal import echo_error
 
-COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
+COLUMNS = FieldOptions("Columns", "", Mapping, tuple(get_settings(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 

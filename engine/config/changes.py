@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from engine.config.features import Features
 from engine.config.fields import may_branch
 from engine.config.job import FromScratch, JobSpec
-from engine.config.tasks import task_of
+from engine.config.tasks import parse_task
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.phrases import Phrase, phrase
 
@@ -57,11 +57,11 @@ def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
     return result
 
 
-def from_defaults(job: JobSpec) -> list[Change]:
+def non_defaults(job: JobSpec) -> list[Change]:
     """The settings of a job that differ from their defaults."""
     base = job.base_model
     pairs: list[tuple[str, BaseModel, BaseModel]] = [
-        ("task.", task_of(job.task.kind), job.task),
+        ("task.", parse_task(job.task.kind), job.task),
         ("training.", TrainingSpec(), job.training),
         ("features.", Features(), job.features),
         ("hardware.", HardwareSpec(), job.hardware),

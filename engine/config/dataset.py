@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from engine.config import Spec
 from engine.config.fields import setting
 from engine.config.phrases import PhraseField
-from engine.config.problems import broken
+from engine.config.problems import broken_rule
 from engine.phrases import phrase
 
 SplitName = Literal["train", "validation", "test"]
@@ -88,7 +88,7 @@ class Mapping(Spec):
     def _differ(self) -> Self:
         if len(set(self.columns)) < len(self.columns):
             twice = {c for c in self.columns if self.columns.count(c) > 1}
-            raise broken(
+            raise broken_rule(
                 phrase(
                     "the same column is used twice: choose a different column for text, second "
                     "text and label"
@@ -155,9 +155,9 @@ class Split(Spec):
     )
 
     @model_validator(mode="after")
-    def _something_left(self) -> Self:
+    def _leaves_training_rows(self) -> Self:
         if self.validation + self.test >= 1:
-            raise broken(
+            raise broken_rule(
                 phrase("the validation and test fractions leave no rows for training"),
                 "validation",
                 "test",
@@ -187,7 +187,7 @@ class HubOrigin(Spec):
     name: str
     subset: str = Field("", description="Empty: it has only one.")
     revision: str = Field(description="The commit that was fetched.")
-    host: str = Field("", description="Empty: the files lay in the hub's cache already.")
+    host: str = Field("", description="Empty: the files were already in the hub's cache.")
     licence: str = ""
 
 
@@ -209,7 +209,7 @@ class DatasetSpec(Spec):
         default_factory=dict, description="SHA-256 of each source file as it was read, by its path."
     )
     hub: HubOrigin | None = Field(
-        None, description="Where the files were fetched from; None: they were here already."
+        None, description="The origin of fetched files; None: they were local."
     )
     reading: Reading
     mapping: Mapping

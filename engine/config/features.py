@@ -93,8 +93,8 @@ class Features(Spec):
 
     def plain(self) -> "Features":
         """The probe itself, without its training and caching."""
-        usual = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
-        return self.model_copy(update={**usual, "cache": None})
+        reset = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
+        return self.model_copy(update={**reset, "cache": None})
 
     @property
     def trains_probe(self) -> bool:

@@ -34,41 +34,41 @@ def setting(
     return {"level": level, "branch": branch, "ticks": list(ticks), "offered": offered}
 
 
-def settings_of(spec: type[BaseModel]) -> dict[str, FieldInfo]:
+def get_settings(spec: type[BaseModel]) -> dict[str, FieldInfo]:
     """The user settings, in the order of the spec."""
     return {name: info for name, info in spec.model_fields.items() if info.title}
 
 
 def fields_at(spec: type[BaseModel], *levels: Level) -> tuple[str, ...]:
     """The names of the settings at these levels, in the order of the spec."""
-    return tuple(name for name, info in settings_of(spec).items() if level_of(info) in levels)
+    return tuple(name for name, info in get_settings(spec).items() if get_level(info) in levels)
 
 
 def branch_fields(spec: type[BaseModel]) -> tuple[str, ...]:
     """The names of the settings that a branch may change, in the order of the spec."""
-    return tuple(name for name, info in settings_of(spec).items() if may_branch(info))
+    return tuple(name for name, info in get_settings(spec).items() if may_branch(info))
 
 
-def level_of(info: FieldInfo) -> Level:
+def get_level(info: FieldInfo) -> Level:
     """The level of a field; advanced by default."""
-    return cast(Level, extra_of(info).get("level", "advanced"))
+    return cast(Level, get_extra(info).get("level", "advanced"))
 
 
 def may_branch(info: FieldInfo) -> bool:
     """A branch may change the field; not by default."""
-    return bool(extra_of(info).get("branch", False))
+    return bool(get_extra(info).get("branch", False))
 
 
-def ticks_of(info: FieldInfo) -> list[float]:
+def get_ticks(info: FieldInfo) -> list[float]:
     """The common values of a number; empty for none."""
-    return list(cast(list[float], extra_of(info).get("ticks", [])))
+    return list(cast(list[float], get_extra(info).get("ticks", [])))
 
 
 def is_offered(info: FieldInfo) -> bool:
     """The values form a list that depends on other settings."""
-    return bool(extra_of(info).get("offered", False))
+    return bool(get_extra(info).get("offered", False))
 
 
-def extra_of(info: FieldInfo) -> JsonDict:
+def get_extra(info: FieldInfo) -> JsonDict:
     """The result of `setting`; empty for other fields."""
     return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}

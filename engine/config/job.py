@@ -12,7 +12,7 @@ from engine.config.families.bert import BertSpec
 from engine.config.features import FINE_TUNED, LAYER_SWEEP, Features, Vectors
 from engine.config.fields import setting
 from engine.config.problems import BrokenRules, Problem
-from engine.config.search import SearchSpec, problems_of_search
+from engine.config.search import SearchSpec, check_search
 from engine.config.tasks import AnyTask
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.phrases import phrase
@@ -240,7 +240,7 @@ def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
 
 def search_has_values(job: "JobSpec") -> Iterator[Problem]:
     """The values of a search are valid, and a layer sweep is not part of one."""
-    yield from problems_of_search(job)
+    yield from check_search(job)
     if job.search is not None and job.features.vectors == LAYER_SWEEP:
         yield Problem(
             phrase("A layer sweep cannot be combined with several values"),

@@ -12,8 +12,8 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from engine.config import Spec
-from engine.config.fields import Level, extra_of, setting
-from engine.config.problems import broken
+from engine.config.fields import Level, get_extra, setting
+from engine.config.problems import broken_rule
 from engine.config.task import Head
 from engine.phrases import phrase
 
@@ -37,35 +37,35 @@ def published(
     return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
 
 
-def changed(
+def override(
     kind: type["EncoderSpec"],
     field: str,
     names: tuple[str, ...] | None = None,
     absent: int | None = None,
-    **given: Any,
+    **overrides: Any,
 ) -> Any:
     """A field of `kind` with overrides of a family: its names, default, title or help."""
     info = kind.model_fields[field]
-    extra = {**extra_of(info), "absent": absent}
+    extra = {**get_extra(info), "absent": absent}
     if names is not None:
         extra["published"] = list(names)
-    usual = {"default": info.default, "title": info.title, "description": info.description}
-    return Field(**{**usual, **given}, json_schema_extra=extra)
+    original = {"default": info.default, "title": info.title, "description": info.description}
+    return Field(**{**original, **overrides}, json_schema_extra=extra)
 
 
 def published_names(info: FieldInfo) -> tuple[str, ...]:
     """The names of the field in config.json; empty for none."""
-    return tuple(cast(list[str], extra_of(info).get("published", [])))
+    return tuple(cast(list[str], get_extra(info).get("published", [])))
 
 
-def is_needed(info: FieldInfo) -> bool:
+def is_required(info: FieldInfo) -> bool:
     """Every config.json has the field."""
-    return bool(extra_of(info).get("needed", False))
+    return bool(get_extra(info).get("needed", False))
 
 
-def without_it(info: FieldInfo) -> int | None:
+def value_if_absent(info: FieldInfo) -> int | None:
     """The value that transformers assumes if config.json lacks the field; None: our default."""
-    return cast(int | None, extra_of(info).get("absent"))
+    return cast(int | None, get_extra(info).get("absent"))
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,16 @@ class LayerParts:
     norm_biases: bool = True
     first_norm: bool = True  # the first layer normalises the inputs of attention
     window: int | None = None  # tokens of local attention on each side; None: global
-    all_every: int = 1  # every n-th layer, from the first on, has global attention
+    global_every: int = 1  # every n-th layer, from the first on, has global attention
     rotary_base: float = 10_000.0  # of local layers, or of all
-    rotary_base_all: float = 10_000.0  # of global layers
+    global_rotary_base: float = 10_000.0  # of global layers
 
-    def window_at(self, number: int) -> int | None:
+    def window_at(self, index: int) -> int | None:
         """The attention window of a layer, counted from 0."""
-        return None if number % self.all_every == 0 else self.window
+        return None if index % self.global_every == 0 else self.window
 
-    def rotary_base_at(self, number: int) -> float:
-        return self.rotary_base_all if self.window_at(number) is None else self.rotary_base
+    def rotary_base_at(self, index: int) -> float:
+        return self.global_rotary_base if self.window_at(index) is None else self.rotary_base
 
 
 class EncoderSpec(Spec):
@@ -102,7 +102,7 @@ class EncoderSpec(Spec):
     shares_layers: ClassVar[bool] = False
     head_biases: ClassVar[bool] = True  # of the hidden layers of heads
     # token heads have an additional hidden layer, as the masked-word head has
-    turns_tokens: ClassVar[bool] = False
+    transforms_tokens: ClassVar[bool] = False
 
     vocab_size: Annotated[int, Field(ge=6, le=10_000_000)] = Field(
         30522,
@@ -190,7 +190,7 @@ class EncoderSpec(Spec):
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
         if self.hidden_size % self.heads:
-            raise broken(
+            raise broken_rule(
                 phrase(
                     "the hidden size {hidden_size} is not divisible by {heads} attention heads",
                     hidden_size=self.hidden_size,
@@ -226,7 +226,7 @@ class EncoderSpec(Spec):
         return 0
 
     @property
-    def tells_segments(self) -> bool:
+    def uses_segments(self) -> bool:
         """Inputs distinguish the two texts."""
         return self.segment_rows > 1 and not self.one_segment
 

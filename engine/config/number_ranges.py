@@ -8,8 +8,8 @@ from engine.phrases import phrase
 ENTRY = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
-def numbers_in(text: str) -> tuple[int, ...]:
-    """The distinct numbers, rising.
+def parse_ranges(text: str) -> tuple[int, ...]:
+    """The distinct numbers, ascending.
 
     Raises ValueError with a sentence about the unreadable part.
     """
@@ -38,8 +38,8 @@ def numbers_in(text: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def listed(numbers: Iterable[int]) -> str:
-    """The shortest text for `numbers_in`."""
+def format_ranges(numbers: Iterable[int]) -> str:
+    """The inverse of `parse_ranges`."""
     runs = list[list[int]]()
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

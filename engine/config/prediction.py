@@ -27,7 +27,7 @@ class PredictionSettings(Spec):
     no_answer_threshold: float | None = Field(None, ge=-1e6, le=1e6)
 
     @property
-    def is_usual(self) -> bool:
+    def is_default(self) -> bool:
         """They change nothing."""
         return self == PredictionSettings()
 
@@ -36,12 +36,12 @@ class PredictionSettings(Spec):
         factor = self.temperature / temperature
         return PredictionSettings(
             temperature=temperature,
-            threshold=_moved(self.threshold, factor),
-            thresholds={label: _moved(value, factor) for label, value in self.thresholds.items()},
+            threshold=_rescale(self.threshold, factor),
+            thresholds={label: _rescale(value, factor) for label, value in self.thresholds.items()},
             no_answer_threshold=self.no_answer_threshold,
         )
 
-    def threshold_of(self, label: str, labels: tuple[str, ...], several: bool) -> float:
+    def get_threshold(self, label: str, labels: tuple[str, ...], several: bool) -> float:
         """The threshold of a label, of two classes or of `several` labels."""
         if several:
             return self.thresholds.get(label, 0.5)
@@ -58,7 +58,7 @@ class PredictionSettings(Spec):
         return PredictionSettings.model_validate(self.model_dump() | changed)
 
 
-def _moved(threshold: float, factor: float) -> float:
+def _rescale(threshold: float, factor: float) -> float:
     """The probability of `threshold`'s logit times `factor`."""
     if factor == 1 or threshold == 0.5:
         return threshold

@@ -20,6 +20,6 @@ class BrokenRules(ValueError):
         self.problems = problems
 
 
-def broken(text: str, *fields: str) -> BrokenRules:
+def broken_rule(text: str, *fields: str) -> BrokenRules:
     """One broken rule."""
     return BrokenRules([Problem(text, fields)])

@@ -13,7 +13,7 @@ from engine.config.task import TaskInfo
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
-Way = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
+Regime = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
 
 
 class Rate(NamedTuple):
@@ -22,7 +22,7 @@ class Rate(NamedTuple):
     Rates that were not measured interpolate between those that were and the paper's.
     """
 
-    largest: float
+    max_weights: float
     rate: float
     is_measured: bool = True
 
@@ -30,31 +30,31 @@ class Rate(NamedTuple):
 class Epochs(NamedTuple):
     """A number of epochs, and the maximum training rows it is for."""
 
-    most: float
+    max_rows: float
     epochs: int
 
 
 TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
 # Larger networks have the paper's values.
-RATES: dict[Way, tuple[Rate, ...]] = {
+RATES: dict[Regime, tuple[Rate, ...]] = {
     "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4)),
     "LoRA": (Rate(TINY, 3e-3), Rate(SMALL, 1e-3), Rate(LARGEST, 1e-3, is_measured=False)),
     "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
     "pre-training": (Rate(TINY, 1e-3), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
     "pre-training from scratch": (Rate(TINY, 2e-3), Rate(LARGEST, 5e-4, is_measured=False)),
 }
-EPOCHS: dict[Way, tuple[Epochs, ...]] = {
+EPOCHS: dict[Regime, tuple[Epochs, ...]] = {
     "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
     "LoRA": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "from scratch": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "pre-training": (Epochs(math.inf, 1),),
     "pre-training from scratch": (Epochs(math.inf, 3),),
 }
-USUAL_ROWS = 1000  # for unknown numbers of rows
+DEFAULT_ROWS = 1000  # for unknown numbers of rows
 PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
-SHORTEST = 16  # tokens
+MIN_LENGTH = 16  # tokens
 
 
 class Network(Protocol):
@@ -91,8 +91,8 @@ class Situation:
     lora: bool = False
 
     @property
-    def way(self) -> Way:
-        return way_of(self.task, self.from_scratch, self.lora)
+    def regime(self) -> Regime:
+        return get_regime(self.task, self.from_scratch, self.lora)
 
     @property
     def paper(self) -> TrainingSpec:
@@ -102,20 +102,20 @@ class Situation:
 
     @property
     def is_in_table(self) -> bool:
-        """The table covers networks of this size, trained in this way."""
+        """The table covers networks of this size, trained in this regime."""
         weights = layer_weights(self.network) if self.network is not None else math.inf
-        return rate_for(self.way, weights) is not None
+        return rate_for(self.regime, weights) is not None
 
 
 @dataclass(frozen=True)
-class Recommended:
+class Recommendation:
     """Settings, with reasons for some fields."""
 
     training: TrainingSpec
     reasons: dict[str, str]
 
 
-def recommended(situation: Situation) -> Recommended:
+def recommend(situation: Situation) -> Recommendation:
     """Recommend settings for a job, with reasons by field of `TrainingSpec`."""
     length, why_length = _length(situation)
     values: dict[str, float] = {"max_length": length}
@@ -124,43 +124,43 @@ def recommended(situation: Situation) -> Recommended:
         values["learning_rate"], reasons["learning_rate"] = _rate(situation)
         values["epochs"], reasons["epochs"] = _epochs(situation)
         values |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
-    elif situation.network is not None and situation.way in RATES:
+    elif situation.network is not None and situation.regime in RATES:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
         )
     reasons_given = {name: reason for name, reason in reasons.items() if reason}
-    return Recommended(situation.paper.model_copy(update=values), reasons_given)
+    return Recommendation(situation.paper.model_copy(update=values), reasons_given)
 
 
-def probe_rate(before: Features, now: Features) -> Features:
+def probe_rate(old: Features, new: Features) -> Features:
     """Features with the rate of the new probe, unless the rate was set."""
-    followed = before.learning_rate == now.learning_rate == PROBE_RATES[before.probe]
-    if now.probe == before.probe or not followed:
-        return now
-    return now.model_copy(update={"learning_rate": PROBE_RATES[now.probe]})
+    followed = old.learning_rate == new.learning_rate == PROBE_RATES[old.probe]
+    if new.probe == old.probe or not followed:
+        return new
+    return new.model_copy(update={"learning_rate": PROBE_RATES[new.probe]})
 
 
 def layer_weights(network: Network) -> int:
     """Approximate number of weights of the layers, without embeddings."""
-    of_layer = 4 * network.hidden_size**2 + 2 * network.hidden_size * network.intermediate_size
-    return network.layers * of_layer
+    per_layer = 4 * network.hidden_size**2 + 2 * network.hidden_size * network.intermediate_size
+    return network.layers * per_layer
 
 
-def recommended_rate(way: Way, weights: int) -> float | None:
+def recommended_rate(regime: Regime, weights: int) -> float | None:
     """The recommended learning rate for a network with this number of layer weights.
 
     None for networks that the table does not cover.
     """
-    row = rate_for(way, weights)
+    row = rate_for(regime, weights)
     return None if row is None else row.rate
 
 
-def rate_for(way: Way, weights: float) -> Rate | None:
+def rate_for(regime: Regime, weights: float) -> Rate | None:
     """The entry of the table for a network of this size; None for none."""
-    return next((row for row in RATES.get(way, ()) if weights <= row.largest), None)
+    return next((row for row in RATES.get(regime, ()) if weights <= row.max_weights), None)
 
 
-def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
+def get_regime(task: TaskInfo, from_scratch: bool, lora: bool) -> Regime:
     """The kind of training."""
     if task.head is None:
         return "pre-training from scratch" if from_scratch else "pre-training"
@@ -172,7 +172,7 @@ def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
 def _rate(situation: Situation) -> tuple[float, str]:
     network = situation.network
     assert network is not None
-    row = rate_for(situation.way, layer_weights(network))
+    row = rate_for(situation.regime, layer_weights(network))
     assert row is not None
     if not row.is_measured:
         return row.rate, phrase(
@@ -186,8 +186,8 @@ def _rate(situation: Situation) -> tuple[float, str]:
 
 
 def _epochs(situation: Situation) -> tuple[int, str]:
-    rows = situation.rows or USUAL_ROWS
-    epochs = next(row.epochs for row in EPOCHS[situation.way] if rows <= row.most)
+    rows = situation.rows or DEFAULT_ROWS
+    epochs = next(row.epochs for row in EPOCHS[situation.regime] if rows <= row.max_rows)
     if not situation.rows:
         return epochs, ""
     return epochs, phrase(
@@ -200,11 +200,11 @@ def _epochs(situation: Situation) -> tuple[int, str]:
 
 def _length(situation: Situation) -> tuple[int, str]:
     usual, typical = situation.paper.max_length, situation.typical_length
-    longest = situation.network.max_positions if situation.network is not None else usual
+    max_length = situation.network.max_positions if situation.network is not None else usual
     if situation.task.head is None or not typical:
-        return min(longest, usual), ""
+        return min(max_length, usual), ""
     if not situation.task.cuts_long_texts:  # longer texts are read in windows
-        longest = min(longest, usual)
+        max_length = min(max_length, usual)
     multiple = 8 if typical <= 64 else 16
-    length = max(SHORTEST, min(longest, -(-typical // multiple) * multiple))
+    length = max(MIN_LENGTH, min(max_length, -(-typical // multiple) * multiple))
     return length, phrase("99 % of the inputs in the sample have at most {n} token(s).", n=typical)

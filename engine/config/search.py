@@ -106,10 +106,10 @@ class SearchSpec(Spec):
     @property
     def limit(self) -> int:
         """Maximum number of tried combinations."""
-        there = combinations(self)
+        total = combinations(self)
         if self.method == "grid":
-            return min(there, self.budget or there)
-        return min(there, self.budget or USUAL_BUDGET)
+            return min(total, self.budget or total)
+        return min(total, self.budget or USUAL_BUDGET)
 
     @property
     def varied(self) -> tuple[SearchField, ...]:
@@ -137,11 +137,11 @@ def with_values(job: JobT, values: Values) -> JobT:
     """
     raw = job.model_dump() | {"search": None}
     for path, value in values.items():
-        _put(raw, path.split("."), value)
+        _set_value(raw, path.split("."), value)
     return type(job).model_validate(raw)
 
 
-def _put(raw: dict[str, Any], path: list[str], value: JsonValue) -> None:
+def _set_value(raw: dict[str, Any], path: list[str], value: JsonValue) -> None:
     for part in path[:-1]:
         inner = raw.get(part)
         raw[part] = dict(inner) if isinstance(inner, dict) else {}
@@ -159,7 +159,7 @@ def field_at(job: BaseModel, path: str) -> FieldInfo | None:
     return field_at(inner, ".".join(rest)) if isinstance(inner, BaseModel) else None
 
 
-def problems_of_search(job: "JobSpec") -> Iterator[Problem]:
+def check_search(job: "JobSpec") -> Iterator[Problem]:
     """Every value is valid for its field, and no field is varied twice."""
     search = job.search
     if search is None:
@@ -169,24 +169,24 @@ def problems_of_search(job: "JobSpec") -> Iterator[Problem]:
         if path.split(".")[0] not in SEARCHED or field_at(job, path) is None:
             yield Problem(phrase("A job has no field “{path}”", path=path), ("search",))
             return
-        others = [other for other in paths if other == path or other.startswith(f"{path}.")]
-        if len(others) > 1:
+        same = [other for other in paths if other == path or other.startswith(f"{path}.")]
+        if len(same) > 1:
             yield Problem(phrase("The field “{path}” has values twice", path=path), ("search",))
             return
     if SEEDS in paths:
         text = phrase("Give several values to training.seed, not to training.seeds")
         yield Problem(text, ("search",))
     for field in search.fields:
-        yield from _problems_of_field(job, search, field)
+        yield from _check_field(job, search, field)
     limit = combinations(search)
     if search.method == "grid" and limit > MAX_SETTINGS:
         text = phrase("A grid of {count:,} combinations is too large", count=limit)
         yield Problem(text, ("search",))
 
 
-def _problems_of_field(job: "JobSpec", search: SearchSpec, field: SearchField) -> Iterator[Problem]:
+def _check_field(job: "JobSpec", search: SearchSpec, field: SearchField) -> Iterator[Problem]:
     if field.is_range:
-        yield from _problems_of_range(search, field)
+        yield from _check_range(search, field)
         values: tuple[JsonValue, ...] = tuple(
             int(end) if field.whole else end for end in (field.low, field.high) if end is not None
         )
@@ -200,13 +200,13 @@ def _problems_of_field(job: "JobSpec", search: SearchSpec, field: SearchField) -
             text = phrase("A layer sweep cannot be one of several values")
             yield Problem(text, ("search", "features.vectors"))
             return
-        if (wrong := _wrong_alone(job, field.path, value)) is not None:
+        if (problem := _check_value(job, field.path, value)) is not None:
             text = phrase("“{path}” cannot be {value}: {why}", path=field.path, value=str(value),
-                          why=wrong)  # fmt: skip
+                          why=problem)  # fmt: skip
             yield Problem(text, ("search",))
 
 
-def _problems_of_range(search: SearchSpec, field: SearchField) -> Iterator[Problem]:
+def _check_range(search: SearchSpec, field: SearchField) -> Iterator[Problem]:
     low, high = field.low, field.high
     if low is None or high is None or not math.isfinite(high - low) or low >= high:
         text = phrase("“{path}” needs values, or a range from low to high", path=field.path)
@@ -220,13 +220,13 @@ def _problems_of_range(search: SearchSpec, field: SearchField) -> Iterator[Probl
         yield Problem(text, ("search",))
 
 
-def _wrong_alone(job: "JobSpec", path: str, value: JsonValue) -> str | None:
+def _check_value(job: "JobSpec", path: str, value: JsonValue) -> str | None:
     """The problem of a single value; rules over several fields concern combinations."""
-    from engine.config.validation import problem_of
+    from engine.config.validation import describe_problem
 
     try:
         with_values(job, {path: value})
     except ValidationError as error:
-        own = [item for item in error.errors() if item["loc"]]
-        return problem_of(own[0]) if own else None
+        errors = [item for item in error.errors() if item["loc"]]
+        return describe_problem(errors[0]) if errors else None
     return None

@@ -210,7 +210,7 @@ class TaskInfo:
         return self.head is None
 
     @property
-    def scores_in_part(self) -> bool:
+    def has_partial_scores(self) -> bool:
         """A row is scored by an F1, as it may be partly right; else it is right or wrong."""
         return self.head is not None and self.head.reads_tokens
 
@@ -238,7 +238,7 @@ class LabelColumn(Protocol):
     def numbers(self) -> frozenset[float]:
         """The numbers in the other cells."""
 
-    def strangers(self, known: tuple[str, ...]) -> list[str]:
+    def unknown_labels(self, known: tuple[str, ...]) -> list[str]:
         """The labels that are not `known`, in any notation."""
 
 
@@ -303,7 +303,7 @@ class TaskSpec(Spec):
         return self
 
     @classmethod
-    def of_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
+    def from_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
         """The task of a model that was fine-tuned by another program."""
         return cls(kind=cls.task_name()).with_labels(labels)
 
@@ -341,9 +341,9 @@ class LabelledTask(TaskSpec):
     def with_labels(self, labels: tuple[str, ...]) -> TaskSpec:
         return self.model_copy(update={"labels": labels})
 
-    def unlisted(self, labels: LabelColumn) -> Iterator[StudioError]:
+    def check_labels(self, labels: LabelColumn) -> Iterator[StudioError]:
         """Problems of labels that the settings do not list."""
-        unlisted = labels.strangers(self.labels) if self.labels else []
+        unlisted = labels.unknown_labels(self.labels) if self.labels else []
         if unlisted:
             names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
             yield StudioError(

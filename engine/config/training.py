@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from engine.config import Spec
 from engine.config.fields import setting
-from engine.config.number_ranges import numbers_in
+from engine.config.number_ranges import parse_ranges
 
 
 class TrainingSpec(Spec):
@@ -322,5 +322,5 @@ class HardwareSpec(Spec):
     @field_validator("cores")
     @classmethod
     def _can_be_read(cls, cores: str) -> str:
-        numbers_in(cores)
+        parse_ranges(cores)
         return cores

@@ -12,16 +12,19 @@ from engine.phrases import join, phrase
 TAGS = {"scratch", "checkpoint", "stored", "file"}
 
 
-def problems_in(error: ValidationError) -> list[Problem]:
+def list_problems(error: ValidationError) -> list[Problem]:
     """All problems of a validation, with the paths of their fields."""
-    return [problem for item in error.errors() for problem in _problems_of(item)]
+    return [problem for item in error.errors() for problem in _convert_error(item)]
 
 
 def describe_validation(error: ValidationError, where: str) -> StudioError:
     """All problems of the object named `where`, in one error."""
-    wrong = join("; ", map(_with_field, problems_in(error)))
+    text = join("; ", map(_with_field, list_problems(error)))
     return StudioError(
-        "{where} is not valid: {wrong}.", "Please correct these fields.", where=where, wrong=wrong
+        "{where} is not valid: {wrong}.",
+        "Please correct these fields.",
+        where=where,
+        wrong=text,
     )
 
 
@@ -32,22 +35,22 @@ def _with_field(problem: Problem) -> str:
     return phrase("{field}: {problem}", field=problem.fields[0], problem=problem.text)
 
 
-def _problems_of(item: Any) -> list[Problem]:
-    path = tuple(str(part) for part in item["loc"] if part not in TAGS)
+def _convert_error(item: Any) -> list[Problem]:
+    path_ = tuple(str(part) for part in item["loc"] if part not in TAGS)
     error = item.get("ctx", {}).get("error")
     if isinstance(error, BrokenRules):
-        return [_below(path, problem) for problem in error.problems]
+        return [_prefix_fields(path_, problem) for problem in error.problems]
     if isinstance(error, ValidationError):  # of a part that was validated by itself
-        return [_below(path, problem) for problem in problems_in(error)]
-    return [Problem(problem_of(item), (".".join(path),) if path else ())]
+        return [_prefix_fields(path_, problem) for problem in list_problems(error)]
+    return [Problem(describe_problem(item), (".".join(path_),) if path_ else ())]
 
 
-def _below(place: tuple[str, ...], problem: Problem) -> Problem:
+def _prefix_fields(prefix: tuple[str, ...], problem: Problem) -> Problem:
     """Prefix the fields of a problem with the path `place`."""
-    return Problem(problem.text, tuple(".".join((*place, field)) for field in problem.fields))
+    return Problem(problem.text, tuple(".".join((*prefix, field)) for field in problem.fields))
 
 
-def problem_of(item: Any) -> str:
+def describe_problem(item: Any) -> str:
     """One of `ValidationError.errors()` as the end of a sentence, without a full stop."""
     context = item.get("ctx", {})
     match item["type"]:

@@ -8,7 +8,7 @@ from typing import Any
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
-from engine.config.tasks import TASKS, head_of, task_of
+from engine.config.tasks import TASKS, get_head, parse_task
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.rows import Rows
 from engine.files.spreadsheet import format_table
@@ -91,7 +91,7 @@ def task_data(kind: str) -> tuple[str, Mapping | None]:
         return "tags.conll", None
     if "answers" in info.reads:
         return "questions.json", None
-    head = head_of(kind)
+    head = get_head(kind)
     label = "topics" if head.is_multi_label else "score" if head.predicts_numbers else "label"
     if "endings" in info.reads:
         return "rows.csv", Mapping(text="text", endings=("one", "two"), label="right")
@@ -103,7 +103,7 @@ def task_settings(kind: str) -> dict[str, Any]:
     """Settings of a task that extend the coverage of the checks."""
     if TASKS[kind].info.is_pretraining:
         return {"nsp": True}
-    return {"doc_stride": 6} if head_of(kind).finds_spans else {}
+    return {"doc_stride": 6} if get_head(kind).finds_spans else {}
 
 
 def rows_for(kind: str) -> Rows:
@@ -131,7 +131,7 @@ def job(
     start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
     fields = {
         "name": kind,
-        "task": task_of({"kind": kind, **task_settings(kind)}),
+        "task": parse_task({"kind": kind, **task_settings(kind)}),
         "base_model": start,
         "data": FileData(
             path=folder / file, reading=reading, mapping=mapping, split=Split(validation=0.25)

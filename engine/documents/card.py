@@ -235,7 +235,7 @@ def limits(
 
 def _predicted_with(settings: PredictionSettings, form: Form) -> str:
     """The thresholds and the temperature, if not the defaults."""
-    if settings.is_usual:
+    if settings.is_default:
         return ""
     parts = ["## Thresholds and temperature", _table(("", ""), settings_rows(settings))]
     if form != "tf1":

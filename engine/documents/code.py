@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from engine.config.prediction import PredictionSettings
 from engine.config.task import CHOICES, ENCODER, SEQUENCE, SPANS, TOKENS, TaskSpec
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.config.tasks.question_answering import QuestionAnswering
 
 
@@ -31,7 +31,7 @@ def transformers_code(
     Sentence encoders use sentence-transformers. The code applies the thresholds and the temperature
     of `settings`.
     """
-    head = head_of(task.kind)
+    head = get_head(task.kind)
     if head.pools:
         return "\n".join(_sentences(folder, example)) + "\n"
     model = f"AutoModel{head.architecture}"
@@ -58,7 +58,7 @@ def onnx_code(
         f"folder = {folder!r}",
         "session = onnxruntime.InferenceSession(f'{folder}/model.onnx')",
         "tokenizer = tokenizers.Tokenizer.from_file(f'{folder}/tokenizer.json')",
-        *_ONNX[head_of(task.kind).architecture](task, example, settings),
+        *_ONNX[get_head(task.kind).architecture](task, example, settings),
     ]
     return "\n".join(lines) + "\n"
 
@@ -76,7 +76,7 @@ def _divided(settings: PredictionSettings) -> str:
 def _said(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     """Print `shares`, the probabilities by label, and the predictions by the thresholds."""
     lines = ["print(shares)"]
-    if head_of(task.kind).is_multi_label:
+    if get_head(task.kind).is_multi_label:
         least = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
         lines.append(f"print([name for name, p in shares.items() if p >= {least}])")
     elif settings.threshold != AS_TRAINED.threshold:
@@ -94,10 +94,10 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
 
 
 def _numbers_or_shares(task: TaskSpec, settings: PredictionSettings) -> list[str]:
-    if head_of(task.kind).outputs == 1:
+    if get_head(task.kind).outputs == 1:
         return ["print(float(logits[0]))"]
     probabilities = (
-        "logits.sigmoid()" if head_of(task.kind).is_multi_label else "logits.softmax(-1)"
+        "logits.sigmoid()" if get_head(task.kind).is_multi_label else "logits.softmax(-1)"
     )
     names = "model.config.id2label[n]: float(p)"
     return [f"shares = {{{names} for n, p in enumerate({probabilities})}}", *_said(task, settings)]
@@ -186,10 +186,10 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
         *GIVEN,
         f"logits = session.run(None, given)[0][0]{_divided(settings)}",
     ]
-    if head_of(task.kind).outputs == 1:
+    if get_head(task.kind).outputs == 1:
         return [*lines, "print(float(logits[0]))"]
     probabilities = "1 / (1 + numpy.exp(-logits))"
-    if not head_of(task.kind).is_multi_label:
+    if not get_head(task.kind).is_multi_label:
         lines.append("shares = numpy.exp(logits - logits.max())")
         probabilities = "shares / shares.sum()"
     lines += [LABELS, f"shares = dict(zip(labels, ({probabilities}).tolist()))"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.config.changes import Change, changes, from_defaults, shown
+from engine.config.changes import Change, changes, non_defaults, shown
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
-from engine.config.tasks import metric_of
+from engine.config.tasks import get_metric
 from engine.documents import report
 from engine.documents.card import ends_text
 from engine.errors import StudioError
@@ -118,7 +118,7 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[re
         yield _turned("different", title, phrase("Setting"), [run.name for run in runs], columns)
     else:
         yield report.Section("different", title, (phrase("These runs have the same settings."),))
-    same = [change for change in from_defaults(jobs[0]) if not _is_within(change.path, different)]
+    same = [change for change in non_defaults(jobs[0]) if not _is_within(change.path, different)]
     rows = tuple((title_of(change), shown(change.new), shown(change.old)) for change in same)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     notes = () if rows else (phrase("All others have their default values."),)
@@ -205,7 +205,7 @@ def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
 
 
 def _score(score: RunScore) -> tuple[str, ...]:
-    facts = metric_of(score.metric)
+    facts = get_metric(score.metric)
     title = Phrase(facts.title, {}) if facts is not None else score.metric
     cells = (score.run.name, title, f"{score.score.value:.4f}", ends_text(score.score))
     if score.difference is None:
@@ -255,7 +255,7 @@ def _repeat(runs: Sequence[Candidate], first: JobSpec) -> report.Section:
 
 def _metric_title(name: str) -> str:
     """For example “accuracy” of the validation rows, or “training loss”."""
-    facts = metric_of(name.removeprefix(VALIDATION))
+    facts = get_metric(name.removeprefix(VALIDATION))
     if not name.startswith(VALIDATION):
         return phrase("training loss") if name == "loss" else name
     return Phrase(facts.title, {}) if facts is not None else name.removeprefix(VALIDATION)

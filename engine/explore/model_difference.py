@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows, typed_pairs
@@ -234,7 +234,7 @@ def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     texts = [np.array([text[:200] for text in result.predicted]) for result in predicted]
     p, q = (result.scores for result in predicted)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
-        several = head_of(first.task.kind).is_multi_label
+        several = get_head(first.task.kind).is_multi_label
         kl = kl_of_classes(p.astype(np.float64), q.astype(np.float64), several)
     return {"kl": kl, "said_a": texts[0], "said_b": texts[1]}
 

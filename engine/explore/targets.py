@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.errors import StudioError
 from engine.explore.fill_mask import mlm_head, shown_tokens
 from engine.messages.explore.attribution import AboutTarget, Explained
@@ -48,7 +48,7 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         raise StudioError(
             "This model has not been fine-tuned: it has no task head.", "Choose a fine-tuned model."
         )
-    head = head_of(learner.task.kind)
+    head = get_head(learner.task.kind)
     if head.pools:
         raise StudioError(
             "A sentence encoder gives a vector and no logit, so no word decides for one.",

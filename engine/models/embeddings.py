@@ -64,10 +64,10 @@ class Embeddings(TokenPositionEmbeddings):
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
         self.segment = nn.Embedding(spec.segment_rows, spec.token_size)
-        self.tells_segments = spec.tells_segments
+        self.uses_segments = spec.uses_segments
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        if not self.tells_segments:
+        if not self.uses_segments:
             segments = torch.zeros_like(segments)
         summed: Tensor = self.token(tokens) + self.segment(segments)
         return summed if self.position is None else summed + self.position(positions)

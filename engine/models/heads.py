@@ -14,7 +14,7 @@ from engine.config.features import Features
 from engine.config.model import Activation, EncoderSpec
 from engine.config.sentence import PoolingMode, SentenceSpec
 from engine.config.task import Head
-from engine.config.tasks import FIRST_TASK, head_of
+from engine.config.tasks import FIRST_TASK, get_head
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.gradient_sum import GradientBuffer
 from engine.models.fast.vocabulary_loss import cross_entropy
@@ -51,7 +51,7 @@ class Heads:
     @property
     def task(self) -> Head | None:
         """Description of the task head; None without one."""
-        return head_of(self.kind) if self.outputs else None
+        return get_head(self.kind) if self.outputs else None
 
     @property
     def reads_tokens(self) -> bool:
@@ -149,7 +149,7 @@ class TaskHead(nn.Module):
 
     def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
         super().__init__()
-        turns = spec.turns_tokens and head.reads_tokens
+        turns = spec.transforms_tokens and head.reads_tokens
         self.turn = Transform(spec) if turns else nn.Identity()
         self.dropout = Dropout(spec.dropout_before(head))
         self.dense = nn.Linear(spec.hidden_size, outputs)

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.config.sentence import SentenceSpec
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, encode_pooled, plan_batch
 from engine.models.fast.padded_blocks import Ints
@@ -55,7 +55,7 @@ class Network(nn.Module):
         elif heads.pools:
             self.task = SentenceHead(spec, heads.sentence or SentenceSpec())
         elif heads.outputs:
-            self.task = TaskHead(spec, heads.outputs, head_of(heads.kind))
+            self.task = TaskHead(spec, heads.outputs, get_head(heads.kind))
         for name, parameter in self.named_parameters():
             init_parameter(name, parameter, spec)
 

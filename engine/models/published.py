@@ -13,7 +13,7 @@ from engine.config.families.bert import FAMILY as BERT
 from engine.config.families.family import Family
 from engine.config.features import Features
 from engine.config.model import EncoderSpec
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.models.heads import Heads
 from engine.phrases import phrase
 
@@ -32,7 +32,7 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
         _, _, number, rest = ours.split(".", 3)
         return f"{dense_folder(int(number))}/{rest}"
     if ours.startswith("task.dense."):
-        return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
+        return family.task_names(get_head(heads.kind))[ours.endswith("bias")]
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):
         return ours  # its name is taken by the task head
     if ours.startswith("encoder.pooler.dense."):
@@ -45,7 +45,7 @@ def current_name(published: str, family: Family = BERT) -> str:
     """Normalise legacy names: missing prefix, gamma and beta."""
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
-        name = f"{family.beginning}{name}"
+        name = f"{family.tensor_prefix}{name}"
     for alias, usual in family.aliases.items():
         if name.startswith(alias):
             name = usual + name.removeprefix(alias)

@@ -17,7 +17,7 @@ from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.config.sentence import SentenceSpec
-from engine.config.tasks import POOLING, added_layers, head_of
+from engine.config.tasks import POOLING, added_layers, get_head
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, safe_name
 from engine.models.heads import Heads
@@ -31,7 +31,7 @@ from engine.models.published import (
     published_name,
 )
 from engine.models.weight_files import WeightFiles
-from engine.phrases import filled, phrase
+from engine.phrases import fill_template, phrase
 
 NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
@@ -124,7 +124,7 @@ class StateDictMapper:
         return plan
 
     def note(self, text: str, **values: object) -> None:
-        self._notes.append(filled(text, **values))
+        self._notes.append(fill_template(text, **values))
 
     def _present_heads(self) -> Heads:
         if (read := self._probe_in_file()) is not None:
@@ -149,7 +149,7 @@ class StateDictMapper:
         pretrains = ("ForMaskedLM", *["ForPreTraining"] * self._family.has_nsp_head)
         if promised.endswith(pretrains) and not mlm:
             self.note("{file} names an MLM head, but none was loaded.", file=self._file)
-        pooler = family.pooler(head_of(kind) if outputs else None)
+        pooler = family.pooler(get_head(kind) if outputs else None)
         leaves = ("weight", *["bias"] * self._spec.head_biases)
         return Heads(
             mlm=mlm,
@@ -191,7 +191,7 @@ class StateDictMapper:
             return NO_HEADS.kind, 0
         count = self._rows(names[0])
         kind = self._kind_of(names, count)
-        head = head_of(kind)
+        head = get_head(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
             self.note("The file has a head for an unknown task; it was not loaded.")
             return NO_HEADS.kind, 0
@@ -213,7 +213,7 @@ class StateDictMapper:
 
     def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
         """True if the file has the wanted task head, or none."""
-        names = self._family.task_names(head_of(wanted.kind))
+        names = self._family.task_names(get_head(wanted.kind))
         weight = names[0]
         if wanted.pools:
             return wanted.sentence in (None, self._sentence)
@@ -221,7 +221,7 @@ class StateDictMapper:
             return True
         theirs, count = labels_in(self._config), self._rows(weight)
         kind = self._kind_of(names, count)
-        same = (head_of(kind), count) == (wanted.task, wanted.outputs)
+        same = (get_head(kind), count) == (wanted.task, wanted.outputs)
         if same and (not labels or not theirs or theirs == labels):
             return True
         self.note(

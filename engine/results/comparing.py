@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.config.tasks import TASKS, metric_of
+from engine.config.tasks import TASKS, get_metric
 from engine.errors import StudioError
 from engine.evaluation.measures import Measure
 from engine.phrases import Phrase, join, phrase
@@ -197,7 +197,7 @@ def compare_seeds(
             second=len(second),
         )
     test = phrase("paired t-test") if paired else phrase("Welch's t-test")
-    metric = metric_of(name)
+    metric = get_metric(name)
     main = MetricDifference(
         name,
         Interval(float(np.mean(a)), np.nan, np.nan),
@@ -211,7 +211,7 @@ def compare_seeds(
 
 def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
     """One sentence: which is better by how much, or that the difference may be chance."""
-    metric = metric_of(main.name)
+    metric = get_metric(main.name)
     is_share = metric is not None and metric.unit != "number"
     scale = 100 if is_share else 1
     shown = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.config.prediction import PredictionSettings
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.errors import StudioError
 from engine.results.answers import threshold_curve
 from engine.results.calibration import temperature
@@ -19,7 +19,7 @@ def applied_temperature(facts: PredictionInfo) -> float:
 
 def has_temperature(task: str) -> bool:
     """A temperature can be fitted for a task: it has probabilities of labels."""
-    return head_of(task).labels_inputs
+    return get_head(task).labels_inputs
 
 
 def applied_thresholds(predictions: Predictions) -> dict[str, float]:
@@ -40,7 +40,7 @@ def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
     facts = predictions.info
     if is_multi_label(predictions):
         return facts.labels
-    has_two = len(facts.labels) == 2 and head_of(facts.task).classifies
+    has_two = len(facts.labels) == 2 and get_head(facts.task).classifies
     return facts.labels[-1:] if has_two else ()
 
 
@@ -66,7 +66,7 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
             "A threshold is chosen on rows with labels, and these have none.",
             "Evaluate the model on rows with labels first.",
         )
-    if head_of(predictions.info.task).finds_spans:
+    if get_head(predictions.info.task).finds_spans:
         answers = threshold_curve(predictions)
         if answers is not None:
             return settings.model_copy(update={"no_answer_threshold": answers.best})
@@ -85,7 +85,7 @@ def with_thresholds(
     """Settings with thresholds for probabilities of predictions with this info."""
     changed = settings.at_temperature(applied_temperature(facts))
     for label, threshold in thresholds.items():
-        several = head_of(facts.task).is_multi_label
+        several = get_head(facts.task).is_multi_label
         changed = changed.with_threshold(label, threshold, facts.labels, several)
     return changed.at_temperature(settings.temperature)
 

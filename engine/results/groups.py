@@ -71,7 +71,7 @@ def row_scores(predictions: Predictions) -> RowScores:
         return RowScores(
             np.abs(row_figures.figure(predictions, "residual")), phrase("mean error"), False
         )
-    in_part = TASKS[predictions.info.task].info.scores_in_part
+    in_part = TASKS[predictions.info.task].info.has_partial_scores
     name = phrase("mean F1 of the rows") if in_part else phrase("share that is right")
     return RowScores(row_figures.figure(predictions, "score"), name, True)
 

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.config.job import FromScratch, JobSpec
-from engine.config.recommended import recommended_rate, way_of
+from engine.config.recommended import get_regime, recommended_rate
 from engine.config.task import Metric
 from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Event, Measured, Prepared
@@ -310,8 +310,8 @@ def _usual_rate(m: Measurements) -> float | None:
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
     fresh = isinstance(m.job.base_model, FromScratch)
-    way = way_of(m.job.task.info, fresh, bool(m.job.training.lora_rank))
-    return recommended_rate(way, m.prepared.layer_weights)
+    regime = get_regime(m.job.task.info, fresh, bool(m.job.training.lora_rank))
+    return recommended_rate(regime, m.prepared.layer_weights)
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:

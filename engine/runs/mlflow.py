@@ -57,7 +57,7 @@ class MLflowFiles(CurveFiles):
             }
             write_file(experiment / "meta.yaml", _yaml(facts))
         job = self.run.job()
-        for path, value in settings_of(job.model_dump(mode="json")):
+        for path, value in flatten_settings(job.model_dump(mode="json")):
             text = one_line(value if isinstance(value, str) else json.dumps(value))
             write_file(self.folder / "params" / path, text[:MAX_VALUE].encode("utf-8"))
         tags = {
@@ -104,11 +104,11 @@ class MLflowFiles(CurveFiles):
         write_file(self.folder / "meta.yaml", _yaml(facts))
 
 
-def settings_of(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def flatten_settings(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Each setting of a job by its path: (“training.learning_rate”, 5e-05)."""
     for name, value in job.items():
         if isinstance(value, dict) and value:
-            yield from settings_of(value, f"{before}{_safe(name)}.")
+            yield from flatten_settings(value, f"{before}{_safe(name)}.")
         else:
             yield f"{before}{_safe(name)}"[:MAX_NAME], value
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from engine.config.dataset import SplitName
 from engine.config.prediction import PredictionSettings
 from engine.config.task import LabelledTask, TaskSpec
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import TokenizedDataset
@@ -324,7 +324,7 @@ class Learner(ABC):
     @property
     def heads(self) -> Heads:
         """The heads that a network needs for this task."""
-        head = head_of(self.task.kind)
+        head = get_head(self.task.kind)
         return Heads(outputs=head.outputs or len(self.labels), kind=self.task.kind)
 
     @property

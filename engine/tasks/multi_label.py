@@ -155,7 +155,7 @@ class MultiLabelLearner(WholeTextLearner):
 
 def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
     """The threshold of each label, float64 [C]."""
-    return np.array([settings.threshold_of(name, tuple(labels), True) for name in labels])
+    return np.array([settings.get_threshold(name, tuple(labels), True) for name in labels])
 
 
 class LabelsCollector(LogitsCollector):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.config.dataset import DataSource, FileData, Split, SplitName
 from engine.config.task import TaskSpec
-from engine.config.tasks import task_of
+from engine.config.tasks import parse_task
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, resolve
@@ -181,13 +181,13 @@ def fit_baselines(
 
     Raises StudioError if the data and the task do not fit, or there are no rows.
     """
-    if isinstance(task_of(wanted.task), Pretraining):
+    if isinstance(parse_task(wanted.task), Pretraining):
         predicted = read_predictions(predictions_file(wanted.into, wanted.part))
         file = predictions_file(wanted.into, wanted.part, baseline="unigram")
         unigram(predicted).write(file)
         return BaselinesFitted(to=wanted.number, files=(file,))
     stage = _stages(wanted, emit)
-    task = task_of(wanted.task).with_labels(wanted.labels)
+    task = parse_task(wanted.task).with_labels(wanted.labels)
     files: list[Path] = []
     with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
         reading = stage(phrase("Reading the data set"))

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from engine.config.job import JobSpec
 from engine.messages.events import Event, Noted, Progressed
-from engine.phrases import filled
+from engine.phrases import fill_template
 from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import retry_when_full
@@ -27,7 +27,7 @@ class RunContext:
     def note(self, text: str, exact: bool = True, **values: object) -> None:
         """Emit a note, a template with its `values`; `exact` is False if a repeated run may differ
         in rounding."""
-        self.emit(Noted(text=filled(text, **values), exact=exact))
+        self.emit(Noted(text=fill_template(text, **values), exact=exact))
 
     def stage(self, name: str) -> ProgressCallback:
         """Progress callback that emits at most 100 events and raises Cancelled on a stop."""

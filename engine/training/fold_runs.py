@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.checkpoints.info import checkpoint_info, weight_files
 from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, JobSpec
-from engine.config.recommended import Situation, recommended
+from engine.config.recommended import Situation, recommend
 from engine.config.training import TrainingSpec
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.deriving import Edits, derive
@@ -153,7 +153,7 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
             rows=data.spec.rows["train"],
             typical_length=lengths.typical if lengths is not None else 0,
         )
-        training = recommended(situation).training
+        training = recommend(situation).training
     return JobSpec(
         name="fold",
         task=task,

@@ -6,7 +6,7 @@ from benchmarks.defaults import plan, table
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.recommended import layer_weights
-from engine.config.tasks import task_of
+from engine.config.tasks import parse_task
 from engine.config.training import TrainingSpec
 from engine.messages.events import Prepared
 from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advise
@@ -63,7 +63,7 @@ def said_of(line) -> list[Advice]:
     """Advice at the end of a run."""
     job = JobSpec(
         name="run",
-        task=task_of(line["task"]),
+        task=parse_task(line["task"]),
         base_model=FromCheckpoint(path=Path("model")),
         data=FileData(path=Path("data")),
         training=TrainingSpec(

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from engine import cores
-from engine.config.number_ranges import listed, numbers_in
+from engine.config.number_ranges import listed, parse_ranges
 
 
 class Linux:
@@ -181,8 +181,8 @@ def test_a_process_keeps_to_its_cores_with_all_its_threads():
     ],
 )
 def test_a_list_of_cores_is_read_and_written(text, numbers):
-    assert numbers_in(text) == numbers
-    assert numbers_in(listed(numbers)) == numbers
+    assert parse_ranges(text) == numbers
+    assert parse_ranges(listed(numbers)) == numbers
 
 
 def test_a_list_is_written_as_short_as_it_can_be():
@@ -202,4 +202,4 @@ def test_a_list_is_written_as_short_as_it_can_be():
 )
 def test_what_is_no_list_of_cores_is_said(text, said):
     with pytest.raises(ValueError, match=said):
-        numbers_in(text)
+        parse_ranges(text)

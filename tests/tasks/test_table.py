@@ -17,7 +17,7 @@ from engine.cli import main
 from engine.cli.compose import job_command
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
-from engine.config.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
+from engine.config.tasks import TASKS, class_name, get_head, get_metric, heads, parse_task
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, task_problems
@@ -74,9 +74,9 @@ def labels_of(job: JobSpec) -> Counter[str] | None:
 
 def test_a_task_has_one_name():
     for kind in TASKS:
-        task = task_of({"kind": kind})
+        task = parse_task({"kind": kind})
         assert type(task) is TASKS[kind] and type(task).__name__ == class_name(kind)
-        assert task.kind == kind and task_of(task.model_dump(mode="json")) == task
+        assert task.kind == kind and parse_task(task.model_dump(mode="json")) == task
 
 
 def test_its_best_metric_is_one_of_its_metrics():
@@ -89,7 +89,7 @@ def test_its_best_metric_is_one_of_its_metrics():
 def test_metrics_of_the_same_name_are_equal():
     for kind in TASKS:
         for metric in TASKS[kind].info.metrics:
-            assert metric_of(metric.name) == metric
+            assert get_metric(metric.name) == metric
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -111,14 +111,14 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(kind, home, tmp
 
 def test_it_has_a_learner():
     for kind in TASKS:
-        learner = learner_for(task_of(kind))
+        learner = learner_for(parse_task(kind))
         assert type(learner).__name__ == f"{class_name(kind)}Learner"
         assert isinstance(learner.tokenization, str)
 
 
 def test_its_head_is_one_of_transformers_and_known_again():
     for kind in HEADED:
-        head = head_of(kind)
+        head = get_head(kind)
         made = Heads(outputs=head.outputs or 3, kind=kind)
         config = build_config(small.NETWORK, made, (), "float32")
         assert hasattr(transformers, config["architectures"][0])
@@ -127,7 +127,7 @@ def test_its_head_is_one_of_transformers_and_known_again():
         if head.pools:
             continue  # other programs state it in modules.json
         del config[TASK]  # as written by other programs
-        assert head_of(head_kind(config, made.outputs)) == head
+        assert get_head(head_kind(config, made.outputs)) == head
         assert head_outputs(made) == head.tensors
 
 
@@ -186,7 +186,7 @@ def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
     roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
     mapping = Mapping(**{role: given.get(role, role) for role in roles})
     labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
-    task = task_of(kind)
+    task = parse_task(kind)
     assert task_problems(COLUMNS, mapping, task, labels) == []
     assert likely_task(mapping, labels).kind == kind
     bare = Mapping(text="text")

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.job import FromScratch
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -78,6 +78,6 @@ def job_titles() -> dict[str, str]:
     ]
     result: dict[str, str] = {}
     for path, spec in specs:
-        for name, info in settings_of(spec).items():
+        for name, info in get_settings(spec).items():
             result.setdefault(f"{path}{name}", str(info.title))
     return result

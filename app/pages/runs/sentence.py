@@ -22,7 +22,7 @@ from app.pages.runs.job_fields import Value
 from app.pages.runs.rows import Measure, RunRow
 from app.translation import in_language, tr
 from app.widgets.text.run_texts import VALIDATION
-from engine.config.tasks import metric_of
+from engine.config.tasks import get_metric
 
 Expected = Literal["field", "operator", "value", "joint"]
 
@@ -440,7 +440,7 @@ def column_names(key: str) -> list[str]:
 
 
 def _names_of_measure(measure: Measure, title: str) -> list[str]:
-    metric = metric_of(measure.name.removeprefix(VALIDATION))
+    metric = get_metric(measure.name.removeprefix(VALIDATION))
     if not measure.name.startswith(VALIDATION) or metric is None:
         return [title.lower(), title, measure.key]
     bare = measure.name.removeprefix(VALIDATION)

@@ -14,7 +14,7 @@ from engine.config.dataset import DatasetSpec, DataSource, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.features import Features
 from engine.config.job import FromCheckpoint
-from engine.config.recommended import Recommended, Situation, recommended
+from engine.config.recommended import Recommendation, Situation, recommend
 from engine.config.search import Method, Range, SearchField, SearchSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS
@@ -239,10 +239,10 @@ class Choices:
         return self.task.label_names(spec, CountedLabels(spec.labels if spec else {}))
 
     @cached_property
-    def recommended(self) -> Recommended:
+    def recommended(self) -> Recommendation:
         """The recommended settings, each with its reason."""
         spec = self.data.spec if self.data else None
-        return recommended(
+        return recommend(
             Situation(
                 task=type(self.current_goal.task).info,
                 from_scratch=self.from_scratch,

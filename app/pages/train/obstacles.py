@@ -15,7 +15,7 @@ from engine.config.dataset import Cleaning, DatasetSpec, Mapping
 from engine.config.families import FAMILIES
 from engine.config.job import JobSpec
 from engine.config.task import LabelledTask, TaskSpec
-from engine.config.validation import problems_in
+from engine.config.validation import list_problems
 from engine.data.columns.fit import dataset_problems, empty_columns
 
 
@@ -66,7 +66,7 @@ def validate(choices: Choices) -> Validation:
         try:
             return Validation({}, job(choices))
         except ValidationError as error:  # the rules of a job are in its spec
-            obstacles[Step.SETTINGS] = Obstacle(problem_text(problems_in(error)[0]))
+            obstacles[Step.SETTINGS] = Obstacle(problem_text(list_problems(error)[0]))
     return Validation(obstacles)
 
 

@@ -23,7 +23,7 @@ from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
 from app.widgets.text.spec_texts import value_text
 from engine.config.features import FINE_TUNED, Features
-from engine.config.fields import extra_of, fields_at
+from engine.config.fields import fields_at, get_extra
 from engine.config.recommended import RECOMMENDED
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -37,7 +37,7 @@ def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type
     fields: dict[str, Any] = {}
     for name, values in ticks.items():
         field = copy(model.model_fields[name])
-        field.json_schema_extra = {**extra_of(field), "ticks": list(values)}
+        field.json_schema_extra = {**get_extra(field), "ticks": list(values)}
         fields[name] = (field.annotation, field)
     return create_model(f"{model.__name__}WithTicks", __base__=model, **fields)
 

@@ -16,7 +16,7 @@ from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, number_text
 from app.widgets.text.spec_texts import value_text
-from engine.config.fields import extra_of, is_offered, ticks_of
+from engine.config.fields import get_extra, get_ticks, is_offered
 
 
 class Field(QWidget):
@@ -162,7 +162,7 @@ class NumberOf(Field):
         self._ticks = others
         if self._recommended is not None:
             self._ticks = [self._recommended, *others]
-            texts.insert(0, self.tr("Recommended: {0}").format(number_text(self._recommended)))
+            texts.insert(0, self.tr("Recommendation: {0}").format(number_text(self._recommended)))
         if self.segments is not None:
             self.row.removeWidget(self.segments)
             self.segments.deleteLater()
@@ -305,8 +305,8 @@ def field_for(info: FieldInfo, title: str) -> Field:
         field, start = YesNo(title), False
     elif kind in (int, float):
         low, high = _range(info)
-        ticks = ticks_of(info)
-        stepping = _stepping(extra_of(info).get("step"), kind is int, low, high, ticks)
+        ticks = get_ticks(info)
+        stepping = _stepping(get_extra(info).get("step"), kind is int, low, high, ticks)
         number = NumberField(0, stepping, kind is int, low, high)
         field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str and is_offered(info):

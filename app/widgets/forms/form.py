@@ -22,7 +22,7 @@ from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, TextStyle, tooltip
 from app.widgets.text.spec_texts import help_of, problem_text, title_of, value_text
 from engine.config.problems import Problem
-from engine.config.validation import problems_in
+from engine.config.validation import list_problems
 
 NEVER_VARIED = ("seeds",)  # the seed itself may have several values
 LABEL_WIDTH = 45 * SPACE  # px of the titles, the same in all forms
@@ -134,7 +134,7 @@ class SpecForm(QWidget):
             self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
             problems: dict[str, str] = {}
-            for problem in problems_in(error):
+            for problem in list_problems(error):
                 problems.setdefault(self._field_name(problem), problem_text(problem))
             return problems
         return {}

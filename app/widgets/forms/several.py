@@ -16,7 +16,7 @@ from app.widgets.forms.controls import number_text, parse_number
 from app.widgets.forms.fields import Field, NumberOf, OneOf, Optional, YesNo
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
-from engine.config.fields import ticks_of
+from engine.config.fields import get_ticks
 from engine.config.search import Range
 
 LONGEST_LINE = 1_000  # of several values
@@ -164,7 +164,7 @@ class SeveralValues(QWidget):
     def _begin(self) -> None:
         value = self._inner.get()
         if self.line is not None:
-            usual = [tick for tick in ticks_of(self._info) if tick != value]
+            usual = [tick for tick in get_ticks(self._info) if tick != value]
             first = [value] if isinstance(value, int | float) else []
             self.line.setText(", ".join(self._written(item) for item in (*first, *usual)))
         for option, box in self.boxes.items():

@@ -304,14 +304,14 @@ def paint(
 ) -> None:
     """Paint names and cells, tinted by value: correct ones blue, errors brown."""
     left, top, side = origin
-    numbers_in = values(confused, unit)[np.ix_(shown, shown)]
-    most = max(float(numbers_in.max()), 1e-9)
+    parse_ranges = values(confused, unit)[np.ix_(shown, shown)]
+    most = max(float(parse_ranges.max()), 1e-9)
     metrics = QFontMetricsF(painter.font())
     _paint_names(painter, confused, shown, origin, palette)
     text_color, muted, empty = (palette(r, 1.0) for r in (Role.TEXT, Role.MUTED, Role.HOVER))
     for row in range(len(shown)):
         for column in range(len(shown)):
-            value = numbers_in[row, column]
+            value = parse_ranges[row, column]
             box = QRectF(left + column * side, top + row * side, side, side).adjusted(1, 1, -1, -1)
             painter.setPen(Qt.PenStyle.NoPen)
             opacity = min(1.0, 0.75 * float(value) / most)

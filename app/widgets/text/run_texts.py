@@ -4,7 +4,7 @@ from app.library import ModelEntry
 from app.theme import Role
 from app.translation import in_language, marked, tr
 from app.widgets.text import numbers
-from engine.config.tasks import TASKS, metric_of
+from engine.config.tasks import TASKS, get_metric
 
 TOKENS = "tokens"  # metric that counts the tokens of all batches so far
 VALIDATION = "validation_"  # prefix of metrics of an evaluation
@@ -41,7 +41,7 @@ def task_title(kind: str) -> str:
 
 def metric_title(name: str) -> str:
     """Title of a metric within a sentence; an unknown one keeps its own name."""
-    if metric := metric_of(name.removeprefix(VALIDATION)):
+    if metric := get_metric(name.removeprefix(VALIDATION)):
         is_validation = name.startswith(VALIDATION)
         template = tr("validation {0}") if is_validation else tr("training {0}")
         return template.format(in_language(metric.title))
@@ -56,7 +56,7 @@ def metric_title(name: str) -> str:
 
 def evaluation_title(name: str) -> str:
     """Title of a validation metric without “validation”: “macro F1”."""
-    metric = metric_of(name.removeprefix(VALIDATION))
+    metric = get_metric(name.removeprefix(VALIDATION))
     return in_language(metric.title) if metric is not None else name
 
 
@@ -70,7 +70,7 @@ def metric_value(name: str, value: float | None) -> str:
     """Fractions as per cent, others as numbers."""
     if name == TOKENS and value is not None:
         return numbers.count(round(value))
-    metric = metric_of(name.removeprefix(VALIDATION))
+    metric = get_metric(name.removeprefix(VALIDATION))
     if value is not None and metric is not None and metric.unit == "share":
         return numbers.percent(value)
     return numbers.decimal(value)
@@ -78,7 +78,7 @@ def metric_value(name: str, value: float | None) -> str:
 
 def score(name: str, value: float) -> str:
     """A best score with its short metric: “69.4 % acc”."""
-    metric = metric_of(name.removeprefix(VALIDATION))
+    metric = get_metric(name.removeprefix(VALIDATION))
     short = in_language(metric.short or metric.title) if metric is not None else name
     return f"{metric_value(name, value)} {short}"
 

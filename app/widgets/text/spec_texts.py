@@ -7,7 +7,7 @@ from pydantic.fields import FieldInfo
 from app.translation import in_language, tr, translated
 from app.widgets.forms.controls import number_text
 from engine.config.problems import Problem
-from engine.config.tasks import metric_of
+from engine.config.tasks import get_metric
 
 
 def title_of(name: str, info: FieldInfo) -> str:
@@ -82,7 +82,7 @@ def value_text(value: object) -> str:
         pairs = [f"{name} {value_text(inner)}" for name, inner in value.items()]
         return ", ".join(pairs) or tr("none")
     text = str(value) or tr("none")
-    if (metric := metric_of(text)) is not None:
+    if (metric := get_metric(text)) is not None:
         return in_language(metric.title)
     return NAMES[text]() if text in NAMES else text
 

@@ -12,10 +12,10 @@ from engine.config.model import (
     Share,
     WithSegments,
     WithTokenSize,
-    changed,
+    override,
     published,
 )
-from engine.config.problems import broken
+from engine.config.problems import broken_rule
 from engine.phrases import phrase
 
 
@@ -31,15 +31,15 @@ class AlbertSpec(WithTokenSize, WithSegments):
         description="Layers of one group share their weights; 1 = all layers do.",
         json_schema_extra=published("num_hidden_groups"),
     )
-    dropout: Share = changed(EncoderSpec, "dropout", default=0.0)
-    attention_dropout: Share = changed(EncoderSpec, "attention_dropout", default=0.0)
-    activation: Activation = changed(
+    dropout: Share = override(EncoderSpec, "dropout", default=0.0)
+    attention_dropout: Share = override(EncoderSpec, "attention_dropout", default=0.0)
+    activation: Activation = override(
         EncoderSpec,
         "activation",
         default="gelu_new",
         description="Non-linearity of the feed-forward layers.",
     )
-    head_dropout: Share | None = changed(
+    head_dropout: Share | None = override(
         EncoderSpec,
         "head_dropout",
         ("classifier_dropout_prob",),
@@ -50,7 +50,7 @@ class AlbertSpec(WithTokenSize, WithSegments):
     @model_validator(mode="after")
     def _groups_have_layers(self) -> Self:
         if self.layer_groups > self.layers:
-            raise broken(
+            raise broken_rule(
                 phrase(
                     "there are more layer groups ({groups}) than layers ({layers})",
                     groups=self.layer_groups,
@@ -65,9 +65,9 @@ class AlbertSpec(WithTokenSize, WithSegments):
     def stored_layers(self) -> int:
         return self.layer_groups
 
-    def group_at(self, number: int) -> int:
-        """The parameter group of layer `number`, both counted from 0, as published."""
-        return int(number / (self.layers / self.layer_groups))
+    def group_at(self, index: int) -> int:
+        """The parameter group of layer `index`, both counted from 0, as published."""
+        return int(index / (self.layers / self.layer_groups))
 
     def layer_indices(self, stored: int) -> range:
         indices = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]

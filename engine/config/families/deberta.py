@@ -12,22 +12,22 @@ from engine.config.model import (
     Positive,
     Share,
     WithSegments,
-    changed,
+    override,
     published,
 )
 from engine.config.task import Head
 from engine.phrases import phrase
 
-Reach = Annotated[int, Field(ge=-1, le=1_000_000)]
+Distance = Annotated[int, Field(ge=-1, le=1_000_000)]
 
 
 class DebertaSpec(WithSegments):
     """DeBERTa v2 and v3 (He et al. 2021): disentangled attention to content and positions."""
 
     family: ClassVar[str] = "deberta-v2"
-    layer_norm_eps: Positive = changed(EncoderSpec, "layer_norm_eps", default=1e-7)
-    head_dropout: Share | None = changed(EncoderSpec, "head_dropout", ("cls_dropout",))
-    segments: Annotated[int, Field(ge=0, le=1_000)] = changed(
+    layer_norm_eps: Positive = override(EncoderSpec, "layer_norm_eps", default=1e-7)
+    head_dropout: Share | None = override(EncoderSpec, "head_dropout", ("cls_dropout",))
+    segments: Annotated[int, Field(ge=0, le=1_000)] = override(
         WithSegments,
         "segments",
         default=0,
@@ -39,13 +39,13 @@ class DebertaSpec(WithSegments):
         description="Position embeddings are added to the token embeddings, as in BERT.",
         json_schema_extra=published("position_biased_input", level="elsewhere"),
     )
-    position_buckets: Reach = Field(
+    position_buckets: Distance = Field(
         -1,
         title="Position buckets",
         description="Number of relative positions on each side; -1 = the maximum distance.",
         json_schema_extra=published("position_buckets", level="elsewhere"),
     )
-    max_relative_positions: Reach = Field(
+    max_relative_positions: Distance = Field(
         -1,
         title="Max. relative positions",
         description="Largest distance between two tokens that counts; -1 = the max. positions.",
@@ -82,7 +82,7 @@ class DebertaSpec(WithSegments):
         return LayerParts(positions=positions, relative="disentangled")
 
     @property
-    def farthest(self) -> int:
+    def max_distance(self) -> int:
         """The largest distinguished distance between tokens."""
         return (
             self.max_positions if self.max_relative_positions < 1 else self.max_relative_positions
@@ -90,7 +90,7 @@ class DebertaSpec(WithSegments):
 
     @property
     def relative_buckets(self) -> int:
-        return 2 * (self.position_buckets if self.position_buckets > 0 else self.farthest)
+        return 2 * (self.position_buckets if self.position_buckets > 0 else self.max_distance)
 
     def dropout_before(self, head: Head) -> float:
         if head.reads_tokens and not head.finds_spans:

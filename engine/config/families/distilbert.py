@@ -13,7 +13,7 @@ from engine.config.model import (
     Positive,
     Share,
     Width,
-    changed,
+    override,
     published,
 )
 from engine.config.task import Head
@@ -23,15 +23,15 @@ class DistilBertSpec(EncoderSpec):
     """DistilBERT (Sanh et al. 2019): BERT without segments, with half of the layers."""
 
     family: ClassVar[str] = "distilbert"
-    hidden_size: Width = changed(EncoderSpec, "hidden_size", ("dim",))
-    layers: Count = changed(EncoderSpec, "layers", ("n_layers",))
-    heads: Count = changed(EncoderSpec, "heads", ("n_heads",))
-    intermediate_size: Inner = changed(EncoderSpec, "intermediate_size", ("hidden_dim",))
-    dropout: Share = changed(EncoderSpec, "dropout", ("dropout",))
-    attention_dropout: Share = changed(EncoderSpec, "attention_dropout", ("attention_dropout",))
-    activation: Activation = changed(EncoderSpec, "activation", ("activation",))
-    layer_norm_eps: Positive = changed(EncoderSpec, "layer_norm_eps", ())
-    head_dropout: Share | None = changed(
+    hidden_size: Width = override(EncoderSpec, "hidden_size", ("dim",))
+    layers: Count = override(EncoderSpec, "layers", ("n_layers",))
+    heads: Count = override(EncoderSpec, "heads", ("n_heads",))
+    intermediate_size: Inner = override(EncoderSpec, "intermediate_size", ("hidden_dim",))
+    dropout: Share = override(EncoderSpec, "dropout", ("dropout",))
+    attention_dropout: Share = override(EncoderSpec, "attention_dropout", ("attention_dropout",))
+    activation: Activation = override(EncoderSpec, "activation", ("activation",))
+    layer_norm_eps: Positive = override(EncoderSpec, "layer_norm_eps", ())
+    head_dropout: Share | None = override(
         EncoderSpec,
         "head_dropout",
         ("seq_classif_dropout",),

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from engine.config.model import EncoderSpec, is_needed, published_names, without_it
+from engine.config.model import EncoderSpec, is_required, published_names, value_if_absent
 from engine.config.task import SEQUENCE, Head
 from engine.config.tasks import added_layers
 
@@ -120,13 +120,13 @@ class Family:
     @property
     def sizes(self) -> dict[str, str]:
         """Entries of config.json → required fields of the spec."""
-        return {name: ours for name, ours in self.entries.items() if is_needed(self._field(ours))}
+        return {name: ours for name, ours in self.entries.items() if is_required(self._field(ours))}
 
     @property
     def settings(self) -> dict[str, str]:
         """Entries of config.json → optional fields of the spec."""
         return {
-            name: ours for name, ours in self.entries.items() if not is_needed(self._field(ours))
+            name: ours for name, ours in self.entries.items() if not is_required(self._field(ours))
         }
 
     @property
@@ -138,8 +138,8 @@ class Family:
     @property
     def absent(self) -> dict[str, object]:
         """Defaults of transformers for missing entries, if they differ from ours."""
-        usual = {name: without_it(self._field(ours)) for name, ours in self.entries.items()}
-        return {name: value for name, value in usual.items() if value is not None}
+        defaults = {name: value_if_absent(self._field(ours)) for name, ours in self.entries.items()}
+        return {name: value for name, value in defaults.items() if value is not None}
 
     def entry_of(self, field: str) -> str:
         """The entry of config.json for a field of the spec; one of them if it has several."""
@@ -154,18 +154,18 @@ class Family:
         return "causal" in self.spec.model_fields
 
     @property
-    def beginning(self) -> str:
+    def tensor_prefix(self) -> str:
         """The prefix of its tensor names."""
         return f"{self.prefix or self.name}."
 
     def published(self, ours: str) -> str:
         """The published name of one of our tensors, except of the task head."""
-        for beginning, theirs in self.names.items():
-            if ours.startswith(beginning):
-                return theirs + ours.removeprefix(beginning)
+        for prefix, theirs in self.names.items():
+            if ours.startswith(prefix):
+                return theirs + ours.removeprefix(prefix)
         if ours.startswith("encoder.layers."):
-            _, _, number, inside = ours.split(".", 3)
-            return self.layer.format(number) + _replaced(inside, self.inner)
+            _, _, index, inner = ours.split(".", 3)
+            return self.layer.format(index) + _replace_prefix(inner, self.inner)
         raise ValueError(f"{ours} has no published name")
 
     def task_names(self, head: Head) -> tuple[str, str]:
@@ -200,8 +200,8 @@ class Family:
         return self.names["encoder.pooler.dense."]
 
 
-def _replaced(name: str, beginnings: dict[str, str]) -> str:
-    for ours, published in beginnings.items():
+def _replace_prefix(name: str, prefixes: dict[str, str]) -> str:
+    for ours, published in prefixes.items():
         if name.startswith(ours):
             return published + name.removeprefix(ours)
     raise ValueError(f"{name} has no published name")

@@ -17,7 +17,7 @@ from engine.config.model import (
     Positions,
     Positive,
     Share,
-    changed,
+    override,
     published,
 )
 from engine.config.task import Head
@@ -33,17 +33,17 @@ class ModernBertSpec(EncoderSpec):
 
     family: ClassVar[str] = "modernbert"
     head_biases: ClassVar[bool] = False
-    turns_tokens: ClassVar[bool] = True
-    max_positions: Positions = changed(EncoderSpec, "max_positions", default=8192)
-    dropout: Share = changed(
+    transforms_tokens: ClassVar[bool] = True
+    max_positions: Positions = override(EncoderSpec, "max_positions", default=8192)
+    dropout: Share = override(
         EncoderSpec, "dropout", ("embedding_dropout", "mlp_dropout"), default=0.0
     )
-    attention_dropout: Share = changed(
+    attention_dropout: Share = override(
         EncoderSpec, "attention_dropout", ("attention_dropout",), default=0.0
     )
-    activation: Activation = changed(EncoderSpec, "activation", ("hidden_activation",))
-    layer_norm_eps: Positive = changed(EncoderSpec, "layer_norm_eps", ("norm_eps",), default=1e-5)
-    head_dropout: Share | None = changed(
+    activation: Activation = override(EncoderSpec, "activation", ("hidden_activation",))
+    layer_norm_eps: Positive = override(EncoderSpec, "layer_norm_eps", ("norm_eps",), default=1e-5)
+    head_dropout: Share | None = override(
         EncoderSpec,
         "head_dropout",
         default=0.0,
@@ -61,7 +61,7 @@ class ModernBertSpec(EncoderSpec):
         description="Tokens, half of them on each side, to which most layers attend.",
         json_schema_extra=published("local_attention", level="elsewhere"),
     )
-    all_every: Count = Field(
+    global_every: Count = Field(
         3,
         title="Global attention every",
         description="Every so many layers, from the first on, attend to all tokens.",
@@ -73,7 +73,7 @@ class ModernBertSpec(EncoderSpec):
         description="Base of the angles of the layers with a window.",
         json_schema_extra=published("local_rope_theta", level="elsewhere"),
     )
-    rotary_base_all: Base = Field(
+    global_rotary_base: Base = Field(
         160_000.0,
         title="Rotary base of global layers",
         description="Base of the angles of the layers that attend to all tokens.",
@@ -90,9 +90,9 @@ class ModernBertSpec(EncoderSpec):
             norm_biases=False,
             first_norm=False,
             window=self.window // 2,
-            all_every=self.all_every,
+            global_every=self.global_every,
             rotary_base=self.rotary_base,
-            rotary_base_all=self.rotary_base_all,
+            global_rotary_base=self.global_rotary_base,
         )
 
     @property
@@ -103,7 +103,7 @@ class ModernBertSpec(EncoderSpec):
         return self.head_dropout or 0.0
 
 
-def as_published(config: dict[str, Any]) -> dict[str, Any]:
+def to_published(config: dict[str, Any]) -> dict[str, Any]:
     """Convert a config of either form to the first one; other configs are unchanged."""
     settings = dict(config)
     layers = config.get("layer_types")
@@ -169,7 +169,7 @@ FAMILY = Family(
     fused={"attn.Wqkv.": 3, "mlp.Wi.": 2},
     answers="classifier.",
     pooler_of_head=True,
-    reads=as_published,
+    reads=to_published,
     writes=entries,
     constants={"classifier_pooling": "cls"},
     others=NOT_CAUSAL

@@ -10,7 +10,7 @@ from engine.config.families.family import (
     Family,
     embedding_names,
 )
-from engine.config.model import Activation, EncoderSpec, LayerParts, Share, changed
+from engine.config.model import Activation, EncoderSpec, LayerParts, Share, override
 
 
 class MpnetSpec(EncoderSpec):
@@ -21,7 +21,7 @@ class MpnetSpec(EncoderSpec):
     parts: ClassVar[LayerParts] = LayerParts(relative="buckets")
     relative_buckets: ClassVar[int] = 32  # fixed in the published code, which ignores the config
     fixed_pad_id: ClassVar[int] = 1
-    head_dropout: Share | None = changed(EncoderSpec, "head_dropout", ())
+    head_dropout: Share | None = override(EncoderSpec, "head_dropout", ())
 
     @property
     def position_rows(self) -> int:

@@ -16,7 +16,7 @@ from engine.config.model import (
     Positions,
     Share,
     WithSegments,
-    changed,
+    override,
     published,
 )
 
@@ -39,10 +39,10 @@ class NomicBertSpec(WithSegments):
     """NomicBERT (Nussbaum et al. 2024): BERT with rotary positions and a gate."""
 
     family: ClassVar[str] = "nomic_bert"
-    max_positions: Positions = changed(EncoderSpec, "max_positions", default=2048)
-    dropout: Share = changed(EncoderSpec, "dropout", default=0.0)
-    attention_dropout: Share = changed(EncoderSpec, "attention_dropout", default=0.0)
-    activation: Activation = changed(
+    max_positions: Positions = override(EncoderSpec, "max_positions", default=2048)
+    dropout: Share = override(EncoderSpec, "dropout", default=0.0)
+    attention_dropout: Share = override(EncoderSpec, "attention_dropout", default=0.0)
+    activation: Activation = override(
         EncoderSpec,
         "activation",
         default="silu",
@@ -62,31 +62,31 @@ class NomicBertSpec(WithSegments):
             feed_forward="gated",
             biases=False,
             norm_biases=True,
-            rotary_base_all=self.rotary_base,
+            global_rotary_base=self.rotary_base,
         )
 
 
-def as_now(config: dict[str, Any]) -> dict[str, Any]:
+def to_current(config: dict[str, Any]) -> dict[str, Any]:
     """Convert a config of either form to the new one, with the old name of the rotary base."""
     renamed = {FIRST_FORM.get(name, name): value for name, value in config.items()}
     if "activation_function" in config:
-        named = config["activation_function"]
-        renamed["hidden_act"] = "silu" if named == GATED_SILU else f"{named}, not gated"
+        activation = config["activation_function"]
+        renamed["hidden_act"] = "silu" if activation == GATED_SILU else f"{activation}, not gated"
     if config.get("rotary_scaling_factor") is not None:  # rotary scaling beyond this length
         renamed["max_position_embeddings"] = config.get("max_trained_positions", 2048)
     rope = config.get("rope_parameters")
     if isinstance(rope, dict):
         renamed["rotary_emb_base"] = rope.get("rope_theta", 1_000.0)
         renamed[SCALED] = rope.get("rope_type", "default")
-    if not _has_other_heads(renamed):
+    if not _has_own_head_size(renamed):
         renamed.pop(HEAD_SIZE, None)
     return renamed
 
 
-def _has_other_heads(config: dict[str, Any]) -> bool:
+def _has_own_head_size(config: dict[str, Any]) -> bool:
     """The head size is not derived from the hidden size."""
-    named = (config.get(name) for name in ("hidden_size", "num_attention_heads", HEAD_SIZE))
-    sizes = [size for size in named if isinstance(size, int) and size > 0]
+    values = (config.get(name) for name in ("hidden_size", "num_attention_heads", HEAD_SIZE))
+    sizes = [size for size in values if isinstance(size, int) and size > 0]
     if len(sizes) < 3:
         return False
     width, heads, head_size = sizes
@@ -133,7 +133,7 @@ FAMILY = Family(
     parts=("embeddings.", "emb_ln.", "encoder.", "pooler."),
     fused={"attn.Wqkv.": 3},
     aliases={"bert.": "nomic_bert."},
-    reads=as_now,
+    reads=to_current,
     writes=entries,
     others=NOT_CAUSAL
     | {

@@ -12,7 +12,7 @@ from engine.config.families.family import (
     Family,
     embedding_names,
 )
-from engine.config.model import Activation, Count, WithSegments, changed, published
+from engine.config.model import Activation, Count, WithSegments, override, published
 
 
 class RobertaSpec(WithSegments):
@@ -20,14 +20,14 @@ class RobertaSpec(WithSegments):
 
     family: ClassVar[str] = "roberta"
     head_activation: ClassVar[Activation] = "gelu"  # independent of the layers
-    segments: Count = changed(
+    segments: Count = override(
         WithSegments,
         "segments",
         absent=2,
         default=1,
         description="Rows of the segment embedding; only the first is used as a rule.",
     )
-    one_segment: bool = changed(WithSegments, "one_segment", default=True)
+    one_segment: bool = override(WithSegments, "one_segment", default=True)
     pad_token_id: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         1,
         title="Padding token id",

@@ -43,7 +43,7 @@ FIRST_TASK = next(iter(TASKS))
 PRETRAINING = next(kind for kind, task in TASKS.items() if task.info.is_pretraining)
 
 
-def task_of(given: object) -> TaskSpec:
+def parse_task(given: object) -> TaskSpec:
     """The task of a job or a checkpoint. Raises ValueError if it is unknown or invalid."""
     if isinstance(given, TaskSpec):
         return given
@@ -53,11 +53,11 @@ def task_of(given: object) -> TaskSpec:
     return TASKS[kind].model_validate(given if isinstance(given, Mapping) else {"kind": kind})
 
 
-AnyTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(task_of)]
+AnyTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(parse_task)]
 """A field for any task of the table."""
 
 
-def head_of(kind: str) -> Head:
+def get_head(kind: str) -> Head:
     """The layer that fine-tuning for a task adds."""
     head = TASKS[kind].info.head
     assert head is not None
@@ -80,7 +80,7 @@ POOLING = next(kind for kind, head in heads() if head.pools)
 """The task of all models that pool."""
 
 
-def metric_of(name: str) -> Metric | None:
+def get_metric(name: str) -> Metric | None:
     """The metric of this name, of any task."""
     every = (metric for task in TASKS.values() for metric in task.info.metrics)
     return next((metric for metric in every if metric.name == name), None)

@@ -117,7 +117,7 @@ class MultiLabel(LabelledTask):
                 "Choose another label column.",
                 count=len(names),
             )
-        yield from self.unlisted(labels)
+        yield from self.check_labels(labels)
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
         rows = labels.cells if dataset.mapping.flags else labels.sets or labels.cells

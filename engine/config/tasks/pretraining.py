@@ -13,8 +13,8 @@ from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
 # learning rates for masked-language modelling with few steps
-ONWARD = TrainingSpec(epochs=1, batch_size=32, learning_rate=1e-4, max_length=128)
-FRESH = TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_length=128)
+CONTINUED = TrainingSpec(epochs=1, batch_size=32, learning_rate=1e-4, max_length=128)
+FROM_SCRATCH = TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_length=128)
 
 
 class Pretraining(TaskSpec):
@@ -66,8 +66,8 @@ class Pretraining(TaskSpec):
         ),
         best_metric="loss",
         reads=("text",),
-        training=ONWARD,
-        from_scratch=FRESH,
+        training=CONTINUED,
+        from_scratch=FROM_SCRATCH,
         cuts_long_texts=False,
         hub_pipeline="fill-mask",
     )

@@ -93,7 +93,7 @@ class QuestionAnswering(TaskSpec):
     )
 
     @classmethod
-    def of_foreign(cls, labels: tuple[str, ...]) -> TaskSpec:
+    def from_foreign(cls, labels: tuple[str, ...]) -> TaskSpec:
         return cls(unanswerable=True)
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:

@@ -108,7 +108,7 @@ class Classes(LabelledTask):
                 count=len(classes),
                 rows=rows,
             )
-        yield from self.unlisted(labels)
+        yield from self.check_labels(labels)
 
 
 class TextClassification(Classes):

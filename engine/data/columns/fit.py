@@ -47,7 +47,7 @@ class CountedLabels:
         parsed = (parse_number(cell) for cell in self.cells)
         return frozenset(number for number in parsed if number is not None)
 
-    def strangers(self, known: tuple[str, ...]) -> list[str]:
+    def unknown_labels(self, known: tuple[str, ...]) -> list[str]:
         _, unknown = match_labels((label for label in self.sets or self.cells if label), known)
         return sorted(unknown)
 

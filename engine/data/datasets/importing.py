@@ -235,8 +235,8 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
 
     validation, test = SPLITS.index("validation"), SPLITS.index("test")
     learned = unique_labels((splits != validation) & (splits != test))
-    _, strangers = match_labels(unique_labels(splits == validation), learned)
-    return tuple(strangers[:SHOWN_UNSEEN])
+    _, unknown_labels = match_labels(unique_labels(splits == validation), learned)
+    return tuple(unknown_labels[:SHOWN_UNSEEN])
 
 
 class Fingerprint:

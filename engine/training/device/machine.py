@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from engine import cores
-from engine.config.number_ranges import listed, numbers_in
+from engine.config.number_ranges import listed, parse_ranges
 from engine.config.training import HardwareSpec
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -122,7 +122,7 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
             )
         torch.cuda.set_device(local_rank)
     sharing = processes
-    if (numbers := numbers_in(hardware.cores)) and cores.supports_affinity():
+    if (numbers := parse_ranges(hardware.cores)) and cores.supports_affinity():
         cores.pin_to(cores.divide_cores(numbers, local_rank, processes))
         sharing = 1  # already divided
     threads = hardware.threads or _best_threads(sharing, alone=processes == 1)

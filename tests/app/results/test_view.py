@@ -487,7 +487,7 @@ def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
     notice = studio.notices.shown[-1]
     assert notice.problem == "The model now predicts with a threshold of 75.0 %."
     notice.act()
-    qtbot.waitUntil(lambda: prediction_settings(tmp_path).is_usual)
+    qtbot.waitUntil(lambda: prediction_settings(tmp_path).is_default)
 
 
 def lines(predictions: Predictions, place: int = 0) -> list[str]:

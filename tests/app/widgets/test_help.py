@@ -12,7 +12,7 @@ from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
 from app.widgets.help_topics import METRIC, SECTIONS, concept, concepts, setting_key, topics
 from app.window import LOWER, PAGES
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
 from tests.app.accessible import assert_accessible
@@ -110,7 +110,7 @@ def test_the_title_of_the_page_is_in_sight(qtbot, looks):
 
 def test_every_setting_has_a_page_with_the_text_of_its_tooltip():
     for spec in SPECS:
-        for name, info in settings_of(spec).items():
+        for name, info in get_settings(spec).items():
             page = concept(setting_key(spec, name))
             assert (page.title, page.line) == (info.title, info.description)
             assert f"`{name}`" in page.text

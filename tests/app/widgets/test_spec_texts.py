@@ -9,7 +9,7 @@ from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import Cleaning, Mapping, Split
 from engine.config.families import FAMILIES
 from engine.config.features import Features
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.prediction import PredictionSettings
 from engine.config.search import SearchField, SearchSpec
 from engine.config.tasks import TASKS
@@ -20,7 +20,7 @@ AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # the field's own words
 
 def choices_from_job(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
     """Each choice of words of each setting, with the field."""
-    for name, info in settings_of(spec).items():
+    for name, info in get_settings(spec).items():
         for kind in (info.annotation, *get_args(info.annotation)):
             if get_origin(kind) is Literal:
                 yield from ((f"{spec.__name__}.{name}", str(value)) for value in get_args(kind))

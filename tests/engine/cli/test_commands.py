@@ -19,7 +19,7 @@ from engine.cli.recommending import recommended_for
 from engine.config.dataset import FileData
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -420,7 +420,7 @@ def test_ctrl_c_stops_and_saves(tmp_path):
 @pytest.mark.parametrize("spec", [TrainingSpec, HardwareSpec])
 def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
     printed = "".join(output("job", "--help").split())  # lines break anywhere
-    for name, info in settings_of(spec).items():
+    for name, info in get_settings(spec).items():
         assert flag_of(name) in printed and info.description
         assert "".join(info.description.split()) in printed
 
@@ -460,7 +460,7 @@ def rows_for(kind: str, folder: Path) -> Path:
 )
 def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
-    settings = [name for name in settings_of(spec) if name != "cache"]
+    settings = [name for name in get_settings(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
     given = [f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual]
     data = str(rows_for(kind, tmp_path))
@@ -472,7 +472,7 @@ def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
 def test_no_option_sets_two_fields():
     names = [one.name for one in signature(compose.job_command).parameters.values()]
     assert len(names) == len(set(names))
-    assert set(settings_of(TrainingSpec)) | set(settings_of(HardwareSpec)) <= set(names)
+    assert set(get_settings(TrainingSpec)) | set(get_settings(HardwareSpec)) <= set(names)
 
 
 def test_options_that_need_another_say_so(refusal, model, tmp_path):

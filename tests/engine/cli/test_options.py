@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from engine.cli.options import FieldOptions, GroupedHelp, choice_option, flag_of, with_options
 from engine.config import Spec
-from engine.config.fields import settings_of
+from engine.config.fields import get_settings
 
 
 class KettleSpec(Spec):
@@ -21,7 +21,7 @@ class KettleSpec(Spec):
     guests: tuple[str, ...] = Field((), title="Guests", description="Who gets a cup.")
 
 
-OPTIONS = FieldOptions("Kettle", "kitchen.kettle", KettleSpec, tuple(settings_of(KettleSpec)))
+OPTIONS = FieldOptions("Kettle", "kitchen.kettle", KettleSpec, tuple(get_settings(KettleSpec)))
 CHOICE = choice_option("room", ("kitchen", "garden"), "kitchen", "Where it is:")
 
 
@@ -70,5 +70,5 @@ def test_the_help_shows_each_field_under_its_heading() -> None:
     _, printed = run("--help")
     before, after = printed.split("Kettle:")
     assert "--room" in before and "Where it is:" in before
-    for name, info in settings_of(KettleSpec).items():
+    for name, info in get_settings(KettleSpec).items():
         assert flag_of(name) in after and str(info.description) in after

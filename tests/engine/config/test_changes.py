@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.changes import changes, from_defaults, shown
+from engine.config.changes import changes, non_defaults, shown
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.pretraining import Pretraining
@@ -68,12 +68,12 @@ def test_the_name_of_a_run_is_no_change() -> None:
 
 
 def test_what_differs_from_the_defaults_is_named_by_its_title() -> None:
-    assert from_defaults(JOB) == []
+    assert non_defaults(JOB) == []
     job = changed("training.batch_size", 16)
-    assert [(one.title, shown(one.old), shown(one.new)) for one in from_defaults(job)] == [
+    assert [(one.title, shown(one.old), shown(one.new)) for one in non_defaults(job)] == [
         ("Batch size", "32", "16")
     ]
     fresh = changed("base_model", {"kind": "scratch", "model": {"layers": 2}})
-    assert [one.path for one in from_defaults(fresh)] == ["base_model.model.layers"]
-    balanced = from_defaults(changed("task.balanced", True))[0]
+    assert [one.path for one in non_defaults(fresh)] == ["base_model.model.layers"]
+    balanced = non_defaults(changed("task.balanced", True))[0]
     assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")

@@ -10,10 +10,10 @@ from engine.config.fields import (
     LEVELS,
     branch_fields,
     fields_at,
-    level_of,
+    get_level,
+    get_settings,
+    get_ticks,
     may_branch,
-    settings_of,
-    ticks_of,
 )
 from engine.config.job import FromScratch
 from engine.config.tasks import TASKS
@@ -37,32 +37,32 @@ def test_each_setting_has_a_title_a_help_text_and_a_level() -> None:
     for spec in SPECS:
         for name, info in spec.model_fields.items():
             if name in WRITTEN_BY_THE_PROGRAM:
-                assert name not in settings_of(spec)
+                assert name not in get_settings(spec)
                 continue
             assert info.title and not info.title.endswith(".")
             assert info.description and info.description.endswith((".", "…"))
-            assert level_of(info) in LEVELS
+            assert get_level(info) in LEVELS
 
 
 def test_each_setting_stands_at_one_level() -> None:
     for spec in SPECS:
         by_level = [fields_at(spec, level) for level in LEVELS]
-        assert sorted(name for names in by_level for name in names) == sorted(settings_of(spec))
-        assert fields_at(spec, *LEVELS) == tuple(settings_of(spec))
+        assert sorted(name for names in by_level for name in names) == sorted(get_settings(spec))
+        assert fields_at(spec, *LEVELS) == tuple(get_settings(spec))
 
 
 def test_few_settings_are_simple_and_their_ticks_are_those_of_the_paper() -> None:
     simple = fields_at(TrainingSpec, "simple")
     assert simple == ("batch_size", "learning_rate", "epochs", "seed", "seeds")
-    assert ticks_of(TrainingSpec.model_fields["batch_size"]) == [16, 32]
-    assert ticks_of(TrainingSpec.model_fields["weight_decay"]) == []
+    assert get_ticks(TrainingSpec.model_fields["batch_size"]) == [16, 32]
+    assert get_ticks(TrainingSpec.model_fields["weight_decay"]) == []
 
 
 def test_a_branch_may_change_what_no_checkpoint_is_bound_to() -> None:
-    bound = set(settings_of(TrainingSpec)) - set(branch_fields(TrainingSpec))
+    bound = set(get_settings(TrainingSpec)) - set(branch_fields(TrainingSpec))
     assert bound == {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),
         *("ema_decay", "seeds", "best_metric"),
     }
-    assert branch_fields(HardwareSpec) == tuple(settings_of(HardwareSpec))
+    assert branch_fields(HardwareSpec) == tuple(get_settings(HardwareSpec))
     assert not any(map(may_branch, BertSpec.model_fields.values()))

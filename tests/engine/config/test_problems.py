@@ -7,14 +7,14 @@ from engine.config.dataset import Mapping, Split
 from engine.config.families.bert import BertSpec
 from engine.config.problems import Problem
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.config.validation import describe_validation, problems_in
+from engine.config.validation import describe_validation, list_problems
 from engine.phrases import Phrase
 
 
 def problems(spec, **fields: object) -> list[Problem]:
     with pytest.raises(ValidationError) as caught:
         spec.model_validate(fields)
-    return problems_in(caught.value)
+    return list_problems(caught.value)
 
 
 def test_a_field_by_itself_is_named() -> None:

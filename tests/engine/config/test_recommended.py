@@ -15,7 +15,7 @@ from engine.config.recommended import (
     Situation,
     layer_weights,
     probe_rate,
-    recommended,
+    recommend,
 )
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
@@ -31,16 +31,16 @@ def test_the_weights_of_layers_are_those_of_their_matrices() -> None:
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> None:
     facts = TASKS[kind].info
-    found = recommended(Situation(facts, network=BASE, rows=500))
+    found = recommend(Situation(facts, network=BASE, rows=500))
     assert found.training == facts.training
     if facts.head is not None:
         assert found.reasons["learning_rate"].startswith("As in the paper")
-    assert recommended(Situation(facts)).training == facts.training, "nor has one that is unknown"
+    assert recommend(Situation(facts)).training == facts.training, "nor has one that is unknown"
 
 
 def test_smaller_networks_learn_at_higher_rates() -> None:
     rates = [
-        recommended(Situation(TEXT, network=one)).training.learning_rate
+        recommend(Situation(TEXT, network=one)).training.learning_rate
         for one in (TINY, SMALL, bert(6, 384), BASE)
     ]
     assert rates == sorted(rates, reverse=True) and rates[1] > rates[-1] == 5e-5
@@ -48,7 +48,7 @@ def test_smaller_networks_learn_at_higher_rates() -> None:
 
 def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> None:
     rows = (50, 3_000, 100_000)
-    found = [recommended(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
+    found = [recommend(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
     epochs = [one.training.epochs for one in found]
     assert epochs == sorted(epochs, reverse=True) and len({*epochs}) == 3
     updates = 94 * int(epochs[1])
@@ -57,7 +57,7 @@ def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> 
 
 def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
     said = [
-        recommended(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
+        recommend(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
         for lora in (False, True)
     ]
     assert said[0].startswith("Measured")
@@ -66,7 +66,7 @@ def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
 
 def test_adapters_learn_at_a_higher_rate_than_all_weights() -> None:
     alone, adapted = (Situation(TEXT, network=SMALL, lora=lora) for lora in (False, True))
-    assert recommended(adapted).training.learning_rate > recommended(alone).training.learning_rate
+    assert recommend(adapted).training.learning_rate > recommend(alone).training.learning_rate
 
 
 def test_another_probe_has_its_own_rate_unless_the_user_has_set_one() -> None:
@@ -86,7 +86,7 @@ def test_the_length_holds_what_is_typical_and_what_the_network_reads(
     typical: int, length: int
 ) -> None:
     network = SMALL.model_copy(update={"max_positions": 256})
-    found = recommended(Situation(TEXT, network=network, typical_length=typical))
+    found = recommend(Situation(TEXT, network=network, typical_length=typical))
     assert found.training.max_length == length
     assert found.reasons["max_length"] == (
         f"99 % of the inputs in the sample have at most {typical} tokens."
@@ -96,17 +96,17 @@ def test_the_length_holds_what_is_typical_and_what_the_network_reads(
 def test_windows_and_blocks_keep_their_usual_length() -> None:
     for kind, length in (("question_answering", 384), ("pretraining", 128)):
         facts = TASKS[kind].info
-        found = recommended(Situation(facts, network=SMALL, typical_length=900))
+        found = recommend(Situation(facts, network=SMALL, typical_length=900))
         assert found.training.max_length == length
 
 
 def test_the_tables_go_from_small_to_large() -> None:
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
-        assert [one.largest for one in rates] == sorted(one.largest for one in rates)
+        assert [one.max_weights for one in rates] == sorted(one.max_weights for one in rates)
         assert rates[-1].largest == LARGEST
     for epochs in EPOCHS.values():
-        assert [one.most for one in epochs] == sorted(one.most for one in epochs)
+        assert [one.max_rows for one in epochs] == sorted(one.max_rows for one in epochs)
         assert epochs[-1].most == math.inf
 
 

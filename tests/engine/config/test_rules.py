@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from engine.config.families.bert import PRESETS
 from engine.config.job import RULES, JobSpec
-from engine.config.validation import problems_in
+from engine.config.validation import list_problems
 from engine.phrases import Phrase
 
 CHECKPOINT = {"kind": "checkpoint", "path": Path("model")}
@@ -74,7 +74,7 @@ USUAL = {
 def problems(**fields: object):
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate(USUAL | fields)
-    return problems_in(caught.value)
+    return list_problems(caught.value)
 
 
 @pytest.mark.parametrize("about", CASES, ids=" ".join)

@@ -19,7 +19,7 @@ CLOSE = 1e-5
 TEXT = "A quiet film, isn't it?"
 
 
-def head_of(known):
+def get_head(known):
     """The head that transformers applies after the last layer."""
     match known.family:
         case "bert" | "deberta-v2" | "nomic_bert":
@@ -51,7 +51,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
     assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
     size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.token
     for layer, vectors in zip(traced.layers, hidden, strict=True):
-        logits = head_of(known)(vectors)[0]
+        logits = get_head(known)(vectors)[0]
         for guess, actual in zip(layer.predictions, layer.actual, strict=True):
             chances = logits[guess.first].softmax(-1)
             best = chances[:size].topk(3)

@@ -159,7 +159,7 @@ EXAMPLES = {
     ),
     "modernbert": Example(
         "ModernBert",
-        ModernBertSpec(**SMALL, max_positions=48, window=6, all_every=2, rotary_base=100.0),
+        ModernBertSpec(**SMALL, max_positions=48, window=6, global_every=2, rotary_base=100.0),
         ModernBertSpec(vocab_size=50368, layers=22, intermediate_size=1152),
         SIZES
         | {

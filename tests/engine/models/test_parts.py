@@ -24,8 +24,8 @@ def test_every_feed_forward_is_chosen_by_its_name():
 
 
 def test_windows_and_bases_follow_the_pattern_of_layers():
-    parts = LayerParts(window=3, all_every=2, rotary_base=100.0, rotary_base_all=1_000.0)
+    parts = LayerParts(window=3, global_every=2, rotary_base=100.0, global_rotary_base=1_000.0)
     assert [parts.window_at(n) for n in range(4)] == [None, 3, None, 3]
     assert [parts.rotary_base_at(n) for n in range(2)] == [1_000.0, 100.0]
     assert LayerParts().window_at(0) is None
-    assert np.all([LayerParts(window=5, all_every=3).window_at(n) == 5 for n in (1, 2, 4)])
+    assert np.all([LayerParts(window=5, global_every=3).window_at(n) == 5 for n in (1, 2, 4)])

@@ -9,7 +9,7 @@ import pytest
 from engine.config.dataset import FileData, Reading, Split
 from engine.config.dataset import Mapping as Columns
 from engine.config.job import FromCheckpoint, JobSpec
-from engine.config.tasks import task_of
+from engine.config.tasks import parse_task
 from engine.config.training import TrainingSpec
 from engine.data.checks.fixing import apply_fixes_by_name
 from engine.data.datasets.importing import import_dataset
@@ -25,7 +25,7 @@ def job(kind: str = "text_classification", **training: Any) -> JobSpec:
     given = {"learning_rate": 5e-4, "epochs": 4, "batch_size": 8} | training
     return JobSpec(
         name="films",
-        task=task_of(kind),
+        task=parse_task(kind),
         base_model=FromCheckpoint(path=Path("little")),
         data=FileData(path=Path("films.csv")),
         training=TrainingSpec.model_validate(given),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.config.tasks import head_of, heads
+from engine.config.tasks import get_head, heads
 from engine.explore.attention import weights
 from engine.files.shipped import starter_model
 from engine.models.checkpoint import load
@@ -136,7 +136,7 @@ def test_every_head_is_compared(kind, tmp_path):
     from engine.models.heads import Heads
     from tests.engine.models.small import folder
 
-    outputs = head_of(kind).outputs or 3
+    outputs = get_head(kind).outputs or 3
     checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))
     text = ("a b c d e f", None)
     said = predict(checkpoint, text)

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, log_loss
 
-from engine.config.tasks import TASKS, task_of
+from engine.config.tasks import TASKS, parse_task
 from engine.data.columns.answers import Answer, format_answers
 from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
@@ -35,7 +35,7 @@ def both(**columns: Any) -> tuple[Rows, Rows]:
 
 
 def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
-    learner = learner_for(task_of(kind))
+    learner = learner_for(parse_task(kind))
     learner.fit_labels(train)
     baseline = next(one for one in learner.baselines() if one.key == key)
     collected = baseline.predict(learner, train, rows)
@@ -109,7 +109,7 @@ def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
     sets = ["film|always"] * 30 + ["film|rare"] * 6
     train, rows = both(texts=TEXTS, labels=sets)
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
-    task = task_of({"kind": "multi_label", "labels": ["film", "always", "rare"]})
+    task = parse_task({"kind": "multi_label", "labels": ["film", "always", "rare"]})
     learner = learner_for(task)
     learner.fit_labels(train)
     found = learner.baselines()[1].predict(learner, train, rows).row_predictions()

@@ -134,7 +134,7 @@ def test_thresholds_move_with_the_temperature():
     assert back.threshold == pytest.approx(0.8) and back.thresholds["a"] == pytest.approx(0.3)
     first = usual.with_threshold("no", 0.9, ("no", "yes"), several=False)
     assert first.threshold == pytest.approx(0.1)
-    assert first.threshold_of("no", ("no", "yes"), several=False) == pytest.approx(0.9)
+    assert first.get_threshold("no", ("no", "yes"), several=False) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("at", [1.0, 1.7])
@@ -155,7 +155,7 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(of, at):
                 continue
             scores = before.scores[:, names.index(label)]
             best = max(f1_score(truth, scores >= cut) for cut in np.unique(scores))
-            least = fitted.threshold_of(label, names, several)
+            least = fitted.get_threshold(label, names, several)
             given = after.scores[:, names.index(label)] >= least
             assert f1_score(truth, given) == pytest.approx(best)
 

@@ -17,7 +17,7 @@ from app.widgets.forms.form import SpecForm
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features
-from engine.config.fields import branch_fields, fields_at, settings_of
+from engine.config.fields import branch_fields, fields_at, get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.pages.train.chosen import SCRATCH
@@ -46,9 +46,9 @@ def test_the_step_is_made_when_it_is_gone_to(wizard) -> None:
 
 def test_every_setting_has_a_control(wizard, step) -> None:
     for simple in (step.fine_tuning, step.pre_training):
-        assert set(simple.fields) | set(step.more.fields) == set(settings_of(TrainingSpec))
+        assert set(simple.fields) | set(step.more.fields) == set(get_settings(TrainingSpec))
         assert not set(simple.fields) & set(step.more.fields)
-    assert set(step.hardware.fields) == set(settings_of(HardwareSpec))
+    assert set(step.hardware.fields) == set(get_settings(HardwareSpec))
     assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
     new = wizard.base_model.scratch.custom
     assert set(new.fields) == set(fields_at(BertSpec, "simple", "advanced"))
@@ -91,7 +91,7 @@ def test_every_setting_of_an_import_has_a_control(qtbot, studio) -> None:
     qtbot.addWidget(page)
     shown = page.importing
     for section, spec in ((shown.format, Reading), (shown.columns, Mapping), (shown.split, Split)):
-        titles = {info.title for info in settings_of(spec).values()}
+        titles = {info.title for info in get_settings(spec).values()}
         assert titles <= said_in(section), spec
 
 
@@ -107,9 +107,9 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     }
     rate, epochs = number_text(best.learning_rate), number_text(best.epochs)
     assert texts == {
-        "batch_size": [f"Recommended: {best.batch_size}", "16", "Other"],
-        "learning_rate": [f"Recommended: {rate}", "5e-5", "3e-5", "2e-5", "Other"],
-        "epochs": [f"Recommended: {epochs}", "2", "3", "4", "Other"],
+        "batch_size": [f"Recommendation: {best.batch_size}", "16", "Other"],
+        "learning_rate": [f"Recommendation: {rate}", "5e-5", "3e-5", "2e-5", "Other"],
+        "epochs": [f"Recommendation: {epochs}", "2", "3", "4", "Other"],
         "seeds": ["1", "3", "5", "Other"],
     }
     for name in ("batch_size", "learning_rate", "epochs"):
@@ -174,7 +174,7 @@ def test_pretraining_has_other_ticks_and_its_objective_decides_on_masks(page, qt
     assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
     rate = settings.pre_training.fields["learning_rate"].segments
     texts = [button.text() for button in rate.group.buttons()]
-    assert texts == ["Recommended: 5e-4", "1e-4", "3e-4", "Other"]
+    assert texts == ["Recommendation: 5e-4", "1e-4", "3e-4", "Other"]
     assert rate.choice() == 0
     assert not settings.task_card.isHidden()
     fields = settings.tasks["pretraining"].fields

@@ -39,7 +39,7 @@ def test_other_labels_are_others(labels):
 
 
 @pytest.mark.parametrize(
-    "found, known, same, strangers",
+    "found, known, same, unknown_labels",
     [
         (["good", "bad"], ("bad", "good"), ["good", "bad"], []),
         (["Good ", "BAD"], ("bad", "good"), ["good", "bad"], []),
@@ -53,15 +53,15 @@ def test_other_labels_are_others(labels):
         (["Good", "1", "bad"], ("good", "bad"), ["good", "bad"], ["1"]),  # most decide
     ],
 )
-def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, strangers):
+def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, unknown_labels):
     assert match_labels(found, known) == (
-        dict(zip([one for one in found if one not in strangers], same, strict=True)),
-        strangers,
+        dict(zip([one for one in found if one not in unknown_labels], same, strict=True)),
+        unknown_labels,
     )
 
 
 def test_a_hundred_thousand_labels_are_compared_in_no_time():
     """Each with each would take the test beyond its limit."""
     labels = tuple(f"Label {number}" for number in range(100_000))
-    same, strangers = match_labels((label.lower() for label in labels), (*labels, "label 0"))
-    assert len(same) == len(labels) - 1 and strangers == ["label 0"]
+    same, unknown_labels = match_labels((label.lower() for label in labels), (*labels, "label 0"))
+    assert len(same) == len(labels) - 1 and unknown_labels == ["label 0"]

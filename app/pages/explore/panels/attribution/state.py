@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.pages.explore.model_input import ModelInput, clean_text
 from app.pages.explore.state import ExploreState
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.messages.explore.attribution import Attribute, Baseline, Method
 
 ENDS = ("start", "end")  # of an answer span
@@ -53,7 +53,7 @@ class Choice(QObject):
         return side.has_head("mlm") and (self._wants_mask or not has_target(side))
 
     def finds_spans(self, side: ModelInput) -> bool:
-        return side.task is not None and head_of(side.task).finds_spans
+        return side.task is not None and get_head(side.task).finds_spans
 
     def question(self, side: ModelInput) -> Attribute | None:
         """None if there is nothing to explain."""
@@ -73,7 +73,7 @@ class Choice(QObject):
         if self.finds_spans(side):
             return {"label": self.end}
         position = None
-        if side.task is not None and head_of(side.task).reads_tokens:
+        if side.task is not None and get_head(side.task).reads_tokens:
             position = self.explore.on_side(side.index, self.explore.picked)
             if not 0 <= position < len(side.tokens) or side.tokens[position].special:
                 position = None
@@ -105,4 +105,4 @@ def has_target(side: ModelInput) -> bool:
 
     Multiple choice is explained in the panel where its choices are typed.
     """
-    return side.task is not None and not head_of(side.task).scores_choices
+    return side.task is not None and not get_head(side.task).scores_choices

@@ -29,7 +29,7 @@ from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import decimal
 from app.widgets.text.word_effects import Words, tint_effects
-from engine.config.tasks import head_of
+from engine.config.tasks import get_head
 from engine.messages.explore.attribution import Attribute
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import PRECISIONS
@@ -132,7 +132,7 @@ def explained_label(explore: ExploreState, side: ModelInput) -> str | None:
 
 def is_explained(task: str) -> bool:
     """True if the task gives the whole text one score, which words can influence."""
-    head = head_of(task)
+    head = get_head(task)
     return not head.reads_tokens and not head.pools and not view_class(task).asks_for_choices
 
 
@@ -337,19 +337,19 @@ def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
         return [(item.label, item.probability) for item in answer.predictions[0].ranked]
     rows = [(f"{span.text} {span.label}".strip(), span.probability) for span in answer.spans]
     if answer.value is not None:
-        nothing = head_of(answer.task).finds_spans
+        nothing = get_head(answer.task).finds_spans
         rows.append((tr("no answer") if nothing else tr("value"), answer.value))
     return rows
 
 
 def differences(first: Predicted, second: Predicted) -> list[str]:
     """Changes from the first to the second of what both name, largest first."""
-    if head_of(first.task) != head_of(second.task):
+    if get_head(first.task) != get_head(second.task):
         return []
     before, after = dict(prediction_rows(first)), dict(prediction_rows(second))
     both = [name for name in before if name in after]
     both.sort(key=lambda name: -abs(after[name] - before[name]))
-    is_number = not first.predictions and head_of(first.task).outputs == 1
+    is_number = not first.predictions and get_head(first.task).outputs == 1
     texts = []
     for name in both[:NAMED_DIFFERENCES]:
         change = after[name] - before[name]
