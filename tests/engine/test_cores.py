@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from engine import cores
-from engine.config.number_ranges import listed, parse_ranges
+from engine.config.number_ranges import format_ranges, parse_ranges
 
 
 class Linux:
@@ -34,7 +34,7 @@ class Linux:
         for siblings in physical:
             for core in siblings:
                 place = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
-                self.write(place, listed(siblings))
+                self.write(place, format_ranges(siblings))
         every = sorted(core for siblings in physical for core in siblings)
         self._patch.setattr(
             cores, "allowed_cores", lambda: list(every if allowed is None else allowed)
@@ -182,11 +182,11 @@ def test_a_process_keeps_to_its_cores_with_all_its_threads():
 )
 def test_a_list_of_cores_is_read_and_written(text, numbers):
     assert parse_ranges(text) == numbers
-    assert parse_ranges(listed(numbers)) == numbers
+    assert parse_ranges(format_ranges(numbers)) == numbers
 
 
 def test_a_list_is_written_as_short_as_it_can_be():
-    assert listed([8, 3, 0, 1, 2, 10, 11]) == "0-3,8,10-11"
+    assert format_ranges([8, 3, 0, 1, 2, 10, 11]) == "0-3,8,10-11"
 
 
 @pytest.mark.parametrize(

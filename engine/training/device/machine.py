@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from engine import cores
-from engine.config.number_ranges import listed, parse_ranges
+from engine.config.number_ranges import format_ranges, parse_ranges
 from engine.config.training import HardwareSpec
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -170,7 +170,7 @@ def _best_threads(sharing: int, alone: bool) -> int:
     numbers = cores.thread_candidates()
     if len(numbers) == 1 or not alone:
         return max(1, numbers[0] // sharing)
-    key = f"{cores.cpu_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
+    key = f"{cores.cpu_and_cores()}, {format_ranges(numbers)} threads, torch {torch.__version__}"
     pace = precision.find(ThreadSpeeds, key)
     if pace is None:
         rates = {}

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine import cores
-from engine.config.number_ranges import listed
+from engine.config.number_ranges import format_ranges
 from engine.config.training import HardwareSpec
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -243,7 +243,7 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     code = (
         "import psutil, torch; from engine.training.device.machine import choose_machine;"
         "from engine.config.training import HardwareSpec;"
-        f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
+        f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{format_ranges(there)}');"
         "threads = choose_machine(asked, local_rank=1, processes=2).threads;"
         "found = threads, psutil.Process().cpu_affinity();"
         "print(found[0] == torch.get_num_threads(), *found[1])"
