@@ -60,17 +60,17 @@ COMMANDS = {  # by name, the module and function
 }
 
 
-def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = None) -> int:
+def main(arguments: list[str] | None = None, extra: Mapping[str, str] | None = None) -> int:
     """Run a command line; returns the exit code.
 
-    `more` are further commands, by name as in `COMMANDS`.
+    `extra` are further commands, by name as in `COMMANDS`.
     """
     argv = sys.argv[1:] if arguments is None else arguments
     keep_files_private()
     share_the_machine()
     load_torch_without_gc()
     try:
-        commands = {**COMMANDS, **(more or {})}
+        commands = {**COMMANDS, **(extra or {})}
         # all of them for the help
         selected = argv[:1] if argv and argv[0] in commands else commands
         reader = _reader(tuple((name, commands[name]) for name in selected))
@@ -81,8 +81,8 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     except (typer.Abort, KeyboardInterrupt):
         echo_error("Cancelled.")
         return CANCELLED
-    except typer.TyperException as wrong:
-        echo_error(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
+    except typer.TyperException as invalid:
+        echo_error(f"bert-studio: {invalid.format_message()} See bert-studio --help.")
         return WRONG_USAGE
     except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         sys.stderr.close()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.options import AsJson, remark_loading
+from engine.cli.options import AsJson, print_loading_notes
 from engine.files.shipped import starter_model
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
@@ -31,7 +31,7 @@ def fill(
 
     folder = model or starter_model()
     loaded = checkpoint.load(folder)
-    remark_loading(loaded.report)
+    print_loading_notes(loaded.report)
     mask = loaded.tokenizer.token(loaded.tokenizer.mask)
     if mask not in text:
         raise StudioError(
@@ -45,7 +45,7 @@ def fill(
             n=len(answer.tokens),
             mask=mask,
         )
-    _remark_truncated(answer.truncated, len(answer.tokens))
+    _print_truncated(answer.truncated, len(answer.tokens))
     if as_json:
         masks = [
             {
@@ -76,7 +76,7 @@ def fill(
             echo(f"{likely.probability:7.2%}  {likely.label}")
 
 
-def _remark_truncated(truncated: bool, tokens: int) -> None:
+def _print_truncated(truncated: bool, tokens: int) -> None:
     if truncated:
         echo_error(
             phrase("note: truncated to the first {n:,} tokens, the model's maximum.", n=tokens)
@@ -104,9 +104,9 @@ def attention(
     from engine.tasks.similarity import save_array
 
     loaded = checkpoint.load(model or starter_model())
-    remark_loading(loaded.report)
+    print_loading_notes(loaded.report)
     tokens, array = weights(loaded, text, pair)
-    _remark_truncated(encode_text(loaded, text, pair).truncated, len(tokens))
+    _print_truncated(encode_text(loaded, text, pair).truncated, len(tokens))
     save_array(out, array)
     echo(" ".join(token.text for token in tokens))
     echo(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

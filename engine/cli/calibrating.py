@@ -8,7 +8,7 @@ import typer
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.cli.options import AsJson
-from engine.cli.results import Part, kept
+from engine.cli.results import Part, load_predictions
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import get_head
 from engine.errors import StudioError
@@ -104,7 +104,7 @@ def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictio
     if file is not None:
         return read_predictions(file)
     if RunFolder(model.absolute()).spec_file.is_file():
-        return kept(model, part)
+        return load_predictions(model, part)
     return read_predictions(predictions_file(results_folder(folder, Home()), part))
 
 

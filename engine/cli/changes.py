@@ -9,7 +9,7 @@ import pyarrow as pa
 import typer
 
 from engine.cli.options import AsJson, StoredPath
-from engine.cli.stored import needed_dataset
+from engine.cli.stored import require_dataset
 from engine.data.datasets.differences import RowDifference, count_differences, differences
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
@@ -20,7 +20,7 @@ from engine.system.terminal import echo, echo_json
 
 SHOWN = 20  # printed rows
 SHOWN_CHARACTERS = 60  # of a cell
-AT_ONCE = 2_000  # rows of the table created at a time
+CHUNK_ROWS = 2_000  # rows of the table created at a time
 FIELDS: list[tuple[str, pa.DataType]] = [
     ("change", pa.string()),
     ("line", pa.int64()),
@@ -52,7 +52,7 @@ def changes(
     """
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
-    new = needed_dataset(data)
+    new = require_dataset(data)
     old = _older(new, since)
     rows = differences(old, new)
     if out is not None:
@@ -97,13 +97,13 @@ def _older(new: Dataset, since: int | None) -> Dataset:
         )
     folder = new.folder.absolute().parent / str(number)
     if not folder.is_dir():
-        there = ", ".join(map(str, versions_in(folder.parent)))
+        available = ", ".join(map(str, versions_in(folder.parent)))
         raise StudioError(
             "There is no version {n} of “{name}”.",
             "Its versions are {versions}.",
             n=number,
             name=new.spec.name,
-            versions=there or _number(new),
+            versions=available or _number(new),
         )
     return open_dataset(folder)
 
@@ -127,8 +127,8 @@ def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
 
 def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[str, Any]]:
     """The changed cells of rows; all cells of a row that exists on one side only."""
-    gone = _rows(old, [row.before for row in rows if row.after is None])
-    come = _rows(new, [row.after for row in rows if row.before is None])
+    removed = _rows(old, [row.before for row in rows if row.after is None])
+    added = _rows(new, [row.after for row in rows if row.before is None])
     cells: list[dict[str, Any]] = []
     for row in rows:
         sides: dict[str, tuple[str | None, str | None]] = {**row.cells}
@@ -136,9 +136,9 @@ def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[s
             sides[SPLIT] = row.split
         kind = "changed"
         if row.before is None:
-            kind, sides = "added", {name: (None, cell) for name, cell in next(come)}
+            kind, sides = "added", {name: (None, cell) for name, cell in next(added)}
         elif row.after is None:
-            kind, sides = "removed", {name: (cell, None) for name, cell in next(gone)}
+            kind, sides = "removed", {name: (cell, None) for name, cell in next(removed)}
         facts = {
             "change": kind,
             "line": row.line,
@@ -157,9 +157,9 @@ def _rows(dataset: Dataset, numbers: list[int | None]) -> Iterator[list[tuple[st
         yield [(SPLIT, row["_split"]), *((name, row[name]) for name in dataset.spec.columns)]
 
 
-def _tables(old: Dataset, new: Dataset, found: list[RowDifference]) -> Iterator[pa.Table]:
-    for first in range(0, len(found), AT_ONCE):
-        rows = _cells(old, new, found[first : first + AT_ONCE])
+def _tables(old: Dataset, new: Dataset, differences: list[RowDifference]) -> Iterator[pa.Table]:
+    for first in range(0, len(differences), CHUNK_ROWS):
+        rows = _cells(old, new, differences[first : first + CHUNK_ROWS])
         yield pa.Table.from_pylist(rows, schema=SCHEMA)
 
 

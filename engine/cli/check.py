@@ -12,13 +12,13 @@ from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
-    given_cleaning,
-    needed_mapping,
-    notes_of,
-    recognised,
+    list_notes,
+    parse_cleaning,
+    recognise_file,
     refuse,
+    require_mapping,
 )
-from engine.cli.stored import make_version, needed_dataset, stored_version, tell_version
+from engine.cli.stored import make_version, print_version, require_dataset, stored_version
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
@@ -57,9 +57,9 @@ def check(
     try:
         folder = stored_version(file)
         if folder is None:
-            facts, problems = _facts(file, encoding, given)
+            facts, problems = _check_file(file, encoding, given)
         else:
-            facts, problems = _stored_facts(open_dataset(folder), encoding, given)
+            facts, problems = _check_stored(open_dataset(folder), encoding, given)
     except StudioError as error:
         problems = [error]
     if as_json:
@@ -91,10 +91,10 @@ def _print_facts(facts: dict[str, Any]) -> None:
             more = ", …" if finding["rows"] > len(finding["lines"]) else ""
             echo(f"  lines {', '.join(map(str, finding['lines']))}{more}")
         if "version" in facts and finding["fixes"]:
-            ways = (
-                f"{finding['check']} {way} ({title})" for way, title in finding["fixes"].items()
+            options = (
+                f"{finding['check']} {name} ({title})" for name, title in finding["fixes"].items()
             )
-            echo(f"  fixes: {', '.join(ways)}")
+            echo(f"  fixes: {', '.join(options)}")
 
 
 check_command = with_options(
@@ -109,7 +109,7 @@ check_command = with_options(
 )
 
 
-def _facts(
+def _check_file(
     file: Path, encoding: str | None, given: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """Facts about the file, and all problems that make its rows unusable for the task.
@@ -117,13 +117,11 @@ def _facts(
     Raises StudioError if it cannot be read to the end.
     """
     named = COLUMNS.given(given)
-    recognition = recognised(file, encoding, named, given["task"])
-    mapping = needed_mapping(file, recognition, named)
-    cleaning = given_cleaning(given)
-    examined = check_files(
-        FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning)
-    )
-    rows = examined.collected
+    recognition = recognise_file(file, encoding, named, given["task"])
+    mapping = require_mapping(file, recognition, named)
+    cleaning = parse_cleaning(given)
+    result = check_files(FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning))
+    rows = result.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
     labels = rows.labels or rows.spans
@@ -135,11 +133,11 @@ def _facts(
         "mapping": mapping.model_dump(),
         "task": kind,
         "notes": list(
-            dict.fromkeys([*notes_of(recognition, named), *rows.notes, *label_notes(labels)])
+            dict.fromkeys([*list_notes(recognition, named), *rows.notes, *label_notes(labels)])
         ),
         "findings": [
             _finding_facts(finding, lines)
-            for finding, lines in zip(examined.findings, examined.lines, strict=True)
+            for finding, lines in zip(result.findings, result.lines, strict=True)
         ],
     }
     return facts, problems
@@ -158,7 +156,7 @@ def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def _stored_facts(
+def _check_stored(
     dataset: Dataset, encoding: str | None, given: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """The same for a stored version. Raises StudioError for options that need a file."""
@@ -169,7 +167,7 @@ def _stored_facts(
         )
     spec = dataset.spec
     lines = dataset.column("_line").to_numpy()
-    findings = _examined(dataset)
+    findings = _run_checks(dataset)
     task = likely_task(spec.mapping, spec.labels)
     facts = {
         "dataset": spec.name,
@@ -190,7 +188,7 @@ def _stored_facts(
     return facts, dataset_problems(spec, task)
 
 
-def _examined(dataset: Dataset) -> list[Finding]:
+def _run_checks(dataset: Dataset) -> list[Finding]:
     if not sys.stderr.isatty():
         return run_checks(dataset)
     with ProgressLine(sys.stderr) as line:
@@ -199,11 +197,11 @@ def _examined(dataset: Dataset) -> list[Finding]:
 
 def fix(
     data: StoredPath,
-    found: Annotated[
+    check_name: Annotated[
         str,
         typer.Argument(metavar="CHECK", help="The finding, by its name in the output of `check`."),
     ],
-    by: Annotated[
+    fix_name: Annotated[
         str, typer.Argument(metavar="FIX", help="The fix, by its name in the output of `check`.")
     ],
     as_json: AsJson = False,
@@ -212,34 +210,34 @@ def fix(
 
     The result is a new version; the original is unchanged.
     """
-    dataset = needed_dataset(data)
-    if found not in CHECKS:
+    dataset = require_dataset(data)
+    if check_name not in CHECKS:
         raise StudioError(
             "There is no check “{name}”.",
             "Choose one of {names}.",
-            name=found[:60],
+            name=check_name[:60],
             names=", ".join(CHECKS),
         )
-    findings = [finding for finding in _examined(dataset) if finding.check == found]
+    findings = [finding for finding in _run_checks(dataset) if finding.check == check_name]
     fixes = [item for finding in findings for item in finding.fixes]
-    chosen = [item for item in fixes if item.name == by]
+    chosen = [item for item in fixes if item.name == fix_name]
     if not findings:
         raise StudioError(
             "The check “{name}” finds nothing in this version.",
             "There is nothing to do.",
-            name=found,
+            name=check_name,
         )
     if not chosen:
-        ways = ", ".join(dict.fromkeys(item.name for item in fixes))
+        names = ", ".join(dict.fromkeys(item.name for item in fixes))
         raise StudioError(
             "What “{name}” found has no fix “{by}”.",
-            phrase("Choose one of {names}.", names=ways)
-            if ways
+            phrase("Choose one of {names}.", names=names)
+            if names
             else phrase("Change the rows on the page of the data set."),
-            name=found,
-            by=by[:60],
+            name=check_name,
+            by=fix_name[:60],
         )
     changed = make_version(
         dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)
     )
-    tell_version(changed, as_json)
+    print_version(changed, as_json)

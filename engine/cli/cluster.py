@@ -43,23 +43,23 @@ def cluster(
             "torchrun needs the Python of a checkout, which this packaged program has not.",
             "Install BERT Studio from its sources on the machines that are to train.",
         )
-    wanted_job = read_job(job)
-    (first, *others) = expand(wanted_job)
-    if others or wanted_job.search is not None:
+    spec = read_job(job)
+    (first, *others) = expand(spec)
+    if others or spec.search is not None:
         raise StudioError(
             "A job of several runs has a folder for each of them.",
             "Set training.seeds to 1, features.vectors to a single choice, and each field to"
             " one value.",
         )
-    each = processes or first.hardware.processes
-    if nodes * each > first.training.batch_size:
+    per_node = processes or first.hardware.processes
+    if nodes * per_node > first.training.batch_size:
         raise StudioError(
             "A batch size of {batch_size} is too small for {nodes} processes.",
             "Give the job a larger batch, or take fewer processes.",
             batch_size=first.training.batch_size,
-            nodes=nodes * each,
+            nodes=nodes * per_node,
         )
-    echo(*script(RunFolder.create(into.absolute(), first).path, nodes, each).splitlines())
+    echo(*script(RunFolder.create(into.absolute(), first).path, nodes, per_node).splitlines())
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:
@@ -69,8 +69,8 @@ def script(folder: Path, nodes: int, processes: int) -> str:
         first = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
         by_hand = f"--rdzv-backend c10d --rdzv-endpoint FIRST_MACHINE:{PORT}"
         by_slurm = f'--rdzv-backend c10d --rdzv-id "$SLURM_JOB_ID" --rdzv-endpoint "{first}:{PORT}"'
-    where = f"on each of {nodes} machines" if nodes > 1 else "on this machine"
-    return f"""# Either {where}:
+    heading = f"on each of {nodes} machines" if nodes > 1 else "on this machine"
+    return f"""# Either {heading}:
 {torchrun(folder, nodes, processes, by_hand)}
 
 # Or as a file that is given to sbatch:
@@ -81,14 +81,14 @@ def script(folder: Path, nodes: int, processes: int) -> str:
 srun {torchrun(folder, nodes, processes, by_slurm)}"""
 
 
-def torchrun(folder: Path, nodes: int, processes: int, meeting: str) -> str:
-    """The command line that starts the ranks of one machine; `meeting` has the rendezvous options.
+def torchrun(folder: Path, nodes: int, processes: int, rendezvous: str) -> str:
+    """The command line that starts the ranks of one machine; `rendezvous`: its options.
 
     By default, torchrun lets restarted ranks reuse the store of their predecessors, which has dead
     addresses.
     """
     settings = f"PYTHONPATH={shlex.quote(str(CODE))} TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
     python = f"env {settings} {shlex.quote(sys.executable)}"
-    many = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {RESTARTS}"
+    sizes = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {RESTARTS}"
     work = f"-m engine.worker train {shlex.quote(str(folder))}"
-    return f"{python} -m torch.distributed.run {many} {meeting} {work}"
+    return f"{python} -m torch.distributed.run {sizes} {rendezvous} {work}"

@@ -8,18 +8,18 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli import searching
-from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
-from engine.cli.recommending import take_recommended
+from engine.cli.options import Encoding, FieldOptions, choice_option, get_flag, with_options
+from engine.cli.recommending import apply_recommended
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
-    given_cleaning,
-    needed_mapping,
-    notes_of,
-    recognised,
+    list_notes,
+    parse_cleaning,
+    recognise_file,
     refuse,
+    require_mapping,
 )
-from engine.cli.stored import needed_dataset, stored_version
+from engine.cli.stored import require_dataset, stored_version
 from engine.config.dataset import FileData, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import get_settings
@@ -97,29 +97,29 @@ def compose(
         "data": source.model_dump(),
     }
     for options in ALWAYS_OPTIONS:
-        put_all(raw, options.given(given))
+        set_values(raw, options.given(given))
     varied, single = searching.split_assignments(assignments)
     for assignment in single:
         assign(raw, assignment)
     for part in searching.WHOLE_PARTS:
         if isinstance(raw[part], str):
-            raw[part] = searching.whole_part(part, raw[part])
+            raw[part] = searching.parse_part(part, raw[part])
     base, chosen_task = raw["base_model"], raw["task"]
     names_causal = any(text.startswith("base_model.model.causal=") for text in assignments)
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
     if is_scratch and isinstance(chosen_task, dict) and not names_causal:
         base["model"]["causal"] = chosen_task.get("objective") == "clm"
-    for text in searching.texts_among(validated(raw), varied):
+    for text in searching.text_assignments(validate_job(raw), varied):
         varied.remove(text)
         assign(raw, text)
-    search = searching.search_of(
-        validated(raw), varied, given["search"], searching.SEARCH.given(given)
+    search = searching.parse_search(
+        validate_job(raw), varied, given["search"], searching.SEARCH.given(given)
     )
     if search is not None:
-        put_all(raw, {field.path: searching.first_value(field) for field in search.fields})
-    job = take_recommended(validated(raw), raw.get("training", {}), raw.get("features", {}))
+        set_values(raw, {field.path: searching.first_value(field) for field in search.fields})
+    job = apply_recommended(validate_job(raw), raw.get("training", {}), raw.get("features", {}))
     if search is not None:
-        job = validated(job.model_dump() | {"search": search})
+        job = validate_job(job.model_dump() | {"search": search})
     echo_json_text(job.model_dump_json(indent=1))
 
 
@@ -142,7 +142,7 @@ job_command = with_options(
 )
 
 
-def validated(raw: dict[str, Any], subject: str = "The job") -> JobSpec:
+def validate_job(raw: dict[str, Any], subject: str = "The job") -> JobSpec:
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -159,14 +159,14 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
         scratch |= options.given(given)
     if given["size"] is None:
         for path in scratch:
-            flag = flag_of(path.rpartition(".")[2])
+            flag = get_flag(path.rpartition(".")[2])
             raise StudioError("{flag} is for a model from scratch.", "Add --size.", flag=flag)
-        usual = default_base_model(pretrains=TASKS[task].info.is_pretraining)
-        return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
+        default = default_base_model(pretrains=TASKS[task].info.is_pretraining)
+        return FromCheckpoint(path=(folder or default).absolute()).model_dump()
     if folder is not None:
         raise StudioError("--base-model and --size cannot be combined.", "Leave one of them out.")
     model = FromScratch(model=PRESETS[given["size"]]).model_dump()
-    put_all({"base_model": model}, scratch)
+    set_values({"base_model": model}, scratch)
     model["tokenizer"] = _absolute(model["tokenizer"])
     return model
 
@@ -182,10 +182,10 @@ def _source_and_task(
     """
     task: str | None = given["task"]
     if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
-        dataset = needed_dataset(data)
+        dataset = require_dataset(data)
         spec = dataset.spec
         kind = task or likely_task(spec.mapping, spec.labels).kind
-        wrong = dataset_problems(spec, TASKS[kind](kind=kind))
+        problems = dataset_problems(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
@@ -198,10 +198,10 @@ def _source_and_task(
             )
         )
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
-        wrong = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
+        problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             echo_error(f"note: {note}")
-    refuse(wrong)
+    refuse(problems)
     return source, kind
 
 
@@ -209,15 +209,15 @@ def _file(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> FileData:
     named = COLUMNS.given(given)
-    recognition = recognised(data, encoding, named, given["task"])
-    for note in notes_of(recognition, named):
+    recognition = recognise_file(data, encoding, named, given["task"])
+    for note in list_notes(recognition, named):
         echo_error(f"note: {note}")
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
         reading=recognition.reading,
-        mapping=needed_mapping(data, recognition, named),
-        cleaning=given_cleaning(given),
+        mapping=require_mapping(data, recognition, named),
+        cleaning=parse_cleaning(given),
     )
 
 
@@ -241,21 +241,21 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
         value = json.loads(text)
     except ValueError:
         value = text
-    put_all(raw, {path: value})
+    set_values(raw, {path: value})
 
 
-def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
+def set_values(raw: dict[str, Any], values: dict[str, Any]) -> None:
     """Put values into nested dicts, each at its path.
 
     Raises StudioError if a part of a path is not a dict.
     """
     for path, value in values.items():
         *parents, last = path.split(".")
-        part = raw
+        node = raw
         for parent in parents:
-            part = part.setdefault(parent, {})
-            if not isinstance(part, dict):
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
                 raise StudioError(
                     "A job has no field “{path}”.", "See an existing job file.", path=path
                 )
-        part[last] = value
+        node[last] = value

@@ -39,10 +39,10 @@ def export_curves(
         for files in written:
             files.write_all()
     while follow:
-        over = [not files.run.has_worker() for files in written]  # before the last lines are read
-        for files, is_over in zip(written, over, strict=True):
+        ended = [not files.run.has_worker() for files in written]  # before the last lines are read
+        for files, is_over in zip(written, ended, strict=True):
             files.catch_up(is_over)
-        if all(over):
+        if all(ended):
             break
         time.sleep(FOLLOW_SECONDS)
     for files in written:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from engine.cli import options
-from engine.cli.results import slice_lines, slices_of
-from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
-from engine.cli.stored import needed_dataset
+from engine.cli.results import find_slices, slice_lines
+from engine.cli.rows import CLEANING, COLUMNS, parse_cleaning, read_table
+from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
     question: Evaluate
     baselines: FitBaselines
-    keeps: bool  # the predictions belong to the run and are stored for the window
+    stores: bool  # the predictions belong to the run and are stored for the window
 
 
 def evaluate(
@@ -83,7 +83,7 @@ def evaluate(
         ),
     ] = None,
     batch_size: options.BatchSize = 32,
-    precision: options.HowPrecise = "exact",
+    precision: options.PrecisionOption = "exact",
     **given: Any,
 ) -> None:
     """Evaluate a fine-tuned model on labelled rows, with 95 % intervals.
@@ -121,17 +121,17 @@ def evaluate(
         selection = _select_rows(run, data, model, part)
         question = selection.question.model_copy(update=numbers)
         scored, looks = _score(selection._replace(question=question))
-        compared = _baselines(selection, scored.predictions.info) if baseline else []
+        compared = _fit_baselines(selection, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
-    options.remark_loading(scored.loading)
+    options.print_loading_notes(scored.loading)
     options.print_precision(scored.computed, precision)
     for note in scored.notes:
         echo_error(f"note: {note}")
     if predictions is not None:
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
-    worst = slices_of(scored.predictions) if slices else None
+    worst = find_slices(scored.predictions) if slices else None
     _print_report(scored, looks, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
         echo(f"{len(scored.predictions)} rows written to {predictions}")
@@ -159,9 +159,9 @@ def _select_rows(
             )
         folder = RunFolder(run.absolute())
         fit = store.run_baselines(folder, part, ())
-        return Request(store.run_evaluation(folder, part), fit, keeps=True)
+        return Request(store.run_evaluation(folder, part), fit, stores=True)
     assert data is not None
-    stored = StoredData(folder=needed_dataset(data).folder.absolute())
+    stored = StoredData(folder=require_dataset(data).folder.absolute())
     checkpoint = _require_model(model).absolute()
     into = store.results_folder(checkpoint, Home())
     question = Evaluate(
@@ -172,20 +172,20 @@ def _select_rows(
         model=checkpoint.name,
         max_length=MAX_LENGTH,
     )
-    return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), keeps=False)
+    return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), stores=False)
 
 
-def _score(asked: Request) -> "tuple[Scored, int]":
+def _score(request: Request) -> "tuple[Scored, int]":
     """Score the rows; also returns how often test rows of these data have been scored."""
     from engine.tasks.scoring import score
 
-    question = asked.question
+    question = request.question
     scored = score(question)
-    facts = scored.predictions.info
+    info = scored.predictions.info
     looks = 0
-    if question.part == "test" and facts.metrics:
-        looks = store.log_evaluation(store.results_root(question.into), facts)
-    if asked.keeps:
+    if question.part == "test" and info.metrics:
+        looks = store.log_evaluation(store.results_root(question.into), info)
+    if request.stores:
         scored.predictions.write(store.predictions_file(question.into, question.part))
     return scored, looks
 
@@ -197,21 +197,21 @@ def _score_file(
     from engine.tasks.row_predictions import Origin
     from engine.tasks.scoring import score_rows
 
-    filled = given_cleaning(given).skip_empty
+    filled = parse_cleaning(given).skip_empty
     table = read_table(file, COLUMNS.given(given), encoding, filled)
-    longest = numbers.get("max_length", MAX_LENGTH)
-    predictor = Predictor(model, longest, numbers["batch_size"], numbers["exact"])
+    max_length = numbers.get("max_length", MAX_LENGTH)
+    predictor = Predictor(model, max_length, numbers["batch_size"], numbers["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)
     return score_rows(predictor, table.rows, table.cells, origin)
 
 
-def _baselines(asked: Request, facts: PredictionInfo) -> list[Predictions]:
+def _fit_baselines(request: Request, info: PredictionInfo) -> list[Predictions]:
     from engine.tasks.scoring import fit_baselines
 
-    update: dict[str, object] = {"task": facts.task, "labels": facts.labels}
-    with TemporaryDirectory(prefix="bert-studio-") as aside:
-        into = asked.baselines.into if asked.keeps else Path(aside)
-        question = asked.baselines.model_copy(update=update | {"into": into})
+    update: dict[str, object] = {"task": info.task, "labels": info.labels}
+    with TemporaryDirectory(prefix="bert-studio-") as scratch:
+        into = request.baselines.into if request.stores else Path(scratch)
+        question = request.baselines.model_copy(update=update | {"into": into})
         return [read_predictions(file) for file in fit_baselines(question).files]
 
 
@@ -223,29 +223,29 @@ def _print_report(
     worst: dict[str, Any] | None,
     as_json: bool,
 ) -> None:
-    own = {measure.name: interval(measure) for measure in measures(scored.predictions)}
-    besides = [compare_with_baseline(scored.predictions, other) for other in compared]
+    intervals = {measure.name: interval(measure) for measure in measures(scored.predictions)}
+    comparisons = [compare_with_baseline(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
-            "intervals": {name: list(figure) for name, figure in own.items()},
+            "intervals": {name: list(figure) for name, figure in intervals.items()},
             "seeds": seeds,
-            "baselines": [item._asdict() for item in besides],
+            "baselines": [item._asdict() for item in comparisons],
             "test_looks": looks,
             "loading": scored.loading.besides(),
         }
         echo_json(report | ({} if worst is None else {"slices": worst}))
         return
     echo(*(scored.report.lines() if scored.report else ()))
-    for name, figure in own.items():
+    for name, figure in intervals.items():
         echo(f"{name} {_format_interval(figure)}")
     if over_seeds := mean_over_seeds(scored.predictions, seeds):
         echo(over_seeds)
-    for item in besides:
+    for item in comparisons:
         echo(f"{item.name}: {item.metric} {_format_interval(item.score)}")
         echo(f"  the model less this baseline: {_format_interval(item.difference)}: {item.verdict}")
-    if besides:
-        echo(baseline_advice(besides))
+    if comparisons:
+        echo(baseline_advice(comparisons))
     if worst is not None:
         echo(*slice_lines(worst))
     if looks:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.options import AsJson, Encoding, Stored, remark_loading, with_options
+from engine.cli.options import AsJson, Encoding, Stored, print_loading_notes, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, needed_mapping, recognised
-from engine.cli.stored import needed_dataset
+from engine.cli.rows import COLUMNS, recognise_file, require_mapping
+from engine.cli.stored import require_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.models.checkpoint import Checkpoint
 
 Method = Literal["patterns", "importance", "each", "pruning"]
-ENDS = ("", " low", " high")  # suffixes of column names: the mean, and its 95 % interval
+SUFFIXES = ("", " low", " high")  # suffixes of column names: the mean, and its 95 % interval
 TEXT_COLUMNS = COLUMNS
 
 
@@ -100,7 +100,7 @@ def heads(
     _check(method, replacement, max_fall, save, out)
     with _text_set(texts, data, part, encoding, TEXT_COLUMNS.given(given)) as chosen:
         loaded = checkpoint.load(model)
-        remark_loading(loaded.report)
+        print_loading_notes(loaded.report)
         fields: dict[str, Any] = {
             "checkpoint": model.absolute(),
             "texts": chosen,
@@ -171,33 +171,33 @@ def _text_set(
             "Name a file with --texts, or a data set with --data: one of them.",
         )
     if data is not None:
-        dataset = needed_dataset(data)
+        dataset = require_dataset(data)
         if not dataset.spec.rows.get(part, 0):
             raise StudioError("The data set has no rows in this split.", "Choose another --part.")
-        _remark_cut(dataset.spec.rows[part])
+        _print_limit(dataset.spec.rows[part])
         yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
-    recognition = recognised(file, encoding, named)
+    recognition = recognise_file(file, encoding, named)
     source = FileData(
         path=file.absolute(),
         reading=recognition.reading,
-        mapping=needed_mapping(file, recognition, named),
+        mapping=require_mapping(file, recognition, named),
         split=Split(validation=0, test=0),
     )
-    with TemporaryDirectory(prefix="bert-studio-") as aside:
-        rows = resolve(source, Path(aside) / "rows")
-        _remark_cut(rows.spec.rows["train"])
+    with TemporaryDirectory(prefix="bert-studio-") as scratch:
+        rows = resolve(source, Path(scratch) / "rows")
+        _print_limit(rows.spec.rows["train"])
         yield text_set.TextSet(data=StoredData(folder=rows.folder), part="train")
 
 
-def _remark_cut(count: int) -> None:
+def _print_limit(count: int) -> None:
     if count > text_set.MAX_TEXTS:
         echo_error(f"note: only the first {text_set.MAX_TEXTS:,} of {count:,} texts are used.")
 
 
 def _measure(
-    loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: text_set.Replacement
+    loaded: "Checkpoint", fields: dict[str, Any], method: Method, replacement: text_set.Replacement
 ) -> Measured:
     import numpy as np
 
@@ -216,14 +216,14 @@ def _measure(
             line.draw(f"{stage}: {answer.done:,} of {answer.total:,} texts")
 
         if method == "patterns":
-            result = head_statistics(loaded, text_set.CountHeads(**asked), Path(scratch), emit)
+            result = head_statistics(loaded, text_set.CountHeads(**fields), Path(scratch), emit)
             facts = {"texts": result.total, "tokens": result.tokens}
             if result.fixed is not None:
                 offset, accuracy = result.fixed
                 facts["fixed_offset"] = {"offset": offset, "accuracy": accuracy}
         else:
             question = text_set.WeighHeads(
-                **asked, each_head=method == "each", replacement=replacement
+                **fields, each_head=method == "each", replacement=replacement
             )
             result = weigh(loaded, question, Path(scratch), emit)
             facts = {"texts": result.total, "loss": result.loss}
@@ -241,22 +241,22 @@ def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]
 
     values, columns = measured.values, measured.columns
     if method == "patterns":
-        for number, name in enumerate(columns):
-            known = values[0, ..., number]
+        for column, name in enumerate(columns):
+            known = values[0, ..., column]
             if name != "offset" and np.isfinite(known).any():
                 index = np.unravel_index(int(np.nanargmax(known)), known.shape)
-                yield f"most {name.replace('_', ' ')}: {_head(measured, index, number)}"
+                yield f"most {name.replace('_', ' ')}: {_format_head(measured, index, column)}"
         return
     yield f"mean loss {measured.facts['loss']:.4f}"
-    number = len(columns) - 1
-    yield f"heads by {columns[number]}:"
-    order = np.argsort(-values[0, ..., number].ravel(), kind="stable")[:top]
+    column = len(columns) - 1
+    yield f"heads by {columns[column]}:"
+    order = np.argsort(-values[0, ..., column].ravel(), kind="stable")[:top]
     for flat in order:
-        yield _head(measured, np.unravel_index(int(flat), values.shape[1:3]), number)
+        yield _format_head(measured, np.unravel_index(int(flat), values.shape[1:3]), column)
 
 
-def _head(measured: Measured, place: Sequence[Any], column: int) -> str:
-    layer, head = (int(number) for number in place)
+def _format_head(measured: Measured, index: Sequence[Any], column: int) -> str:
+    layer, head = (int(value) for value in index)
     mean, low, high = measured.values[:, layer, head, column].tolist()
     name = f"{layer + 1}.{head + 1}"
     return f"head {name:>6}  {mean:9.4f} (95 % interval {low:.4f} to {high:.4f})"
@@ -268,9 +268,11 @@ def _records(measured: Measured) -> Iterator[dict[str, object]]:
     layers, heads = measured.values.shape[1:3]
     for layer, head in np.ndindex(layers, heads):
         record: dict[str, object] = {"layer": layer + 1, "head": head + 1}
-        for number, name in enumerate(measured.columns):
-            for end, values in zip(ENDS, measured.values[:, layer, head, number], strict=True):
-                record[name + end] = float(values) if np.isfinite(values) else None
+        for column, name in enumerate(measured.columns):
+            for suffix, value in zip(
+                SUFFIXES, measured.values[:, layer, head, column], strict=True
+            ):
+                record[name + suffix] = float(value) if np.isfinite(value) else None
         yield record
 
 
@@ -325,19 +327,19 @@ def _prune(
             "method": "pruning",
             "metric": pruned.metric,
             "rounds": [
-                {"heads": _numbered(step.heads), pruned.metric: step.figure}
+                {"heads": _count_from_one(step.heads), pruned.metric: step.figure}
                 for step in pruned.rounds
             ],
-            "pruned": _numbered(pruned.pruned),
+            "pruned": _count_from_one(pruned.pruned),
         }
         facts["saved"] = str(save) if save is not None and pruned.pruned else None
         echo_json(facts)
         return
-    gone = 0
+    removed = 0
     for number, step in enumerate(pruned.rounds):
-        gone += len(step.heads)
+        removed += len(step.heads)
         figure = "not finite" if step.figure is None else f"{step.figure:.4f}"
-        echo(f"round {number}: {gone} of {len(records)} heads pruned, {pruned.metric} {figure}")
+        echo(f"round {number}: {removed} of {len(records)} heads pruned, {pruned.metric} {figure}")
     names = " ".join(f"{layer + 1}.{head + 1}" for layer, head in pruned.pruned)
     echo(f"{len(pruned.pruned)} heads can go: {names or 'none'}")
     if save is not None and pruned.pruned:
@@ -348,5 +350,5 @@ def _prune(
         echo(f"{len(records)} heads written to {out}")
 
 
-def _numbered(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
+def _count_from_one(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
     return [[layer + 1, head + 1] for layer, head in heads]

@@ -44,7 +44,7 @@ def get(
     if search:
         _search(search)
     elif not name:
-        _list()
+        _print_selection()
     else:
         entry = shelf.entry_of(name)
         _fetch(entry.name if entry is not None else name, revision, to, dry_run)
@@ -66,7 +66,7 @@ def push(
     checkpoint = checkpoint.absolute()
     if dry_run:
         planned = pushing.plan(checkpoint, name, not public)
-        _files(planned.files)
+        _print_files(planned.files)
         kind = "private" if planned.private else "public"
         echo(f"{planned.bytes / MB:,.1f} MB would go to {planned.host} as {name} ({kind}).")
         return
@@ -76,7 +76,7 @@ def push(
     echo(f"{done.address} {done.revision}")
 
 
-def _list() -> None:
+def _print_selection() -> None:
     rate = _rate(Home())
     for group, title in shelf.GROUPS.items():
         echo("", title)
@@ -142,13 +142,13 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
     echo(str(into))
 
 
-def _files(files: tuple[HubFile, ...]) -> None:
+def _print_files(files: tuple[HubFile, ...]) -> None:
     for file in files:
         echo(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
 
 
 def print_plan(planned: Planned) -> None:
-    _files(planned.files)
+    _print_files(planned.files)
     for note in planned.notes:
         echo_error(f"note: {note}")
     echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")

@@ -12,7 +12,14 @@ from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.hub import print_plan
 from engine.cli.options import AsJson, Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, notes_of, recognised
+from engine.cli.rows import (
+    CLEANING,
+    COLUMNS,
+    list_notes,
+    parse_cleaning,
+    recognise_file,
+    require_mapping,
+)
 from engine.cli.stored import stored_version, version_facts
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
@@ -64,21 +71,21 @@ def import_data(
     subsets and hub:owner/name@revision a branch, a tag or a commit.
     """
     if data.as_posix() == PREFIX:
-        for known, folder in datasets_elsewhere(hub_cache()).items():
-            echo(f"{known}: {folder}")
+        for dataset, folder in datasets_elsewhere(hub_cache()).items():
+            echo(f"{dataset}: {folder}")
         return
-    fetched = _fetched(data)
+    fetched = _fetch(data)
     if fetched is not None:
         data = fetched.first
     named = COLUMNS.given(given)
-    recognition = recognised(data, encoding, named, given["task"])
-    mapping = needed_mapping(data, recognition, named)
+    recognition = recognise_file(data, encoding, named, given["task"])
+    mapping = require_mapping(data, recognition, named)
     split = _split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
-    usual = data.stem if fetched is None else fetched.name
-    called = (name or usual).strip() or usual
-    into, version = _target(called)
+    default = data.stem if fetched is None else fetched.name
+    dataset_name = (name or default).strip() or default
+    into, version = _target(dataset_name)
 
     with ProgressLine(sys.stderr) as line:
 
@@ -87,7 +94,7 @@ def import_data(
                 line.draw(f"Importing: {done / max(total, 1):.0%}")
 
         spec = import_dataset(
-            called,
+            dataset_name,
             _sources(data, validation, test) if fetched is None else fetched.sources,
             recognition.reading,
             mapping,
@@ -95,18 +102,18 @@ def import_data(
             into,
             version,
             emit,
-            cleaning=given_cleaning(given),
+            cleaning=parse_cleaning(given),
             hub=None if fetched is None else fetched.origin,
         )
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*notes_of(recognition, named), *spec.notes)):
+    for note in dict.fromkeys((*list_notes(recognition, named), *spec.notes)):
         echo_error(f"note: {note}")
     if as_json:
-        echo_json(version_facts(open_dataset(into)) | {"name": called})
+        echo_json(version_facts(open_dataset(into)) | {"name": dataset_name})
         return
     rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
-    echo(f"version {version} of “{called}”: {rows}")
+    echo(f"version {version} of “{dataset_name}”: {rows}")
     echo(f"folder: {into}")
 
 
@@ -122,19 +129,19 @@ import_command = with_options(
 )
 
 
-def _fetched(data: Path) -> "Fetched | None":
+def _fetch(data: Path) -> "Fetched | None":
     """Download `data` from the hub with its splits; None if it names a file.
 
     Raises StudioError if it has several subsets and none is named.
     """
-    named = data.as_posix()
-    if not named.startswith(PREFIX):
+    address = data.as_posix()
+    if not address.startswith(PREFIX):
         return None
     from engine.hub import client, datasets, download
 
     echo_error(f"Asking {client.host()} …")
     downloads = Home().downloads
-    planned = datasets.plan(datasets.parse_address(named), downloads)
+    planned = datasets.plan(datasets.parse_address(address), downloads)
     if not planned.files:
         raise StudioError(
             "{name} has several subsets.",

@@ -8,9 +8,9 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from engine.cli.options import AsJson, Encoding, StoredPath, remark_loading
+from engine.cli.options import AsJson, Encoding, StoredPath, print_loading_notes
 from engine.cli.progress import ProgressLine
-from engine.cli.stored import make_version, needed_dataset, tell_version
+from engine.cli.stored import make_version, print_version, require_dataset
 from engine.config.dataset import SPLITS, SplitName
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.differences import RowDifference, differences
@@ -52,7 +52,7 @@ def label_errors(
     from engine.training.fold_runs import fold_scorer
 
     check_suffix(out, TABLE_WRITERS)
-    dataset, base = needed_dataset(data), (model or minilm()).absolute()
+    dataset, base = require_dataset(data), (model or minilm()).absolute()
     with ProgressLine(sys.stderr) as line:
 
         def report(stage: str, done: int, total: int) -> None:
@@ -64,7 +64,7 @@ def label_errors(
                 errors = find_label_errors(dataset, None, report, scorer)
             else:
                 loaded = checkpoint.load(base)
-                remark_loading(loaded.report)
+                print_loading_notes(loaded.report)
                 errors = find_label_errors(dataset, loaded, report)
         except KeyboardInterrupt:
             if fine_tune:
@@ -116,13 +116,13 @@ def relabel(
 
     The result is a new version; the original is unchanged. Rows count from 0.
     """
-    old = needed_dataset(data)
+    old = require_dataset(data)
     edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
     write = partial(derive, old.folder, mapping=old.spec.mapping, edits=edits)
     version = make_version(old, write)
     changed = differences(old, version)
     if as_json:
-        tell_version(version, as_json, {"labels": [_change(old, row) for row in changed]})
+        print_version(version, as_json, {"labels": [_change(old, row) for row in changed]})
         return
     for row in changed[:SHOWN]:
         facts = _change(old, row)
@@ -131,7 +131,7 @@ def relabel(
         echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
     if len(changed) > SHOWN:
         echo(f"… and {len(changed) - SHOWN:,} more rows")
-    tell_version(version, as_json)
+    print_version(version, as_json)
 
 
 def _change(old: Dataset, difference: RowDifference) -> dict[str, object]:

@@ -35,33 +35,33 @@ def lineage(
     It covers the runs, data sets, models and exports of the home folder.
     """
     home = Home()
-    known = read_lineage(home, runs_of(home))
-    key = _key_of(known, home, item)
-    before, after = known.ancestors(key), known.descendants(key)
+    graph = read_lineage(home, runs_of(home))
+    key = _find_key(graph, home, item)
+    before, after = graph.ancestors(key), graph.descendants(key)
     if as_json:
-        echo_json(_plain(known, [key, *before, *after], key))
+        echo_json(_to_json(graph, [key, *before, *after], key))
         return
-    echo(_line(known.nodes[key]))
+    echo(_line(graph.nodes[key]))
     echo("", "Made from it:" if after else "Nothing was made from it.")
     for other in after[:MAX_LISTED]:
-        echo(f"  {_line(known.nodes[other])}")
+        echo(f"  {_line(graph.nodes[other])}")
     if len(after) > MAX_LISTED:
         echo(f"  and {len(after) - MAX_LISTED:,} more")
     echo("", "Needed to reproduce it:")
-    for line in as_text(needed_for(known, key)):
+    for line in as_text(needed_for(graph, key)):
         echo(f"  {line}")
 
 
-def _key_of(known: Lineage, home: Home, item: Path) -> str:
+def _find_key(graph: Lineage, home: Home, item: Path) -> str:
     """The key of an item. Raises StudioError if the home has none of that name."""
     folder = item.absolute()
-    named = [folder, home.runs / item, home.models / item]
-    keys = [key(path) for path in named for key in (data_key, model_key, export_key)]
-    keys += [run_key(path.name) for path in named if path.is_dir()]
+    paths = [folder, home.runs / item, home.models / item]
+    keys = [key(path) for path in paths for key in (data_key, model_key, export_key)]
+    keys += [run_key(path.name) for path in paths if path.is_dir()]
     if (version := stored_version(item)) is not None:
         keys.insert(0, data_key(version.absolute()))
-    keys += [node.key for node in known.nodes.values() if node.title == str(item)]
-    match = next((key for key in keys if key in known.nodes), None)
+    keys += [node.key for node in graph.nodes.values() if node.title == str(item)]
+    match = next((key for key in keys if key in graph.nodes), None)
     if match is None:
         raise StudioError(
             "There is no run, data set, model or export {item} in {home}.",
@@ -73,11 +73,11 @@ def _key_of(known: Lineage, home: Home, item: Path) -> str:
 
 
 def _line(node: Node) -> str:
-    gone = "" if node.is_there else ", no longer there"
-    return f"{node.title} ({node.detail}{gone}): {node.place}"
+    missing = "" if node.is_there else ", no longer there"
+    return f"{node.title} ({node.detail}{missing}): {node.place}"
 
 
-def _plain(known: Lineage, keys: list[str], focus: str) -> dict[str, object]:
+def _to_json(graph: Lineage, keys: list[str], focus: str) -> dict[str, object]:
     nodes = [
         {
             "key": node.key,
@@ -87,14 +87,14 @@ def _plain(known: Lineage, keys: list[str], focus: str) -> dict[str, object]:
             "place": str(node.place),
             "is_there": node.is_there,
         }
-        for node in (known.nodes[key] for key in keys)
+        for node in (graph.nodes[key] for key in keys)
     ]
     edges = [
         {"from": edge.source, "to": edge.target, "how": str(edge.how)}
-        for edge in known.edges_among(keys)
+        for edge in graph.edges_among(keys)
     ]
     needed = [
         {"title": str(item.title), "lines": [*map(str, item.lines)], "problem": str(item.problem)}
-        for item in needed_for(known, focus)
+        for item in needed_for(graph, focus)
     ]
     return {"of": focus, "nodes": nodes, "edges": edges, "needed": needed}

@@ -30,7 +30,7 @@ MaxLength = Annotated[
     int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Batch size: rows computed at once.")]
-HowPrecise = Annotated[
+PrecisionOption = Annotated[
     Literal["exact", "fast"],
     typer.Option(
         help=(
@@ -58,10 +58,10 @@ class FieldOptions(NamedTuple):
 
     def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The given values by field path; a list for several values."""
-        before = f"{self.path}." if self.path else ""
+        prefix = f"{self.path}." if self.path else ""
         selected = {name: values[name] for name in self.names if values[name] is not None}
         return {
-            before + name: value.split(",") if is_several(self.spec.model_fields[name]) else value
+            prefix + name: value.split(",") if is_several(self.spec.model_fields[name]) else value
             for name, value in selected.items()
         }
 
@@ -71,11 +71,11 @@ def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
     kind: Any = str if is_several(info) else info.annotation
     if type(None) not in get_args(kind):
         kind = kind | None
-    flag = flag_of(name)
+    flag = get_flag(name)
     if bool in get_args(kind):
         flag = f"{flag}/--no{flag[1:]}"
-    shown = "<A,B,…>" if is_several(info) else None
-    option = typer.Option(flag, help=info.description, metavar=shown)
+    metavar = "<A,B,…>" if is_several(info) else None
+    option = typer.Option(flag, help=info.description, metavar=metavar)
     return _parameter(name, kind, None, option, heading)
 
 
@@ -87,17 +87,17 @@ def choice_option(
     name: str, values: Iterable[str], default: str | None, help_text: str
 ) -> inspect.Parameter:
     """An option that takes one of a few words, such as the keys of a table."""
-    listed = tuple(values)
-    words: Any = Literal[listed]
+    choices = tuple(values)
+    words: Any = Literal[choices]
     kind = words if default is not None else words | None
-    shown = None
-    if len("|".join(listed)) > MAX_METAVAR_CHARACTERS:
-        shown, help_text = f"<{name}>", f"{help_text} {', '.join(listed)}."
-    option = typer.Option(flag_of(name), help=help_text, metavar=shown)
+    metavar = None
+    if len("|".join(choices)) > MAX_METAVAR_CHARACTERS:
+        metavar, help_text = f"<{name}>", f"{help_text} {', '.join(choices)}."
+    option = typer.Option(get_flag(name), help=help_text, metavar=metavar)
     return _parameter(name, kind, default, option, OPTIONS)
 
 
-def flag_of(name: str) -> str:
+def get_flag(name: str) -> str:
     """The flag of a field: batch_size is --batch-size."""
     return "--" + name.replace("_", "-")
 
@@ -140,8 +140,8 @@ class GroupedHelp(TyperCommand):
         headings: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             line = parameter.get_help_record(ctx)
-            usual = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
-            heading = getattr(parameter, "rich_help_panel", None) or usual
+            default = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
+            heading = getattr(parameter, "rich_help_panel", None) or default
             if line is not None:
                 headings.setdefault(heading, []).append(line)
         for heading, lines in headings.items():
@@ -149,7 +149,7 @@ class GroupedHelp(TyperCommand):
                 formatter.write_dl(lines)
 
 
-def remark_loading(report: LoadReport) -> None:
+def print_loading_notes(report: LoadReport) -> None:
     """Report on stderr what is missing, unused or ignored in a checkpoint."""
     for sentence in report.remarks():
         echo_error(f"note: {sentence}")

@@ -8,7 +8,7 @@ import typer
 
 from engine.cli import options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
+from engine.cli.rows import INPUT_COLUMNS, recognise_file, require_mapping
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
 from engine.system.terminal import echo, echo_error
@@ -23,7 +23,7 @@ def predict(
     encoding: options.Encoding = None,
     max_length: options.MaxLength = 512,
     batch_size: options.BatchSize = 32,
-    precision: options.HowPrecise = "exact",
+    precision: options.PrecisionOption = "exact",
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -64,10 +64,10 @@ def predict(
     from engine.tasks.predicting import Predictor
 
     named = INPUT_COLUMNS.given(given)
-    recognition = recognised(file, encoding, named)
-    mapping = needed_mapping(file, recognition, named)
+    recognition = recognise_file(file, encoding, named)
+    mapping = require_mapping(file, recognition, named)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
-    options.remark_loading(predictor.loading)
+    options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)
     question = Apply(
         checkpoint=model.absolute(),

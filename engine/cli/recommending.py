@@ -26,29 +26,29 @@ from engine.tokenizers.tokenizer import Tokenizer
 COUNTED = 20_000  # rows of a file; more make no difference
 
 
-def take_recommended(
-    job: JobSpec, given: Collection[str], of_probe: Collection[str] = ()
+def apply_recommended(
+    job: JobSpec, given: Collection[str], given_features: Collection[str] = ()
 ) -> JobSpec:
     """Apply the recommended settings except those `given`; explains them on stderr.
 
-    `of_probe` names the given settings of the features.
+    `given_features` names the given settings of the features.
 
     Raises StudioError if the data or the base model cannot be read.
     """
-    result = recommended_for(job)
+    result = recommend_for(job)
     update = {name: getattr(result.training, name) for name in RECOMMENDED if name not in given}
     for name, value in update.items():
         if name in result.reasons:
             title = TrainingSpec.model_fields[name].title
             echo_error(f"{title} {value:g}: {result.reasons[name]}")
     features = job.features
-    if "learning_rate" not in of_probe:
+    if "learning_rate" not in given_features:
         features = probe_rate(Features(), features)
     training = job.training.model_copy(update=update)
     return job.model_copy(update={"training": training, "features": features})
 
 
-def recommended_for(job: JobSpec) -> Recommendation:
+def recommend_for(job: JobSpec) -> Recommendation:
     """The wizard's recommended settings for a job.
 
     Raises StudioError if the data or the base model cannot be read.

@@ -29,12 +29,12 @@ def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.
     run.job()
     for line in report_lines(read_reproducibility(run)):
         echo(line)
-    wrong = damaged_checkpoints(run)
+    damaged = damaged_checkpoints(run)
     count = len(run.checkpoint_folders())
-    echo(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
-    for sentence in wrong:
+    echo(f"files: {count} checkpoints, " + ("all checksums match" if not damaged else "damaged"))
+    for sentence in damaged:
         echo(f"  {sentence}")
-    return DIFFERENT if wrong else 0
+    return DIFFERENT if damaged else 0
 
 
 def report_lines(report: Reproducibility) -> list[str]:
@@ -44,9 +44,9 @@ def report_lines(report: Reproducibility) -> list[str]:
     for session in report.sessions:
         how = f"not bit for bit: {', '.join(session.differences)}" if session.differences else ""
         resumed = f"resumed from step {session.first}, {how or 'bit for bit'}"
-        began = resumed if session.first else "started"
-        upto = f"up to step {session.last}" if session.counts else "no checkpoint saved"
-        lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
+        start = resumed if session.first else "started"
+        end = f"up to step {session.last}" if session.counts else "no checkpoint saved"
+        lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {start}; {end}")
     state = "finished" if report.is_finished else "not finished"
     lines.append(f"step: {report.step} of {report.steps}, {state}")
     for title, peak in (("memory", report.memory), ("GPU memory", report.device_memory)):
@@ -69,13 +69,13 @@ def compare(
     for change in different:
         echo(f"  {change.path}: {change.old} | {change.new}")
     a, b = (read_reproducibility(run).environment for run in runs)
-    unlike = [n for n in (*a, *(n for n in b if n not in a)) if a.get(n) != b.get(n)]
-    echo("environment: " + ("the same" if not unlike else "different"))
-    for name in unlike:
+    differing = [n for n in (*a, *(n for n in b if n not in a)) if a.get(n) != b.get(n)]
+    echo("environment: " + ("the same" if not differing else "different"))
+    for name in differing:
         echo(f"  {name}: {a.get(name, 'unknown')} | {b.get(name, 'unknown')}")
-    losses, others = _losses(runs[0]), _losses(runs[1])
-    both = sorted(losses.keys() & others.keys())
-    step = next((step for step in both if losses[step] != others[step]), None)
+    losses, other_losses = _losses(runs[0]), _losses(runs[1])
+    common = sorted(losses.keys() & other_losses.keys())
+    step = next((step for step in common if losses[step] != other_losses[step]), None)
     echo("losses: " + ("the same" if step is None else f"different from step {step} on"))
     same = _compare_weights(*runs)
     return 0 if same else DIFFERENT
@@ -107,25 +107,25 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
         safe_open(check_regular(a / WEIGHTS), "np") as a_file,
         safe_open(check_regular(b / WEIGHTS), "np") as b_file,
     ):
-        names, known = list(a_file.keys()), set(b_file.keys())
-        missing = sorted(set(names) ^ known)
+        names, other_names = list(a_file.keys()), set(b_file.keys())
+        missing = sorted(set(names) ^ other_names)
         if missing:
             echo(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
             return False
-        gaps = {name: _gap(a_file.get_tensor(name), b_file.get_tensor(name)) for name in names}
-    unlike = [name for name in names if gaps[name] != 0]
-    if not unlike:
+        gaps = {name: _max_gap(a_file.get_tensor(name), b_file.get_tensor(name)) for name in names}
+    differing = [name for name in names if gaps[name] != 0]
+    if not differing:
         echo(f"weights {steps}: the same, bit for bit (the files differ in form)")
         return True
-    largest = max(unlike, key=lambda name: gaps[name])
+    largest = max(differing, key=lambda name: gaps[name])
     echo(
-        f"weights {steps}: {len(unlike)} of {len(names)} tensors differ, first {unlike[0]}; the "
-        f"largest difference is {gaps[largest]:.3g}, in {largest}"
+        f"weights {steps}: {len(differing)} of {len(names)} tensors differ, first {differing[0]}; "
+        f"the largest difference is {gaps[largest]:.3g}, in {largest}"
     )
     return False
 
 
-def _gap(here: np.ndarray, there: np.ndarray) -> float:
-    if here.shape != there.shape:
+def _max_gap(a: np.ndarray, b: np.ndarray) -> float:
+    if a.shape != b.shape:
         return math.inf
-    return float(np.abs(here.astype(np.float64) - there.astype(np.float64)).max(initial=0))
+    return float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0))

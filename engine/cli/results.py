@@ -9,7 +9,7 @@ import typer
 from numpy.typing import NDArray
 
 from engine.cli.options import AsJson
-from engine.cli.several import is_several, runs_of
+from engine.cli.several import is_several, list_runs
 from engine.config.dataset import SplitName
 from engine.results.comparing import Comparison, compare
 from engine.results.conditions import CONDITIONS
@@ -37,7 +37,7 @@ def slices(
     as_json: AsJson = False,
 ) -> None:
     """Find the slices of the rows in which the model is worse than elsewhere."""
-    worst = slices_of(kept(result, part), min_rows)
+    worst = find_slices(load_predictions(result, part), min_rows)
     if as_json:
         echo_json(worst)
         return
@@ -57,9 +57,9 @@ def compare_results(
     Two jobs with several seeds are compared by a t-test over their runs.
     """
     if is_several(first) and is_several(second):
-        _over_seeds(first, second, as_json)
+        _compare_seeds(first, second, as_json)
         return
-    comparison = compare(kept(first, part), kept(second, part))
+    comparison = compare(load_predictions(first, part), load_predictions(second, part))
     if as_json:
         echo_json(_comparison_json(comparison))
         return
@@ -76,8 +76,8 @@ def compare_results(
     echo(comparison.sentence)
 
 
-def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
-    comparison = compare_runs(runs_of(first), runs_of(second))
+def _compare_seeds(first: Path, second: Path, as_json: bool) -> None:
+    comparison = compare_runs(list_runs(first), list_runs(second))
     metric, scores = comparison.metric, comparison.scores
     if as_json:
         ends = comparison.difference._asdict().items()
@@ -92,14 +92,14 @@ def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
     echo(comparison.claim)
 
 
-def kept(result: Path, part: SplitName) -> Predictions:
+def load_predictions(result: Path, part: SplitName) -> Predictions:
     """Stored predictions of a run folder, or in a file. Raises StudioError if there are none."""
     if result.is_dir():
         return read_predictions(predictions_file(RunFolder(result.absolute()).results, part))
     return read_predictions(result)
 
 
-def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
+def find_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
     worst = worst_slices(predictions, min_rows=min_rows)
     return {
         "tried": worst.tried,
@@ -165,8 +165,8 @@ def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     lines = []
     shown = [side[rows][:SHOWN_ROWS] for side in comparison.places]
     first, second = (
-        side.table.take(some)
-        for side, some in zip((comparison.first, comparison.second), shown, strict=True)
+        side.table.take(indices)
+        for side, indices in zip((comparison.first, comparison.second), shown, strict=True)
     )
     texts = Predictions(comparison.second.info, second)
     for index in range(len(second)):

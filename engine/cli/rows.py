@@ -26,7 +26,7 @@ CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 
 
-def recognised(
+def recognise_file(
     file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
 ) -> Recognised:
     """Recognise a file, with the text column and for the task that the user named."""
@@ -34,7 +34,7 @@ def recognised(
     return recognise(file, None, encoding, task_spec, named.get("text"))
 
 
-def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | None:
+def choose_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | None:
     """The recognised columns, overridden by those that the user named.
 
     Raises StudioError if a named column does not exist, or has two roles.
@@ -64,16 +64,16 @@ def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
         raise describe_validation(error, "The choice of columns") from error
 
 
-def given_cleaning(given: dict[str, Any]) -> Cleaning:
+def parse_cleaning(given: dict[str, Any]) -> Cleaning:
     return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
 
 
-def needed_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -> Mapping:
-    """The columns as in `chosen_mapping`.
+def require_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -> Mapping:
+    """The columns as in `choose_mapping`.
 
     Raises StudioError also if the text column is unknown.
     """
-    mapping = chosen_mapping(recognition, named)
+    mapping = choose_mapping(recognition, named)
     if mapping is None:
         raise StudioError(
             "Could not tell which column of {file} contains the text.",
@@ -84,7 +84,7 @@ def needed_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -
     return mapping
 
 
-def notes_of(recognition: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
+def list_notes(recognition: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
     """Notes from the recognition of a file, and the columns chosen automatically."""
     says_labels = not named.keys().isdisjoint(TARGETS)
     known = {"text": "text" in named, "label": says_labels, "flags": says_labels}
@@ -118,8 +118,8 @@ def read_table(
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
-    recognition = recognised(file, encoding, named)
-    mapping = needed_mapping(file, recognition, named)
+    recognition = recognise_file(file, encoding, named)
+    mapping = require_mapping(file, recognition, named)
     table = read(file, recognition.reading)
     indices = {name: index for index, name in enumerate(table.columns)}
     for name in filled:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.compose import Assignments, assign, validated
+from engine.cli.compose import Assignments, assign, validate_job
 from engine.cli.options import AsJson
 from engine.config.changes import changes
 from engine.config.job import RUN_NAME_LENGTH
@@ -34,7 +34,7 @@ def branch(
     raw["name"] = name or f"{raw['name']}, from step {step}"[:RUN_NAME_LENGTH]
     for assignment in assignments:
         assign(raw, assignment)
-    job = validated(raw, "The job of the branch")
+    job = validate_job(raw, "The job of the branch")
     new_run = make_branch(source, step, job, into.absolute())
     for change in changes(source.job(), job):
         echo(change.sentence())

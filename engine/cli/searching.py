@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from pydantic.fields import FieldInfo
 
 from engine.cli.options import FieldOptions
-from engine.cli.stored import needed_dataset
+from engine.cli.stored import require_dataset
 from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.search import Method, SearchField, SearchSpec, field_at
@@ -17,7 +17,7 @@ from engine.errors import StudioError
 
 WHOLE_PARTS = ("base_model", "data")  # parts of a job that a text can name
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
-BETWEEN, UP_TO = ",", ".."
+SEPARATOR, RANGE = ",", ".."
 
 
 def split_assignments(assignments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -30,10 +30,10 @@ def _may_vary(text: str) -> bool:
     try:
         return isinstance(json.loads(text), list)
     except ValueError:
-        return BETWEEN in text or UP_TO in text
+        return SEPARATOR in text or RANGE in text
 
 
-def texts_among(job: JobSpec, varied: Sequence[str]) -> list[str]:
+def text_assignments(job: JobSpec, varied: Sequence[str]) -> list[str]:
     """Assignments to fields of text or lists, in which a comma does not separate values."""
     return [text for text in varied if _is_text(field_at(job, text.partition("=")[0]))]
 
@@ -44,7 +44,7 @@ def _is_text(info: FieldInfo | None) -> bool:
     )
 
 
-def search_of(
+def parse_search(
     job: JobSpec, varied: Sequence[str], method: str | None, given: Mapping[str, Any]
 ) -> SearchSpec | None:
     """The search on a command line; None if each field has one value.
@@ -74,7 +74,7 @@ def _field(job: JobSpec, assignment: str) -> SearchField:
     info = field_at(job, path)
     if info is None:
         raise StudioError("A job has no field “{path}”.", "See an existing job file.", path=path)
-    ends = text.split(UP_TO)
+    ends = text.split(RANGE)
     if len(ends) == 2 and (numbers := _numbers(ends)) is not None:
         low, high = numbers
         return SearchField.ranged(path, low, high, whole=int in _kinds(info))
@@ -92,34 +92,34 @@ def _parts(text: str) -> list[Any]:
     try:
         parsed = json.loads(text)
     except ValueError:
-        return text.split(BETWEEN)
+        return text.split(SEPARATOR)
     return parsed if isinstance(parsed, list) else [parsed]
 
 
-def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
+def _value(path: str, info: FieldInfo, text: Any) -> JsonValue:
     """One of several values as JSON; data sets and models by name or folder."""
-    if not isinstance(given, str):
-        return cast(JsonValue, given)
+    if not isinstance(text, str):
+        return cast(JsonValue, text)
     if path in WHOLE_PARTS:
-        return whole_part(path, given)
+        return parse_part(path, text)
     kinds = _kinds(info)
     if Path in kinds:
-        return str(Path(given.strip()).absolute())
+        return str(Path(text.strip()).absolute())
     try:
-        return cast(JsonValue, json.loads(given))
+        return cast(JsonValue, json.loads(text))
     except ValueError:
-        return given.strip()
+        return text.strip()
 
 
-def whole_part(path: str, given: str) -> dict[str, JsonValue]:
+def parse_part(path: str, text: str) -> dict[str, JsonValue]:
     """A base model by its folder, or a stored data set by name or folder, as in a job.
 
     Raises StudioError if there is no such data set.
     """
-    folder = Path(given.strip())
+    folder = Path(text.strip())
     if path == "base_model":
         return FromCheckpoint(path=folder.absolute()).model_dump(mode="json")
-    dataset = needed_dataset(folder)
+    dataset = require_dataset(folder)
     data = StoredData(folder=dataset.folder.absolute(), fingerprint=dataset.spec.fingerprint)
     return data.model_dump(mode="json")
 

@@ -37,12 +37,12 @@ def begin(job: JobSpec, into: Path) -> int:
         raise StudioError(
             "{into} already exists.", "Choose a folder that does not exist yet.", into=into
         )
-    names = _make(into, groups.expand(job, into / VECTORS), job.training.seeds)
+    names = _create_runs(into, groups.expand(job, into / VECTORS), job.training.seeds)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
     return resume(into)
 
 
-def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
+def _create_runs(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
     names = []
     for job in jobs:
         names.append(groups.run_folder_name(job, seeds))
@@ -144,7 +144,7 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     if values is None or group is None:
         return []
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
-    new = _make(into, groups.runs_of_setting(job, group, number, values), len(group.seeds))
+    new = _create_runs(into, groups.runs_of_setting(job, group, number, values), len(group.seeds))
     listed = [{"folder": name} for name in (*names, *new)]
     _write(into, {"name": group.name, "runs": listed})
     return new
@@ -234,7 +234,7 @@ def _format_figure(figure: dict[str, Any]) -> str:
     return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
 
 
-def runs_of(into: Path) -> list[RunFolder]:
+def list_runs(into: Path) -> list[RunFolder]:
     """The runs in a folder of several runs.
 
     Raises StudioError if the summary is damaged, or names a folder elsewhere.

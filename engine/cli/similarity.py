@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.cli.options import AsJson, BatchSize, Encoding, Stored, remark_loading, with_options
+from engine.cli.options import (
+    AsJson,
+    BatchSize,
+    Encoding,
+    Stored,
+    print_loading_notes,
+    with_options,
+)
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, read_table
-from engine.cli.stored import needed_dataset
+from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.shipped import minilm
@@ -37,7 +44,7 @@ Encoder = Annotated[
     ),
 ]
 Part = Annotated[SplitName, typer.Option(help="Part of --data.")]
-Longest = Annotated[
+MaxLength = Annotated[
     int | None, typer.Option(min=2, help="Max. length in tokens. Default: that of the model.")
 ]
 
@@ -63,8 +70,8 @@ def similarity(
             "Similarity is measured between texts, and there is one.",
             "Add a second text, in quotation marks.",
         )
-    loaded = _loaded(model)
-    vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
+    loaded = _load(model)
+    vectors = sentence_vectors(loaded, texts, tell_truncated=_print_truncated)
     cosines = pairwise_cosines(vectors, vectors)
     if as_json:
         echo_json({"texts": texts, "cosines": [[float(value) for value in row] for row in cosines]})
@@ -89,7 +96,7 @@ def vectors(
     model: Encoder = None,
     data: Stored = None,
     part: Part = "train",
-    max_length: Longest = None,
+    max_length: MaxLength = None,
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
     **given: Any,
@@ -99,7 +106,7 @@ def vectors(
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
-    loaded = _loaded(model)
+    loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
         save_array(out, encoded)
@@ -116,7 +123,7 @@ def nearest(
     data: Stored = None,
     part: Part = "train",
     top: Annotated[int, typer.Option(min=1, help="Number of rows to print.")] = 5,
-    max_length: Longest = None,
+    max_length: MaxLength = None,
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
     as_json: AsJson = False,
@@ -127,11 +134,9 @@ def nearest(
     from engine.tasks.similarity import sentence_vectors
 
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
-    loaded = _loaded(model)
+    loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
-    query_vector = sentence_vectors(loaded, [query], max_length, tell_truncated=_remark_truncated)[
-        0
-    ]
+    query_vector = sentence_vectors(loaded, [query], max_length, tell_truncated=_print_truncated)[0]
     neighbours = nearest_to(query_vector, encoded, top)
     lines = [
         {
@@ -161,21 +166,21 @@ def _encode(
             max_length,
             batch_size,
             lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
-            _remark_truncated,
+            _print_truncated,
         )
 
 
-def _remark_truncated(texts: int, tokens: int) -> None:
+def _print_truncated(texts: int, tokens: int) -> None:
     from engine.tasks.inputs import truncation_note
 
     echo_error(f"note: {truncation_note(texts, tokens)}")
 
 
-def _loaded(model: Path | None) -> "Checkpoint":
+def _load(model: Path | None) -> "Checkpoint":
     from engine.models import checkpoint
 
     loaded = checkpoint.load(model or minilm())
-    remark_loading(loaded.report)
+    print_loading_notes(loaded.report)
     return loaded
 
 
@@ -195,7 +200,7 @@ def _rows(
         read = read_table(file, named, encoding)
         return Texts(read.rows.texts, dict(read.cells), read.rows.lines)
     assert data is not None
-    dataset = needed_dataset(data)
+    dataset = require_dataset(data)
     rows = dataset.rows(part)
     if not len(rows):
         raise StudioError("The data set has no rows in this split.", "Choose another --part.")

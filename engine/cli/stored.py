@@ -11,31 +11,31 @@ from engine.files.home import Home, folder_name, free_folder, newest_version, ne
 from engine.system.terminal import echo, echo_json
 
 
-def stored_version(given: Path) -> Path | None:
+def stored_version(path: Path) -> Path | None:
     """The folder of a version: itself, the newest one in it, or that of a data set of this name.
 
     A name may end with a version number, such as reviews/2. None if there is none.
     """
-    version = _version_in(given)
-    if version is None and not given.is_absolute() and not given.exists():
-        name, *rest = given.parts
-        version = _version_in(Home().datasets.joinpath(folder_name(name), *rest))
+    version = _find_version(path)
+    if version is None and not path.is_absolute() and not path.exists():
+        name, *rest = path.parts
+        version = _find_version(Home().datasets.joinpath(folder_name(name), *rest))
     return version
 
 
-def needed_dataset(given: Path) -> Dataset:
+def require_dataset(path: Path) -> Dataset:
     """The selected version. Raises StudioError if it does not exist, or is damaged."""
-    folder = stored_version(given)
+    folder = stored_version(path)
     if folder is None:
         raise StudioError(
             "There is no stored data set {given}.",
             "Give its name as the Data page shows it, or its folder.",
-            given=str(given)[-200:],
+            given=str(path)[-200:],
         )
     return open_dataset(folder)
 
 
-def _version_in(folder: Path) -> Path | None:
+def _find_version(folder: Path) -> Path | None:
     if not folder.is_dir():
         return None
     if (folder / SPEC).is_file():
@@ -73,9 +73,9 @@ def version_facts(version: Dataset) -> dict[str, object]:
     }
 
 
-def tell_version(version: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
+def print_version(version: Dataset, as_json: bool, extra: dict[str, object] | None = None) -> None:
     if as_json:
-        echo_json(version_facts(version) | (more or {}))
+        echo_json(version_facts(version) | (extra or {}))
         return
     spec = version.spec
     echo(*spec.changes)

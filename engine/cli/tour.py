@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.progress import ProgressLine
-from engine.cli.recommending import take_recommended
+from engine.cli.recommending import apply_recommended
 from engine.config.dataset import FileData, Split
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.text_classification import TextClassification
@@ -92,7 +92,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
         ),
         training=TrainingSpec.model_validate(shipped.FIRST_TRAINING),
     )
-    run = RunFolder.create(folder, take_recommended(job, given=shipped.FIRST_TRAINING))
+    run = RunFolder.create(folder, apply_recommended(job, given=shipped.FIRST_TRAINING))
     curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
     names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from engine.cli import compose, main
-from engine.cli.options import flag_of
-from engine.cli.recommending import recommended_for
+from engine.cli.options import get_flag
+from engine.cli.recommending import recommend_for
 from engine.config.dataset import FileData
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features
@@ -126,7 +126,7 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
     assert main(["job", "--data", data, "--epochs=2"]) == 0
     printed = capsys.readouterr()
     job = JobSpec.model_validate_json(printed.out)
-    assert recommended_for(job).training.model_copy(update={"epochs": 2}) == job.training
+    assert recommend_for(job).training.model_copy(update={"epochs": 2}) == job.training
     assert job.training.learning_rate > TrainingSpec().learning_rate
     assert job.training.max_length == 16, "the texts are short"
     rate = f"Learning rate {job.training.learning_rate:g}: "
@@ -421,7 +421,7 @@ def test_ctrl_c_stops_and_saves(tmp_path):
 def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
     printed = "".join(output("job", "--help").split())  # lines break anywhere
     for name, info in get_settings(spec).items():
-        assert flag_of(name) in printed and info.description
+        assert get_flag(name) in printed and info.description
         assert "".join(info.description.split()) in printed
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.cli import main
-from engine.cli.results import slice_lines, slices_of
+from engine.cli.results import find_slices, slice_lines
 from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
@@ -87,9 +87,9 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_pat
 
 def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
     said = asked("--run", run.path, "--slices").splitlines()
-    found = read_predictions(store.predictions_file(run.results, "validation"))
-    assert said[-len(slice_lines(slices_of(found))) :] == slice_lines(slices_of(found))
-    assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == slices_of(found)
+    worst = find_slices(read_predictions(store.predictions_file(run.results, "validation")))
+    assert said[-len(slice_lines(worst)) :] == slice_lines(worst)
+    assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == worst
     assert "slices" not in json.loads(asked("--run", run.path, "--json"))
 
 

@@ -7,7 +7,7 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from engine.cli.options import FieldOptions, GroupedHelp, choice_option, flag_of, with_options
+from engine.cli.options import FieldOptions, GroupedHelp, choice_option, get_flag, with_options
 from engine.config import Spec
 from engine.config.fields import get_settings
 
@@ -71,4 +71,4 @@ def test_the_help_shows_each_field_under_its_heading() -> None:
     before, after = printed.split("Kettle:")
     assert "--room" in before and "Where it is:" in before
     for name, info in get_settings(KettleSpec).items():
-        assert flag_of(name) in after and str(info.description) in after
+        assert get_flag(name) in after and str(info.description) in after

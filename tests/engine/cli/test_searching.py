@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.cli.searching import search_of, texts_among
+from engine.cli.searching import parse_search, text_assignments
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.errors import StudioError
@@ -110,7 +110,7 @@ def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path):
         "training.gradient_checkpointing=true,false",
         f"base_model={tmp_path},other",
     ]
-    search = search_of(job, varied, "random", {"budget": 7})
+    search = parse_search(job, varied, "random", {"budget": 7})
     assert search is not None and (search.method, search.budget) == ("random", 7)
     rate, size, warmup, decay, layers, check, base = search.fields
     assert rate.values == (1e-5, 3e-5) and size.values == (8, 16)
@@ -120,13 +120,13 @@ def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path):
     assert base.values[0] == {"kind": "checkpoint", "path": str(tmp_path)}
     assert JobSpec.model_validate(job.model_dump() | {"search": search}).search == search
     cores = "hardware.cores=0-3,8"
-    assert texts_among(job, [cores, varied[0]]) == [cores]
+    assert text_assignments(job, [cores, varied[0]]) == [cores]
 
 
 def test_a_search_without_values_and_an_unknown_field_are_refused():
     job = fake_worker.job()
-    assert search_of(job, [], None, {}) is None
+    assert parse_search(job, [], None, {}) is None
     with pytest.raises(StudioError, match="needs a field with several values"):
-        search_of(job, [], "tpe", {})
+        parse_search(job, [], "tpe", {})
     with pytest.raises(StudioError, match="no field “training"):
-        search_of(job, ["training.speed=1,2"], None, {})
+        parse_search(job, ["training.speed=1,2"], None, {})
