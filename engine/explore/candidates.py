@@ -72,7 +72,7 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
             scored[number] = scored[number].model_copy(update={"log_probabilities": tuple(row)})
     return CandidatesScored(
         to=question.number,
-        candidates=tuple(scored[number] for number in range(len(question.candidates))),
+        candidates=tuple(scored[index] for index in range(len(question.candidates))),
     )
 
 
@@ -90,12 +90,12 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     is_word = gap.width > 1 and all(token.id != tokenizer.mask for token in typed)
     rows = torch.empty((1, 0), dtype=torch.long)  # [C, P so far]
     sums = torch.zeros((1, 0))  # log-probabilities of their tokens
-    for number in range(gap.width):
+    for index in range(gap.width):
         logs = next_token(checkpoint, gap, rows, gap.width).cpu()  # [C, V]
         logs = logs[:, : tokenizer.size]
         if is_word:
             continues = torch.from_numpy(tokenizer.continues)
-            continuation = bool(tokenizer.continues[typed[number].id])
+            continuation = bool(tokenizer.continues[typed[index].id])
             logs = logs.masked_fill(continues != continuation, float("-inf"))
         total = sums.sum(1, keepdim=True) + logs  # [C, V]
         beams = min(question.beams, int(torch.isfinite(total).sum()))
@@ -118,10 +118,10 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
 def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
     """Log-probability of each token of int64 [C, P] in the gap, given those before it: [C, P]."""
     parts = []
-    for number in range(tokens.size(1)):
-        begun, which = _different(tokens[:, :number])
+    for index in range(tokens.size(1)):
+        begun, which = _different(tokens[:, :index])
         logs = next_token(checkpoint, gap, begun, tokens.size(1)).cpu()  # [unique, V]
-        parts.append(logs[which, tokens[:, number]])
+        parts.append(logs[which, tokens[:, index]])
     return torch.stack(parts, 1)
 
 

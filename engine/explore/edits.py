@@ -111,8 +111,8 @@ def token_index_after(token: Token, tokens: tuple[Token, ...], edit: Edit) -> in
     span = token.segment, start, end
     return next(
         (
-            number
-            for number, other in enumerate(tokens)
+            index
+            for index, other in enumerate(tokens)
             if not other.special and (other.segment, other.start, other.end) == span
         ),
         -1,

@@ -138,7 +138,7 @@ def _wanted(
     tokenizer = checkpoint.tokenizer
     numbers = {label: tokenizer.id(label) for label in labels}
     if any(tokenizer.token(number) != label for label, number in numbers.items()):
-        shown = {tokenizer.token(number): number for number in range(tokenizer.size)}
+        shown = {tokenizer.token(index): index for index in range(tokenizer.size)}
         numbers = {label: shown[label] for label in labels if label in shown}
     return tuple(
         LabelProbability(label=label, probability=float(row[number]))

@@ -296,7 +296,7 @@ class _Made(nn.Module):
         if x.dim() == 2:  # the loss runs without padding
             assert isinstance(self._plan, UnpaddedBatch)
             outcome = outcome.flatten(0, 1)[self._plan.indices]
-        return layout.wanted(outcome), None
+        return layout.take_queries(outcome), None
 
 
 class MaskedLoss:

@@ -211,15 +211,15 @@ def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallb
     """Accuracy on the masked tokens; the same tokens as for the importance."""
     network, right, count = checkpoint.network, 0, 0
     assert network.mlm is not None
-    for number in range(len(rows)):
-        batch, _ = build_batch(checkpoint, None, rows.take([number]))
+    for index in range(len(rows)):
+        batch, _ = build_batch(checkpoint, None, rows.take([index]))
         assert batch.positions is not None
         last = network.encoder(batch.tokens, batch.segments).last[0, batch.positions]
         if len(batch.positions):
             predictions = network.mlm(last)[:, : checkpoint.tokenizer.size].argmax(-1)
             right += int((predictions == batch.targets).sum())
             count += len(batch.positions)
-        progress(number + 1, len(rows))
+        progress(index + 1, len(rows))
     return right / count if count else math.nan
 
 

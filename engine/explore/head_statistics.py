@@ -111,10 +111,10 @@ def of_texts(
         words: one per text; empty if unannotated.
     """
     rulers = list[_Ruler]()
-    for number, (text, pair) in enumerate(pairs):
+    for index, (text, pair) in enumerate(pairs):
         rulers.append(_Ruler(checkpoint, encode_text(checkpoint, text, pair)))
         if words:
-            rulers[-1].by_words = _WordRuler(rulers[-1], words[number], tags)
+            rulers[-1].by_words = _WordRuler(rulers[-1], words[index], tags)
     for numbers in batches([ruler.count for ruler in rulers]):
         batch = [rulers[number] for number in numbers]
         stack = stacked(checkpoint, [ruler.inputs for ruler in batch])
@@ -293,12 +293,12 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
     if rows.tags is None and heads is None:
         return []
     result = []
-    for number, cell in enumerate(rows.texts):
+    for index, cell in enumerate(rows.texts):
         words = split_words(cell)
-        tags = split_words(rows.tags[number]) if rows.tags is not None else []
+        tags = split_words(rows.tags[index]) if rows.tags is not None else []
         ends = np.cumsum([len(word) + 1 for word in words]).tolist()
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
-        governors = split_words(heads[number]) if heads is not None else []
+        governors = split_words(heads[index]) if heads is not None else []
         numbers = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
         is_apart = rows.tags is not None or cell == " ".join(words)
         fits = len(numbers) == len(words) and is_apart

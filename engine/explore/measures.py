@@ -42,7 +42,7 @@ def value_norms(layer: LayerPass) -> Tensor:
     belongs to no token. Since weights are not negative, ‖α f(x)‖ = α ‖f(x)‖.
     """
     attention = layer.attention
-    values = attention.value(attention.read(layer.x)[0]).unflatten(
+    values = attention.value(attention.projection_input(layer.x)[0]).unflatten(
         -1, (attention.heads, attention.head_size)
     )
     slices = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
@@ -104,8 +104,7 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
         raise not_finite()
     far = attention.window if attention.window is not None else count
     attends = [
-        (not spec.is_causal or number <= row) and abs(number - row) <= far
-        for number in range(count)
+        (not spec.is_causal or index <= row) and abs(index - row) <= far for index in range(count)
     ]
     return QueryKeyShown(
         to=question.number,

@@ -160,7 +160,7 @@ class SnapshotCache:
 def _load(folder: Path, device: str, known: Tokenizer | None = None) -> Checkpoint:
     """A checkpoint on a device; `known` is its tokenizer if that was read before."""
     torch_device = _device(device)
-    checkpoint = load(folder, known=known)
+    checkpoint = load(folder, tokenizer=known)
     checkpoint.network.to(torch_device)
     return checkpoint
 

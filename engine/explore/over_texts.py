@@ -60,9 +60,9 @@ class ArrayStore:
 
     def _read(self) -> None:
         assert self.folder is not None
-        for number, path in enumerate(sorted(self.folder.glob("chunk-*.npz"))):
+        for index, path in enumerate(sorted(self.folder.glob("chunk-*.npz"))):
             try:
-                if path.name != f"chunk-{number:08}.npz" or path.is_symlink():
+                if path.name != f"chunk-{index:08}.npz" or path.is_symlink():
                     raise ValueError(path.name)
                 with np.load(check_regular(path), allow_pickle=False) as stored:
                     self.chunks.append({name: stored[name] for name in stored.files})

@@ -44,14 +44,14 @@ def curve_svg(
         for step in np.linspace(first, last, 6).round().astype(int)
     ]
     parts.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">step</text>')
-    for number, (name, points_of_series) in enumerate(series.items()):
-        colour, dash = ((ACCENT, ""), (SECOND, ' stroke-dasharray="6 4"'))[number % 2]
+    for index, (name, points_of_series) in enumerate(series.items()):
+        colour, dash = ((ACCENT, ""), (SECOND, ' stroke-dasharray="6 4"'))[index % 2]
         line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in points_of_series)
         parts.append(
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
         )
         parts.append(
-            f'<text x="{right}" y="{top - 8 + 16 * number}" text-anchor="end" fill="{colour}">'
+            f'<text x="{right}" y="{top - 8 + 16 * index}" text-anchor="end" fill="{colour}">'
             f"{escape(name)}</text>"
         )
     return "\n".join([*parts, "</svg>\n"])

@@ -107,9 +107,9 @@ def word_token_indices(inputs: Inputs) -> list[list[int]]:
     Special tokens and masked words are left out.
     """
     words: dict[tuple[int, int], list[int]] = {}
-    for number, token in enumerate(inputs.described):
-        if not token.special and token.word is not None and number not in inputs.masked:
-            words.setdefault((token.segment, token.word), []).append(number)
+    for index, token in enumerate(inputs.described):
+        if not token.special and token.word is not None and index not in inputs.masked:
+            words.setdefault((token.segment, token.word), []).append(index)
     return list(words.values())
 
 
@@ -230,9 +230,9 @@ def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
     tokenizer = checkpoint.tokenizer
     if tokenizer.token(tokenizer.id(label)) == label:
         return tokenizer.id(label)
-    for number in range(tokenizer.size):
-        if tokenizer.token(number) == label:
-            return number
+    for index in range(tokenizer.size):
+        if tokenizer.token(index) == label:
+            return index
     # some vocabularies include the space before a word
     after = tokenizer.placed(f"a {label}")[0][1:]
     if len(after) == 1 and after[0] != tokenizer.unknown:

@@ -45,7 +45,7 @@ def score(
     last: list[TextsScored] = []
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
-        every = [_score(arrays, number) for number in range(done - first)]
+        every = [_score(arrays, index) for index in range(done - first)]
         for start in range(0, len(every), TOLD_AT_ONCE):
             if last:
                 emit(last.pop())
@@ -103,7 +103,7 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
         except MissingColumn:  # labels of another kind of task
             return _row_predictions(serving, rows.unlabelled())
     scores = _row_predictions(serving, rows.unlabelled())
-    some = [number for number, is_known in enumerate(known) if is_known]
+    some = [index for index, is_known in enumerate(known) if is_known]
     for name, values in _row_predictions(serving, rows.take(some)).items():
         scores[name] = scores[name].astype(np.result_type(scores[name], values))
         scores[name][some] = values
@@ -145,7 +145,7 @@ def _nothing(count: int) -> Arrays:
 def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
     """The mean −log P of the tokens of a text, each masked in turn (Salazar et al. 2020, §2.3)."""
     scores = _nothing(len(rows))
-    for number, (text, pair) in enumerate(typed_pairs(rows)):
+    for index, (text, pair) in enumerate(typed_pairs(rows)):
         question = ScoreTokens(checkpoint=Path(), text=text, pair=pair)
         sums, count = 0.0, 0
         while True:
@@ -155,7 +155,7 @@ def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
             if answer.next is None:
                 break
             question = question.model_copy(update={"start": answer.next})
-        scores["loss"][number] = sums / count if count else np.nan
+        scores["loss"][index] = sums / count if count else np.nan
     return scores
 
 

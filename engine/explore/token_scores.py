@@ -36,9 +36,9 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     mlm_head(checkpoint)
     inputs = encode_text(checkpoint, question.text, question.pair)
     positions = [
-        number
-        for number, token in enumerate(inputs.described)
-        if not token.special and number not in inputs.masked
+        index
+        for index, token in enumerate(inputs.described)
+        if not token.special and index not in inputs.masked
     ]
     left = [position for position in positions if position >= question.start]
     causal = checkpoint.network.spec.is_causal

@@ -50,13 +50,13 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     texts = question.texts[:MAX_TEXTS]
     occurrences, vectors, static, every = list[WordPlace](), list[Tensor](), list[Tensor](), []
     embedding = checkpoint.network.encoder.embeddings.token.weight
-    for number, text in enumerate(texts):
+    for index, text in enumerate(texts):
         tokens, hidden = _hidden(checkpoint, text)
         every.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
             inside = tokens_between(tokens, start, end)
             if inside and len(occurrences) < MAX_PLACES:
-                occurrences.append(WordPlace(text=number, start=start, end=end))
+                occurrences.append(WordPlace(text=index, start=start, end=end))
                 vectors.append(hidden[:, inside].mean(1))  # [L + 1, D]
                 ids = torch.tensor([tokens[n].id for n in inside], device=embedding.device)
                 static.append(embedding[ids].mean(0))  # [E]
@@ -80,7 +80,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
         layers=tuple(
             _word_layer(layer, rows, mean) for layer, mean in zip(shown, random, strict=True)
         ),
-        missing=tuple(number for number in range(len(texts)) if number not in with_word),
+        missing=tuple(index for index in range(len(texts)) if index not in with_word),
     )
 
 
@@ -234,9 +234,9 @@ def vectors_of_words(
     for text, pair in texts:
         tokens, hidden = _hidden(checkpoint, text, pair, layer)
         words: dict[tuple[int, int], list[int]] = {}
-        for number, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if not token.special and token.word is not None:
-                words.setdefault((token.segment, token.word), []).append(number)
+                words.setdefault((token.segment, token.word), []).append(index)
         counts.append(len(words))
         for (segment, _), inside in words.items():
             vectors.append(hidden[0, inside].mean(0))

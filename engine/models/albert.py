@@ -19,7 +19,7 @@ class Albert(Encoder):
 
     def __init__(self, spec: AlbertSpec, pooler: bool = True) -> None:
         super().__init__(spec, pooler)
-        self._groups = tuple(spec.group_at(number) for number in range(spec.layers))
+        self._groups = tuple(spec.group_at(index) for index in range(spec.layers))
 
     def iter_layers(self) -> Iterator[nn.Module]:
         return (self.layers[group] for group in self._groups)

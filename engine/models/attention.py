@@ -34,8 +34,8 @@ class Layout(Protocol):
         """int64, position of each query token in its sequence."""
         ...
 
-    def wanted(self, x: Tensor) -> Tensor:
-        """Select the query tokens: all, or some of them in the last layer."""
+    def take_queries(self, x: Tensor) -> Tensor:
+        """Vectors of the query tokens: all, or some in the last layer."""
         ...
 
     def shift(self, x: Tensor, by: int) -> Tensor:
@@ -45,31 +45,31 @@ class Layout(Protocol):
     def attend(
         self, attention: "Attention", q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention output of the query tokens, same shape as q, and the weights if kept."""
+        """Attention output of the query tokens, same shape as q, and the weights if kept_heads."""
         ...
 
 
 class Attention(nn.Module):
     """Multi-head self-attention with residual connection and layer norm."""
 
-    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
-        """`number` is the index of the layer, from 0."""
+    def __init__(self, spec: EncoderSpec, index: int = 0) -> None:
+        """`index`: of the layer, from 0."""
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
         self.heads, self.head_size = spec.heads, spec.head_size
-        self.kept: list[int] | None = None  # remaining heads of the spec; None: all
-        self.window = parts.window_at(number)
+        self.kept_heads: list[int] | None = None  # remaining heads of the spec; None: all
+        self.window = parts.window_at(index)
         self.scale = 1 / math.sqrt(spec.head_size * (3 if parts.relative == "disentangled" else 1))
         self.rotary = None
         if parts.positions == "rotary":
-            self.rotary = Rotary(spec.heads, parts.rotary_base_at(number))
+            self.rotary = Rotary(spec.heads, parts.rotary_base_at(index))
         self.query: nn.Linear = Linear(size, size, bias=parts.biases)
         self.key = Linear(size, size, bias=parts.biases)
         self.value = Linear(size, size, bias=parts.biases)
         self.output: nn.Linear = Linear(size, size, bias=parts.biases)
         self.pre_norm = parts.norm == "pre"
         self.norm: nn.Module = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.norm_biases)
-        if self.pre_norm and number == 0 and not parts.first_norm:
+        if self.pre_norm and index == 0 and not parts.first_norm:
             self.norm = nn.Identity()
         self.weight_dropout = Dropout(spec.attention_dropout)
         self.dropout = Dropout(spec.dropout)
@@ -78,12 +78,12 @@ class Attention(nn.Module):
         """Attend within each sequence.
 
         Args:
-            x: float [B, T, D], or as the layout has it.
+            x: float [B, T, D], or in the shape of the layout.
 
         Returns:
             float [B, R, D], and the weights, float [B, H, R, T], if the layout keeps them.
         """
-        residual, q, k, v = self._projected(x, layout)
+        residual, q, k, v = self._project(x, layout)
         gathered, weights = layout.attend(self, q, k, v)
         out = self.dropout.add_to(residual, self.output(gathered))
         return (out if self.pre_norm else self.norm(out)), weights
@@ -94,25 +94,25 @@ class Attention(nn.Module):
         return attention_weights(Q, K, layout.score_bias(self, Q, K), self.scale)
 
     def queries_and_keys(self, x: Tensor, layout: "PaddedLayout") -> tuple[Tensor, Tensor]:
-        """Queries and keys as they are multiplied, float [B, H, R or T, K]; rotated if rotary."""
-        _, q, k, _ = self._projected(x, layout)
+        """Queries and keys before their product, float [B, H, R or T, K]; rotated if rotary."""
+        _, q, k, _ = self._project(x, layout)
         return split_heads(q, self.heads), split_heads(k, self.heads)
 
-    def project(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [..., R, D] of `asking`; keys and values [..., T, D] of x."""
-        return self.query(asking), self.key(x), self.value(x)
+    def project(self, query_input: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [..., R, D] of `query_input`; keys and values [..., T, D] of x."""
+        return self.query(query_input), self.key(x), self.value(x)
 
-    def read(self, x: Tensor) -> Tensor:
+    def projection_input(self, x: Tensor) -> Tensor:
         """Input of the projections, float [..., D]; normalised if pre-norm."""
         normalised: Tensor = self.norm(x) if self.pre_norm else x
         return normalised
 
-    def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _project(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Residual and queries, float [..., R, D]; keys and values, float [..., T, D]."""
-        read = self.read(x)
-        residual = layout.wanted(x)
-        asking = layout.wanted(read) if self.pre_norm else residual
-        q, k, v = self.project(asking, read)
+        inputs = self.projection_input(x)
+        residual = layout.take_queries(x)
+        query_input = layout.take_queries(inputs) if self.pre_norm else residual
+        q, k, v = self.project(query_input, inputs)
         if self.rotary is not None:
             q, k = self.rotary(q, layout.query_positions), self.rotary(k, layout.positions)
         return residual, q, k, v
@@ -133,13 +133,13 @@ class PaddedLayout:
     def query_positions(self) -> Tensor:
         return self.positions if self.query_rows is None else self.query_rows
 
-    def wanted(self, x: Tensor) -> Tensor:
+    def take_queries(self, x: Tensor) -> Tensor:
         return x if self.query_rows is None else gather_rows(x, self.query_rows)  # [B, R, D]
 
     def shift(self, x: Tensor, by: int) -> Tensor:
         if self.attention_bias is not None:  # zero padding
-            real = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
-            x = x * real[..., None].to(x.dtype)
+            mask = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
+            x = x * mask[..., None].to(x.dtype)
         positions = self.positions + by  # [T]
         inside = (positions >= 0) & (positions < x.size(1))
         shifted: Tensor = x[:, positions.clamp(0, x.size(1) - 1)] * inside[:, None].to(x.dtype)
@@ -176,8 +176,8 @@ class PaddedLayout:
             far = (self.positions[:, None] - self.positions).abs() > window  # [T, T]
             outside = torch.zeros(far.shape, device=far.device).masked_fill(far, float("-inf"))
             bias = outside[None, None] if bias is None else bias + outside.to(bias.dtype)
-            blind = bias.isneginf().all(-1, keepdim=True)  # padding outside of every window
-            bias = bias.masked_fill(blind, 0)
+            unused = bias.isneginf().all(-1, keepdim=True)  # padding outside of every window
+            bias = bias.masked_fill(unused, 0)
         if bias is None or self.query_rows is None or bias.size(2) == 1:
             return bias
         B = self.query_rows.size(0)  # len() would be a constant in an ONNX graph

@@ -1,6 +1,6 @@
 """Save checkpoint folders in the Hugging Face layout; load them, or Google's.
 
-Foreign folders are untrusted: no code in them is run, no file outside of them is read, and every
+Imported folders are untrusted: no code in them is run, no file outside of them is read, and every
 declaration is verified. Missing weights are always reported.
 """
 
@@ -33,7 +33,7 @@ from engine.files.untrusted import (
 )
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
-from engine.models.lora import merged
+from engine.models.lora import merge_adapters
 from engine.models.network import Network, init_parameter, meta_network
 from engine.models.published import (
     build_config,
@@ -101,7 +101,7 @@ class Checkpoint:
             max_positions=self.spec.max_positions,
             vocab_size=self.spec.vocab_size,
             parameters=sum(parameter.numel() for parameter in self.network.parameters()),
-            task_heads=tuple(name for name, there in present.items() if there),
+            task_heads=tuple(name for name, exists in present.items() if exists),
             labels=self.labels,
             lowercase=self.tokenizer.lowercase,
             causal=self.spec.is_causal,
@@ -115,12 +115,12 @@ def load(
     folder: Path,
     heads: Heads | None = None,
     labels: tuple[str, ...] = (),
-    known: Tokenizer | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Checkpoint:
     """Load a checkpoint or snapshot with the given heads; None: those in the file.
 
     A head that is not in the file, or has other classes than `labels`, is initialised from torch's
-    random state and reported. `known` is the tokenizer if it has been loaded already.
+    random state and reported. `tokenizer` is that of the folder if it has been loaded already.
 
     Raises BadCheckpoint, before anything is executed.
     """
@@ -136,17 +136,17 @@ def load(
     spec = spec_of(config, file)
     with open_weight_files(folder, dense) as stored:
         weights = split_fused(stored, FAMILIES[spec.family].fused)
-        words = [file, *TOKENIZER]
-        with verify_meanwhile(folder, [*weights.files]), verify_meanwhile(inner, words):
-            tokenizer = _tokenizer(inner, spec) if known is None else known
+        names = [file, *TOKENIZER]
+        with verify_meanwhile(folder, [*weights.files]), verify_meanwhile(inner, names):
+            tokenizer = tokenizer or _load_tokenizer(inner, spec)
             spec = match_segments(spec, tokenizer)
-            pools = None if layout is None else layout.spec
-            plan = StateDictMapper(weights, spec, config, file, pools).map(heads, labels)
+            pooling = None if layout is None else layout.spec
+            plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
     named = labels or labels_in(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
-        loaded=tuple(plan.take),
+        loaded=tuple(plan.sources),
         missing=tuple(plan.missing),
         unexpected=tuple(safe_name(name) for name in plan.unexpected),
         notes=(*custom_code_notes(config), *weights.notes, *plan.notes),
@@ -196,9 +196,9 @@ def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         folder_name, _, inner = name.rpartition("/")
         parts.setdefault(folder_name, {})[inner] = tensor
-    for folder_name, some in parts.items():
+    for folder_name, part in parts.items():
         (folder / folder_name).mkdir(exist_ok=True)
-        safetensors.torch.save_file(some, folder / folder_name / SAFE, {"format": "pt"})
+        safetensors.torch.save_file(part, folder / folder_name / SAFE, {"format": "pt"})
 
 
 def write_config(
@@ -216,10 +216,10 @@ def write_config(
         "bos_token_id": tokenizer.cls,
         "eos_token_id": tokenizer.sep,
     }
-    whole = {**(extra or {}), **config, **special}
+    entries = {**(extra or {}), **config, **special}
     if extra and TASK in extra:
-        whole[TASK] = extra[TASK]  # all settings of the task, not only its kind
-    text = json.dumps(whole, indent=2, ensure_ascii=False)
+        entries[TASK] = extra[TASK]  # all settings of the task, not only its kind
+    text = json.dumps(entries, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)
     if (sentence := network.heads.sentence) is not None:
@@ -229,11 +229,11 @@ def write_config(
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
     """Weights on the CPU by published name, with adapters merged.
 
-    Raises StudioError, as `write` does.
+    Raises StudioError like `write`.
     """
     family, heads = FAMILIES[network.spec.family], network.heads
     tensors: dict[str, Tensor] = {}
-    for name, parameter in merged(network).items():  # the tied decoder appears once
+    for name, parameter in merge_adapters(network).items():  # the tied decoder appears once
         tensor = parameter.to("cpu", dtype).contiguous()
         if not is_finite(tensor):
             if is_finite(parameter.detach()):
@@ -309,7 +309,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     )
 
 
-def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
+def _load_tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     for name in TOKENIZER:
         if (path := plain_file(folder, name)) is not None:
             check_content(path)
@@ -346,7 +346,7 @@ def _build_network(
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
     check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)
     for ours, shape in shapes.items():
-        if (name := plan.take.get(ours)) is not None:
+        if (name := plan.sources.get(ours)) is not None:
             tensor = as_float32(name, weights.read(name))
         else:
             tensor = torch.empty(shape)

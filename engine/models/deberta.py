@@ -25,8 +25,8 @@ class DebertaEmbeddings(TokenPositionEmbeddings):
         rows = spec.segment_rows
         self.segment = nn.Embedding(rows, spec.hidden_size) if rows else None
 
-    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        summed = super().summed(tokens, segments, positions)
+    def sum_embeddings(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+        summed = super().sum_embeddings(tokens, segments, positions)
         return summed if self.segment is None else summed + self.segment(segments)
 
 
@@ -41,25 +41,25 @@ class Convolution(nn.Module):
         self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps)
         self.dropout = Dropout(spec.dropout)
 
-    def forward(self, x: Tensor, made: Tensor, layout: Layout) -> Tensor:
-        """float [..., D] → [..., R, D]; x is the input of the layer, `made` its output."""
+    def forward(self, x: Tensor, output: Tensor, layout: Layout) -> Tensor:
+        """float [..., D] → [..., R, D]; x is the input of the layer, `output` its output."""
         half = self.conv.kernel_size[0] // 2
-        convolved = torch.zeros_like(made)
-        for number, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
-            beside = layout.wanted(layout.shift(x, number - half))
-            bias = self.conv.bias if number == half else None
-            convolved = convolved + F.linear(beside, weight, bias)
-        done: Tensor = self.norm(made + self.activation(self.dropout(convolved)))
-        return done
+        convolved = torch.zeros_like(output)
+        for index, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
+            neighbours = layout.take_queries(layout.shift(x, index - half))
+            bias = self.conv.bias if index == half else None
+            convolved = convolved + F.linear(neighbours, weight, bias)
+        result: Tensor = self.norm(output + self.activation(self.dropout(convolved)))
+        return result
 
 
 class DebertaLayer(Layer):
-    """Layer with an optional convolution, as the first one of the larger v2 models."""
+    """Layer with an optional convolution, in the first layer of the larger v2 models."""
 
-    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
-        super().__init__(spec, number)
+    def __init__(self, spec: EncoderSpec, index: int = 0) -> None:
+        super().__init__(spec, index)
         assert isinstance(spec, DebertaSpec)
-        convolves = spec.convolution > 0 and number == 0
+        convolves = spec.convolution > 0 and index == 0
         self.convolution = Convolution(spec) if convolves else None
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:

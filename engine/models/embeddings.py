@@ -34,15 +34,15 @@ class TokenPositionEmbeddings(nn.Module):
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            positions: int64 [B, T], as `positions` returns them; None: these. If given, the tokens
-                may also be flat, [N].
+            positions: int64 [B, T], as `positions` returns them; None: these. Tokens may
+                be flat, [N], if they are given.
         """
         if positions is None:
             positions = self.positions(tokens)
-        embedded: Tensor = self.dropout(self.norm(self.summed(tokens, segments, positions)))
+        embedded: Tensor = self.dropout(self.norm(self.sum_embeddings(tokens, segments, positions)))
         return embedded
 
-    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+    def sum_embeddings(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
         """Sum before the layer norm, float [..., D]."""
         summed: Tensor = self.token(tokens)
         return summed if self.position is None else summed + self.position(positions)
@@ -66,7 +66,7 @@ class Embeddings(TokenPositionEmbeddings):
         self.segment = nn.Embedding(spec.segment_rows, spec.token_size)
         self.uses_segments = spec.uses_segments
 
-    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+    def sum_embeddings(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
         if not self.uses_segments:
             segments = torch.zeros_like(segments)
         summed: Tensor = self.token(tokens) + self.segment(segments)

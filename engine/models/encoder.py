@@ -34,10 +34,10 @@ class Encoded(NamedTuple):
 class Layer(nn.Module):
     """Attention and feed-forward block, each with residual connection and layer norm."""
 
-    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
-        """`number` is the index of the layer, from 0."""
+    def __init__(self, spec: EncoderSpec, index: int = 0) -> None:
+        """`index`: of the layer, from 0."""
         super().__init__()
-        self.attention = Attention(spec, number)
+        self.attention = Attention(spec, index)
         self.feed_forward = FEED_FORWARDS[spec.parts.feed_forward](spec)
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
@@ -107,10 +107,10 @@ class Encoder(nn.Module):
             hidden.append(last)
         pooled = None
         if self.pooler is not None:
-            summary_first = last
+            inputs = last
             if self.causal:
-                summary_first = gather_rows(last, self.summary_positions(last, attention_mask))
-            pooled = self.pooler(summary_first)
+                inputs = gather_rows(last, self.summary_positions(last, attention_mask))
+            pooled = self.pooler(inputs)
         return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
     def iter_layers(self) -> Iterator[nn.Module]:
@@ -122,13 +122,13 @@ class Encoder(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Run one layer, with activation checkpointing if enabled."""
         if self.activation_checkpointing and self.training:
-            again: dict[str, Any] = {}
+            options: dict[str, Any] = {}
             if x.device.type == "cpu":
-                again = {"preserve_rng_state": False, "context_fn": replay_contexts}
-            done: tuple[Tensor, Tensor | None] = activation_checkpoint(
-                layer, x, layout, use_reentrant=False, **again
+                options = {"preserve_rng_state": False, "context_fn": replay_contexts}
+            result: tuple[Tensor, Tensor | None] = activation_checkpoint(
+                layer, x, layout, use_reentrant=False, **options
             )
-            return done
+            return result
         x, weights = layer(x, layout)
         return x, weights
 
@@ -144,8 +144,8 @@ class Encoder(nn.Module):
         bias = self.attention_bias(x, attention_mask)
         relative = None
         if self.relative is not None:
-            asking = positions[None] if query_rows is None else query_rows  # [1 or B, R]
-            relative = self.relative(asking[..., None] - positions)
+            queries = positions[None] if query_rows is None else query_rows  # [1 or B, R]
+            relative = self.relative(queries[..., None] - positions)
         return PaddedLayout(positions, bias, keep_weights, query_rows, relative)
 
     def attention_bias(self, x: Tensor, attention_mask: Tensor | None) -> Tensor | None:

@@ -47,8 +47,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         inside = self.inside(self.norm(x) if self.pre_norm else x)  # [..., I]
         out = self.dropout.add_to(x, self.narrow(inside))
-        done: Tensor = out if self.pre_norm else self.norm(out)
-        return done
+        result: Tensor = out if self.pre_norm else self.norm(out)
+        return result
 
     def inside(self, x: Tensor) -> Tensor:
         """[..., D] → [..., I]"""

@@ -1,6 +1,6 @@
 """Frozen linear layers with cached low-precision weights.
 
-Autocast casts weights in every product, so once per half batch; its own cache covers only trained
+Autocast casts weights in every product, that is, once per half batch; its cache covers only trained
 weights while gradients are computed. Weights that do not change can be cast once.
 
 Shapes: I inputs, O outputs; … any leading dimensions.
@@ -22,13 +22,13 @@ class FrozenLinear(nn.Linear):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__(linear.in_features, linear.out_features, device="meta")
         self.weight, self.bias = linear.weight, linear.bias
-        self.short: Tensor | None = None  # weight in the autocast type, [O, I]
+        self.cast_weight: Tensor | None = None  # weight in the autocast type, [O, I]
         self.train(linear.training)
 
     def forward(self, x: Tensor) -> Tensor:
         """float [..., I] → float [..., O]"""
-        short = self.short if torch.is_autocast_enabled(x.device.type) else None
-        return F.linear(x, self.weight if short is None else short, self.bias)
+        weight = self.cast_weight if torch.is_autocast_enabled(x.device.type) else None
+        return F.linear(x, self.weight if weight is None else weight, self.bias)
 
 
 def cache_low_precision(network: Network, dtype: torch.dtype) -> None:
@@ -38,14 +38,14 @@ def cache_low_precision(network: Network, dtype: torch.dtype) -> None:
     skipped, as no step runs them.
     """
     encoder = network.encoder
-    for number, layer in enumerate(encoder.layers):
-        if network.spec.layer_indices(number)[-1] <= encoder.cached_layers:
+    for index, layer in enumerate(encoder.layers):
+        if network.spec.layer_indices(index)[-1] <= encoder.cached_layers:
             continue
         for parent in list(layer.modules()):
             for name, linear in parent.named_children():
                 if isinstance(linear, nn.Linear) and not linear.weight.requires_grad:
                     frozen = linear if isinstance(linear, FrozenLinear) else FrozenLinear(linear)
-                    frozen.short = linear.weight.detach().to(dtype)
+                    frozen.cast_weight = linear.weight.detach().to(dtype)
                     setattr(parent, name, frozen)
 
 
@@ -58,14 +58,14 @@ def low_precision_weights(
     The weights must not change within the block. The network is restored afterwards.
     """
     with precision():
-        is_short, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+        enabled, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
     replaced = []
-    if is_short:
+    if enabled:
         for parent in list(network.encoder.layers.modules()):
             for name, linear in parent.named_children():
                 if isinstance(linear, nn.Linear) and not isinstance(linear, FrozenLinear):
                     rounded = FrozenLinear(linear)
-                    rounded.short = linear.weight.detach().to(dtype)
+                    rounded.cast_weight = linear.weight.detach().to(dtype)
                     setattr(parent, name, rounded)
                     replaced.append((parent, name, linear))
     try:

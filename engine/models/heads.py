@@ -27,7 +27,7 @@ class Heads:
 
     The task head has `outputs` outputs (0: no head) for the task `kind`. Heads on the pooled vector
     imply the pooler. `own_decoder`: the MLM decoder is not tied to the token embedding. A pooling
-    head makes one vector per text as `sentence` describes; its size is known `on` an encoder.
+    head computes one vector per text as `sentence` describes; `resolve` sets its size.
     """
 
     mlm: bool = False
@@ -60,10 +60,10 @@ class Heads:
 
     @property
     def pools(self) -> bool:
-        """True if the task head makes one vector of a text."""
+        """True if the task head computes one vector per text."""
         return self.task is not None and self.task.pools
 
-    def on(self, spec: EncoderSpec) -> Self:
+    def resolve(self, spec: EncoderSpec) -> Self:
         """Resolve the settings of a pooling head on this encoder."""
         if not self.pools:
             return self
@@ -102,8 +102,8 @@ class Transform(nn.Module):
         self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps, bias=spec.head_biases)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        turned: Tensor = self.norm(self.activation(self.dense(hidden)))
-        return turned
+        transformed: Tensor = self.norm(self.activation(self.dense(hidden)))
+        return transformed
 
 
 class MlmHead(Transform):
@@ -118,7 +118,7 @@ class MlmHead(Transform):
         self.own_decoder = own_decoder
         self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
-        self._room = GradientBuffer()
+        self._buffer = GradientBuffer()
 
     def forward(self, hidden: Tensor) -> Tensor:
         return F.linear(super().forward(hidden), self.decoder, self.bias)
@@ -128,8 +128,8 @@ class MlmHead(Transform):
 
         Never holds all logits: float32 scalar.
         """
-        turned = super().forward(hidden)
-        return cross_entropy(turned, self.decoder, self.bias, targets, count, self._room)
+        transformed = super().forward(hidden)
+        return cross_entropy(transformed, self.decoder, self.bias, targets, count, self._buffer)
 
 
 class NspHead(nn.Module):
@@ -149,8 +149,8 @@ class TaskHead(nn.Module):
 
     def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
         super().__init__()
-        turns = spec.transforms_tokens and head.reads_tokens
-        self.turn = Transform(spec) if turns else nn.Identity()
+        transforms = spec.transforms_tokens and head.reads_tokens
+        self.turn = Transform(spec) if transforms else nn.Identity()
         self.dropout = Dropout(spec.dropout_before(head))
         self.dense = nn.Linear(spec.hidden_size, outputs)
 

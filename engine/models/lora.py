@@ -45,29 +45,29 @@ class LoraLinear(FrozenLinear):
 
     def forward(self, x: Tensor) -> Tensor:
         """float [..., I] → float [..., O]"""
-        turned = F.linear(F.linear(self.dropout(x), self.lora_down), self.lora_up)
-        return super().forward(x) + self.scale * turned
+        update = F.linear(F.linear(self.dropout(x), self.lora_down), self.lora_up)
+        return super().forward(x) + self.scale * update
 
-    def merged(self) -> Tensor:
+    def merged_weight(self) -> Tensor:
         """W + (alpha / r) B A, float [O, I]."""
         return self.weight + self.scale * (self.lora_up @ self.lora_down)
 
 
 def add_adapters(
-    network: Network, rank: int, alpha: float, dropout: float, which: str, frozen: int = 0
+    network: Network, rank: int, alpha: float, dropout: float, targets: str, frozen: int = 0
 ) -> None:
     """Train adapters instead of the encoder; heads and pooler stay trained.
 
     Args:
-        which: a key of `LINEARS`.
+        targets: a key of `LINEARS`.
         frozen: number of lowest layers without adapters.
     """
     for part in (network.encoder.embeddings, network.encoder.layers):
         part.requires_grad_(False)
-    for number, layer in enumerate(network.encoder.layers):
-        if network.spec.layer_indices(number)[-1] <= frozen:
+    for index, layer in enumerate(network.encoder.layers):
+        if network.spec.layer_indices(index)[-1] <= frozen:
             continue
-        for name in LINEARS[which]:
+        for name in LINEARS[targets]:
             parent, _, leaf = name.rpartition(".")
             linear = layer.get_submodule(name)
             assert isinstance(linear, nn.Linear)
@@ -75,13 +75,13 @@ def add_adapters(
 
 
 @torch.no_grad()
-def merged(network: nn.Module) -> dict[str, Tensor]:
+def merge_adapters(network: nn.Module) -> dict[str, Tensor]:
     """Parameters by name, with adapters merged into their weights."""
     tensors: dict[str, Tensor] = {}
     adapted = {n: m for n, m in network.named_modules() if isinstance(m, LoraLinear)}
     for name, parameter in network.named_parameters():
         module, _, leaf = name.rpartition(".")
         if leaf not in (DOWN, UP):
-            sums = module in adapted and leaf == "weight"
-            tensors[name] = adapted[module].merged() if sums else parameter.detach()
+            is_adapted = module in adapted and leaf == "weight"
+            tensors[name] = adapted[module].merged_weight() if is_adapted else parameter.detach()
     return tensors

@@ -40,8 +40,8 @@ def _attentions(network: Network) -> list[Attention]:
 def needed_heads(attention: Attention) -> list[int]:
     """Heads with an effect, at least one."""
     columns = attention.output.weight.unflatten(1, (attention.heads, -1))  # [D, H, K]
-    adds = (columns != 0).any(2).any(0).tolist()
-    return [head for head, is_needed in enumerate(adds) if is_needed] or [0]
+    has_effect = (columns != 0).any(2).any(0).tolist()
+    return [head for head, is_needed in enumerate(has_effect) if is_needed] or [0]
 
 
 @torch.no_grad()
@@ -56,7 +56,7 @@ def keep_heads(attention: Attention, heads: list[int]) -> None:
             matrix.bias = nn.Parameter(matrix.bias[rows])
     attention.output.weight = nn.Parameter(attention.output.weight[:, rows])
     attention.output.in_features = len(rows)
-    attention.kept = heads
+    attention.kept_heads = heads
     attention.heads = len(heads)
     if attention.rotary is not None:
         attention.rotary = Rotary(len(heads), attention.rotary.base)

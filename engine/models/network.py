@@ -61,7 +61,7 @@ class Network(nn.Module):
 
     @property
     def heads(self) -> Heads:
-        """Which heads it has."""
+        """Heads of this network."""
         head = self.probe or self.task
         outputs = 0
         if isinstance(head, SentenceHead):
@@ -79,9 +79,9 @@ class Network(nn.Module):
             sentence=head.sentence if isinstance(head, SentenceHead) else None,
         )
 
-    def forward(self, work: Callable[..., Result], *given: object) -> Result:
+    def forward(self, work: Callable[..., Result], *args: object) -> Result:
         """Call `work` with this network; gathers its weights if it is sharded."""
-        return work(self, *given)
+        return work(self, *args)
 
     def encode(
         self,
@@ -137,9 +137,9 @@ class Network(nn.Module):
         if self.probe is not None:
             return reading_order(lengths, width)
         if self.task is not None:
-            none = torch.empty(0, dtype=torch.int64)
+            no_positions = torch.empty(0, dtype=torch.int64)
             reads_all = self.heads.reads_tokens or self.heads.pools
-            query_positions = None if reads_all else none
+            query_positions = None if reads_all else no_positions
         return plan_batch(self.encoder, lengths, width, query_positions)
 
     def logits(
@@ -154,7 +154,7 @@ class Network(nn.Module):
         Args:
             tokens: int64 [B, T]; segments and attention_mask as for the encoder; for a probe
                 also its features, float [B, T, N, D].
-            unpadded: plan of this batch, made by `unpad`; None: it is made here.
+            unpadded: plan of this batch, made by `unpad`; None: planned here.
 
         Returns:
             [B, C] for inputs; [B, T, C] for tokens; [B, C] vectors of a pooling head.
@@ -165,13 +165,13 @@ class Network(nn.Module):
                     encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
                     tokens = select_layers(encoded.hidden, self.probe.layers)
             order = unpadded if isinstance(unpadded, ReadingOrder) else None
-            answers: Tensor = self.probe(tokens, attention_mask, order)
-            return answers
+            probed: Tensor = self.probe(tokens, attention_mask, order)
+            return probed
         assert self.task is not None
         if isinstance(self.task, SentenceHead):
             last = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
-            made: Tensor = self.task(last, attention_mask)
-            return made.float()
+            sentence: Tensor = self.task(last, attention_mask)
+            return sentence.float()
         if self.heads.reads_tokens:
             vectors = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
         else:
@@ -188,7 +188,7 @@ class Network(nn.Module):
             self.encoder.embeddings.token.keep_gradient()
 
     def tie(self) -> None:
-        """Tie the MLM decoder to the token embedding again after that was replaced."""
+        """Tie the MLM decoder to the token embedding after the latter was replaced."""
         if self.mlm is not None and not self.mlm.own_decoder:
             self.mlm.decoder = self.encoder.embeddings.token.weight
 
@@ -215,7 +215,7 @@ INIT_FUNCTIONS = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kai
 
 
 class _SkipInit(TorchFunctionMode):
-    """Skips random initialisation, for which torch would import its compiler."""
+    """Skip random initialisation, for which torch would import its compiler."""
 
     def __torch_function__(
         self,

@@ -20,7 +20,7 @@ from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, safe_name
 from engine.phrases import phrase
 
-MAX_PICKLE = 32_000_000  # bytes of opcodes; a thousand layers have a tenth
+MAX_PICKLE = 32_000_000  # bytes of opcodes; a thousand layers need a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 HARMLESS = {
     "collections OrderedDict",
@@ -37,7 +37,7 @@ PLAIN = {  # opcodes of plain data
     "BINPERSID",
 }
 # fmt: on
-DAMAGES = (  # raised by zipfile for damaged archives
+DAMAGE_ERRORS = (  # raised by zipfile for damaged archives
     *(zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError),
     *(OverflowError, LookupError, struct.error),
 )
@@ -88,7 +88,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
             if pickles[0].file_size > MAX_PICKLE:
                 raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
             yield archive.read(pickles[0])
-    except DAMAGES as error:
+    except DAMAGE_ERRORS as error:
         raise BadCheckpoint(
             "{path} is damaged and cannot be read.", AGAIN, path=path.name
         ) from error

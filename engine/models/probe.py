@@ -40,10 +40,10 @@ def layer_indices(features: Features, layers: int) -> tuple[int, ...]:
     return (layers,)
 
 
-def select_layers(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
+def select_layers(hidden: tuple[Tensor, ...], layers: tuple[int, ...]) -> Tensor:
     """Select layers from L + 1 hidden states, each [B, T, D]: [B, T, N, D]."""
     parts = [
-        sum(hidden[2:], hidden[1]) if layer == SUM_OF_ALL else hidden[layer] for layer in wanted
+        sum(hidden[2:], hidden[1]) if layer == SUM_OF_ALL else hidden[layer] for layer in layers
     ]
     return torch.stack(parts, 2)
 
@@ -115,17 +115,17 @@ class Probe(nn.Module):
         Args:
             vectors: float [B, T, N, D] of the layers `layer_indices`.
             attention_mask: bool [B, T], False on padding; None without padding.
-            order: plan of this batch; None: it is made here, which synchronises.
+            order: plan of this batch; None: planned here, which synchronises.
         """
-        x = self.dropout(self._mixed(vectors.float()))  # [B, T, D]
+        x = self.dropout(self._mix(vectors.float()))  # [B, T, D]
         if self.lstm is not None:
-            x = self.dropout(self._along(self.lstm, x, attention_mask, order))
+            x = self.dropout(self._run_lstm(self.lstm, x, attention_mask, order))
         if not self.reads_tokens:
-            x = self._pooled(x, attention_mask)
+            x = self._pool(x, attention_mask)
         logits: Tensor = self.dense(x)
         return logits.float()
 
-    def _mixed(self, vectors: Tensor) -> Tensor:
+    def _mix(self, vectors: Tensor) -> Tensor:
         """[B, T, N, D] → [B, T, D], or [B, T, N * D] if concatenated."""
         if self.mix_bias is not None:
             weights = self.mix_bias.softmax(0)  # [N]
@@ -134,23 +134,23 @@ class Probe(nn.Module):
             return vectors.flatten(2)
         return vectors.sum(2)
 
-    def _along(
+    def _run_lstm(
         self, lstm: nn.LSTM, x: Tensor, attention_mask: Tensor | None, order: ReadingOrder | None
     ) -> Tensor:
         """BiLSTM over the tokens; 0 on padding."""
         if attention_mask is None:
-            read: Tensor = lstm(x)[0]
-            return read
+            out: Tensor = lstm(x)[0]
+            return out
         if order is None:
             lengths = attention_mask.sum(1).cpu().numpy()
             order = reading_order(lengths, x.size(1)).map_tensors(lambda plan: plan.to(x.device))
         rows = x.flatten(0, 1).index_select(0, order.tokens)  # [M, D]
-        read = lstm(PackedSequence(rows, order.batch_sizes))[0].data  # [M, W]
-        spread = read.new_zeros(x.size(0) * x.size(1), read.size(1))
-        spread = spread.index_copy(0, order.tokens, read)
-        return spread.view(x.size(0), x.size(1), -1)
+        out = lstm(PackedSequence(rows, order.batch_sizes))[0].data  # [M, W]
+        padded = out.new_zeros(x.size(0) * x.size(1), out.size(1))
+        padded = padded.index_copy(0, order.tokens, out)
+        return padded.view(x.size(0), x.size(1), -1)
 
-    def _pooled(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def _pool(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
         """[B, T, W] → [B, W]"""
         if self.features.pooling == "first":
             return x[:, 0]

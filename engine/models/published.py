@@ -29,8 +29,8 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     if ours == OWN_DECODER:
         return family.decoder[0]
     if ours.startswith("task.layers."):  # pooling head: separate files
-        _, _, number, rest = ours.split(".", 3)
-        return f"{dense_folder(int(number))}/{rest}"
+        _, _, index, rest = ours.split(".", 3)
+        return f"{dense_folder(int(index))}/{rest}"
     if ours.startswith("task.dense."):
         return family.task_names(get_head(heads.kind))[ours.endswith("bias")]
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):
@@ -73,13 +73,13 @@ def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(named, dict):
         return ()
     by_id = {str(number): str(label) for number, label in named.items()}
-    ordered = [by_id.get(str(number)) for number in range(len(by_id))]
+    ordered = [by_id.get(str(index)) for index in range(len(by_id))]
     return tuple(label for label in ordered if label is not None) if None not in ordered else ()
 
 
 def default_labels(count: int) -> tuple[str, ...]:
     """Default class names of transformers."""
-    return tuple(f"LABEL_{number}" for number in range(count))
+    return tuple(f"LABEL_{index}" for index in range(count))
 
 
 def build_config(
@@ -108,8 +108,8 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
     entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
     if head.has_labels or head.problem_type:
         named = labels if len(labels) == heads.outputs else default_labels(heads.outputs)
-        entries["id2label"] = {str(number): label for number, label in enumerate(named)}
-        entries["label2id"] = {label: number for number, label in enumerate(named)}
+        entries["id2label"] = {str(index): label for index, label in enumerate(named)}
+        entries["label2id"] = {label: index for index, label in enumerate(named)}
     if head.problem_type:
         entries["problem_type"] = head.problem_type
     if heads.features is not None:

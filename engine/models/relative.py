@@ -34,7 +34,7 @@ class BucketBias:
 
     def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
         """Score terms of queries [n, H, m, K] and keys [n, H, w, K]."""
-        columns = attention.kept
+        columns = attention.kept_heads
         return [("distance", self.bias if columns is None else self.bias[:, columns])]
 
 
@@ -51,14 +51,14 @@ class DisentangledBias:
         The layer's key and query matrices project the distance vectors.
         """
         vectors = attention.dropout(self.vectors)
-        apart = (attention.heads, attention.head_size)
-        keys = attention.key(vectors).unflatten(-1, apart).transpose(0, 1)  # [H, P, K]
-        queries = attention.query(vectors).unflatten(-1, apart).transpose(0, 1)
-        met = (q * attention.scale) @ keys.to(q.dtype).mT  # [n, H, m, P]
+        shape = (attention.heads, attention.head_size)
+        keys = attention.key(vectors).unflatten(-1, shape).transpose(0, 1)  # [H, P, K]
+        queries = attention.query(vectors).unflatten(-1, shape).transpose(0, 1)
+        scores = (q * attention.scale) @ keys.to(q.dtype).mT  # [n, H, m, P]
         index = self.index[:, None].expand(q.size(0), q.size(1), -1, -1)  # [n, H, m, w]
-        to_position = met.gather(-1, index)
-        met = (k * attention.scale) @ queries.to(k.dtype).mT  # [n, H, w, P]
-        to_content = met.gather(-1, index.mT).mT  # [n, H, m, w]
+        to_position = scores.gather(-1, index)
+        scores = (k * attention.scale) @ queries.to(k.dtype).mT  # [n, H, w, P]
+        to_content = scores.gather(-1, index.mT).mT  # [n, H, m, w]
         return [("content to position", to_position), ("position to content", to_content)]
 
 
@@ -74,9 +74,9 @@ def bucket_table(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
     return row(torch.arange(1 - positions, positions, device="cpu"))
 
 
-def look_up(rows: Tensor, apart: Tensor) -> Tensor:
+def look_up(rows: Tensor, distances: Tensor) -> Tensor:
     """Row of each distance, int64 of any shape; `rows` from `bucket_table`."""
-    return rows[apart + rows.size(0) // 2]
+    return rows[distances + rows.size(0) // 2]
 
 
 class BucketedPositions(nn.Module):
@@ -91,19 +91,19 @@ class BucketedPositions(nn.Module):
         self.bias = nn.Embedding(buckets, heads)
         self.register_buffer("rows", bucket_table(self.row, positions), persistent=False)
 
-    def forward(self, apart: Tensor) -> BucketBias:
-        """`apart`: int64 [n, m, w], query position minus key position."""
-        bias = self.bias(look_up(self.rows, apart))  # [n, m, w, H]
+    def forward(self, distances: Tensor) -> BucketBias:
+        """`distances`: int64 [n, m, w], query position minus key position."""
+        bias = self.bias(look_up(self.rows, distances))  # [n, m, w, H]
         return BucketBias(bias.permute(0, 3, 1, 2))
 
-    def row(self, apart: Tensor) -> Tensor:
+    def row(self, distances: Tensor) -> Tensor:
         """Half of the buckets per direction; half of those are logarithmic."""
         side = self.buckets // 2
         exact = side // 2
-        far = apart.abs()
+        far = distances.abs()
         logs = torch.log(far.float() / exact) / math.log(self.farthest / exact)
-        wide = (exact + (logs * (side - exact)).to(torch.long)).clamp(max=side - 1)
-        return torch.where(far < exact, far, wide) + side * (apart < 0)
+        coarse = (exact + (logs * (side - exact)).to(torch.long)).clamp(max=side - 1)
+        return torch.where(far < exact, far, coarse) + side * (distances < 0)
 
 
 class DisentangledPositions(nn.Module):
@@ -123,24 +123,26 @@ class DisentangledPositions(nn.Module):
         rows = bucket_table(self.row, spec.max_positions)
         self.register_buffer("rows", rows, persistent=False)
 
-    def forward(self, apart: Tensor) -> DisentangledBias:
-        """`apart`: int64 [n, m, w], query position minus key position."""
+    def forward(self, distances: Tensor) -> DisentangledBias:
+        """`distances`: int64 [n, m, w], query position minus key position."""
         first, last = 0, 2 * self.side - 1
         if not torch.compiler.is_compiling():  # only distances in use
-            reach = apart.size(-1) - 1
+            reach = distances.size(-1) - 1
             first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
         vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
-        return DisentangledBias(vectors, (look_up(self.rows, apart) - first).clamp(0, last - first))
+        return DisentangledBias(
+            vectors, (look_up(self.rows, distances) - first).clamp(0, last - first)
+        )
 
-    def row(self, apart: Tensor) -> Tensor:
+    def row(self, distances: Tensor) -> Tensor:
         """Table row of each distance."""
         if self.buckets:
             mid = self.buckets // 2
-            far = apart.abs().clamp(min=mid).float()
+            far = distances.abs().clamp(min=mid).float()
             ratio = torch.log(far / mid) / math.log((self.farthest - 1) / mid)
-            wide = (torch.ceil(ratio * (mid - 1)) + mid).to(torch.long) * apart.sign()
-            apart = torch.where(apart.abs() <= mid, apart, wide)
-        return (apart + self.side).clamp(0, 2 * self.side - 1)
+            coarse = (torch.ceil(ratio * (mid - 1)) + mid).to(torch.long) * distances.sign()
+            distances = torch.where(distances.abs() <= mid, distances, coarse)
+        return (distances + self.side).clamp(0, 2 * self.side - 1)
 
 
 def relative_positions(spec: EncoderSpec) -> nn.Module | None:
@@ -167,8 +169,8 @@ class Rotary:
         """float [..., D] → [..., D]; positions int64 [...], broadcastable."""
         first, second = x.unflatten(-1, (self.heads, -1)).chunk(2, -1)  # [..., H, K / 2]
         half = first.size(-1)
-        speeds = self.base ** -(torch.arange(half, device=x.device) / half)  # [K / 2]
-        angles = positions[..., None, None] * speeds  # [..., 1, K / 2]
+        frequencies = self.base ** -(torch.arange(half, device=x.device) / half)  # [K / 2]
+        angles = positions[..., None, None] * frequencies  # [..., 1, K / 2]
         cos, sin = angles.cos(), angles.sin()
-        turned = torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
-        return turned.flatten(-2).to(x.dtype)
+        rotated = torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+        return rotated.flatten(-2).to(x.dtype)

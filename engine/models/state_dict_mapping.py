@@ -38,10 +38,10 @@ NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
 @dataclass
 class StateDictMapping:
-    """Loading plan: `take` maps our names to those in the file; the rest is for the report."""
+    """Loading plan: `sources` maps our names to those in the file; the rest is for the report."""
 
     heads: Heads
-    take: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -81,24 +81,24 @@ class StateDictMapper:
             self._names[bias] = self._names[self._decoder_bias]
         self._own_decoder = self._has_own_decoder()
 
-    def map(self, wanted: Heads | None, labels: tuple[str, ...]) -> StateDictMapping:
+    def map(self, requested: Heads | None, labels: tuple[str, ...]) -> StateDictMapping:
         """Plan to load the given heads, or those in the file.
 
         Raises BadCheckpoint if an encoder tensor is missing, or a shape contradicts config.json.
         """
         self._check_layers()
         plan = StateDictMapping(
-            self._present_heads() if wanted is None else wanted, notes=self._notes
+            self._present_heads() if requested is None else requested, notes=self._notes
         )
         plan.heads = replace(
             plan.heads,
             own_decoder=plan.heads.mlm and self._own_decoder,
             sentence=plan.heads.sentence or self._sentence,
-        ).on(self._spec)
+        ).resolve(self._spec)
         self._check_nsp(plan.heads)
-        keep_head = wanted is None or self._is_same_head(plan.heads, labels)
+        keep_head = requested is None or self._is_same_head(plan.heads, labels)
         keep_probe = plan.heads == self._probe_in_file() and (
-            wanted is None or labels_in(self._config) == labels
+            requested is None or labels_in(self._config) == labels
         )
         network = meta_network(self._spec, plan.heads)
         required: list[str] = []
@@ -113,11 +113,11 @@ class StateDictMapper:
                 (required if needed else plan.missing).append(published if needed else ours)
             else:
                 self._check_shape(name, tuple(parameter.shape))
-                plan.take[ours] = name
+                plan.sources[ours] = name
         self._refuse_missing(required)
-        used = {*plan.take.values(), *self._tied_copies(plan)}
+        used = {*plan.sources.values(), *self._tied_copies(plan)}
         unused = [n for n in self._files.shapes if n not in used and not is_buffer(n)]
-        plan.unexpected = [*unused, *self._files.besides]
+        plan.unexpected = [*unused, *self._files.others]
         for beginning, remark in self._family.remarks.items():
             if any(name.startswith(beginning) for name in unused):
                 self.note(remark)
@@ -138,16 +138,16 @@ class StateDictMapper:
                 "head was not loaded."
             )
             mlm = False
-        promised = first_architecture(self._config)
+        declared = first_architecture(self._config)
         layered = tuple(head.architecture for _, head in added_layers())
-        if promised.endswith(layered) and not outputs:
+        if declared.endswith(layered) and not outputs:
             self.note(
-                "{file} names {promised}, but the file has no head for it.",
+                "{file} names {declared}, but the file has no head for it.",
                 file=self._file,
-                promised=promised,
+                declared=declared,
             )
         pretrains = ("ForMaskedLM", *["ForPreTraining"] * self._family.has_nsp_head)
-        if promised.endswith(pretrains) and not mlm:
+        if declared.endswith(pretrains) and not mlm:
             self.note("{file} names an MLM head, but none was loaded.", file=self._file)
         pooler = family.pooler(get_head(kind) if outputs else None)
         leaves = ("weight", *["bias"] * self._spec.head_biases)
@@ -162,7 +162,7 @@ class StateDictMapper:
         )
 
     def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:
-        """Published names of the MLM head next to such a task head."""
+        """Published names of the MLM head in a file with this task head."""
         heads = Heads(mlm=True, outputs=outputs, kind=kind)
         return [published_name(n, self._family, heads) for n in mlm_head_parameters(self._spec)]
 
@@ -177,20 +177,20 @@ class StateDictMapper:
         needed = [name for name in names if name.startswith("probe.")]
         return heads if count and self._has(needed, "probe") else None
 
-    def _has(self, names: list[str], what: str) -> bool:
+    def _has(self, names: list[str], head: str) -> bool:
         present = [name for name in names if name in self._names]
         if present and len(present) < len(names):
-            self.note("The {what} in the file is incomplete; it was not loaded.", what=what)
+            self.note("The {head} in the file is incomplete; it was not loaded.", head=head)
         return len(present) == len(names)
 
     def _head_in_file(self) -> tuple[str, int]:
         """Task and number of outputs of the head in the file; 0 outputs: no head."""
-        known = self._family.all_task_names()
-        names = next((n for n in known if n[0] in self._names), next(iter(known)))
+        tasks = self._family.all_task_names()
+        names = next((n for n in tasks if n[0] in self._names), next(iter(tasks)))
         if not self._has(list(names), phrase("task head")):
             return NO_HEADS.kind, 0
         count = self._rows(names[0])
-        kind = self._kind_of(names, count)
+        kind = self._task_kind(names, count)
         head = get_head(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
             self.note("The file has a head for an unknown task; it was not loaded.")
@@ -206,22 +206,22 @@ class StateDictMapper:
             )
         return kind, count
 
-    def _kind_of(self, names: tuple[str, str], count: int) -> str:
+    def _task_kind(self, names: tuple[str, str], count: int) -> str:
         """Task of a head with these names; config.json decides between several."""
         kinds = self._family.all_task_names()[names]
         return kinds[0] if len(kinds) == 1 else head_kind(self._config, count)
 
-    def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
-        """True if the file has the wanted task head, or none."""
-        names = self._family.task_names(get_head(wanted.kind))
+    def _is_same_head(self, requested: Heads, labels: tuple[str, ...]) -> bool:
+        """True if the file has the requested task head, or none."""
+        names = self._family.task_names(get_head(requested.kind))
         weight = names[0]
-        if wanted.pools:
-            return wanted.sentence in (None, self._sentence)
-        if not wanted.outputs or weight not in self._names:
+        if requested.pools:
+            return requested.sentence in (None, self._sentence)
+        if not requested.outputs or weight not in self._names:
             return True
         theirs, count = labels_in(self._config), self._rows(weight)
-        kind = self._kind_of(names, count)
-        same = (get_head(kind), count) == (wanted.task, wanted.outputs)
+        kind = self._task_kind(names, count)
+        same = (get_head(kind), count) == (requested.task, requested.outputs)
         if same and (not labels or not theirs or theirs == labels):
             return True
         self.note(
@@ -229,8 +229,8 @@ class StateDictMapper:
             "required one ({kind2}, {outputs} outputs) is newly initialised.",
             kind=kind,
             count=count,
-            kind2=wanted.kind,
-            outputs=wanted.outputs,
+            kind2=requested.kind,
+            outputs=requested.outputs,
         )
         return False
 
@@ -246,41 +246,41 @@ class StateDictMapper:
         stored, expected = max(numbers, default=-1) + 1, self._spec.stored_layers
         layers = "layers" if expected == self._spec.layers else phrase("layer groups")
         if not stored:
-            some = safe_name(next(iter([*self._files.shapes, *self._files.besides])))
+            example = safe_name(next(iter([*self._files.shapes, *self._files.others])))
             raise BadCheckpoint(
-                "The file contains no layers of {family}, but for example {some}.",
+                "The file contains no layers of {family}, but for example {example}.",
                 "Choose a checkpoint of {family}.",
                 family=self._family.title,
-                some=some,
+                example=example,
             )
         if stored < expected:
             raise BadCheckpoint(
-                "{file} describes {wanted} {layers}, but the file has {found}.",
+                "{file} describes {expected} {layers}, but the file has {stored}.",
                 AGAIN,
                 file=self._file,
-                wanted=expected,
+                expected=expected,
                 layers=layers,
-                found=stored,
+                stored=stored,
             )
         if stored > expected:
             self.note(
-                "The file has {found} {layers}, but {file} describes {wanted}; the upper "
+                "The file has {stored} {layers}, but {file} describes {expected}; the upper "
                 "ones are not used.",
-                found=stored,
+                stored=stored,
                 layers=layers,
                 file=self._file,
-                wanted=expected,
+                expected=expected,
             )
 
-    def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
+    def _check_shape(self, name: str, expected: tuple[int, ...]) -> None:
         shape, dtype = self._files.shapes[name], self._files.dtypes[name]
-        if shape != wanted:
+        if shape != expected:
             raise BadCheckpoint(
-                "{name} has the shape {found} in the file, but {wanted} according to {file}.",
+                "{name} has the shape {shape} in the file, but {expected} according to {file}.",
                 phrase("The two files belong to different models. ") + AGAIN,
                 name=safe_name(name),
-                found=list(shape),
-                wanted=list(wanted),
+                shape=list(shape),
+                expected=list(expected),
                 file=self._file,
             )
         if dtype not in ("float64", "float32", "float16", "bfloat16"):
@@ -378,5 +378,5 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
 
 def is_finite(tensor: Tensor) -> bool:
     """True if all values are finite; one pass, no copy."""
-    least, greatest = tensor.aminmax()
-    return math.isfinite(least) and math.isfinite(greatest)
+    minimum, maximum = tensor.aminmax()
+    return math.isfinite(minimum) and math.isfinite(maximum)

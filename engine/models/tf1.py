@@ -26,9 +26,9 @@ def write_tf1(
     """Write bert_config.json, vocab.txt and bert_model.ckpt into an empty folder.
 
     Weights are float32, named as in github.com/google-research/bert, with matrices [in, out]. The
-    folder also gets the other tokenizer files, and the config the norm epsilon and class names,
-    which Google's code ignores and `checkpoint.load` reads. Google's code supports relu and gelu
-    only.
+    other tokenizer files are written too. The config also contains the norm epsilon and the class
+    names, which Google's code ignores and `checkpoint.load` reads. Google's code supports relu and
+    gelu only.
 
     Raises StudioError if a weight is not finite, if `vocab.txt` cannot hold the vocabulary, or if
     the network is causal or not of the BERT family.

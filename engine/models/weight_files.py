@@ -26,7 +26,7 @@ from engine.phrases import phrase
 MAX_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
 MAX_TENSORS = 50_000  # a thousand layers have 16,000
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
-ELSEWHERE = {"tf_model.h5": "TensorFlow", "flax_model.msgpack": "Flax", "model.onnx": "ONNX"}
+OTHER_FORMATS = {"tf_model.h5": "TensorFlow", "flax_model.msgpack": "Flax", "model.onnx": "ONNX"}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 Fused = Mapping[str, int]  # part of a published name → number of matrices fused under it
 
@@ -38,9 +38,9 @@ class WeightFiles:
     files: list[str]
     bytes: int
     shapes: dict[str, tuple[int, ...]]
-    dtypes: dict[str, str]  # torch's names; the file's own if not a float type
+    dtypes: dict[str, str]  # torch's names; as in the file if not a float type
     read: Callable[[str], Tensor]
-    besides: list[str] = field(default_factory=list)  # other tensors, such as optimiser state
+    others: list[str] = field(default_factory=list)  # other tensors, such as optimiser state
     notes: list[str] = field(default_factory=list)  # complete sentences
 
     @property
@@ -52,27 +52,27 @@ class WeightFiles:
 
 @contextmanager
 def open_weight_files(
-    folder: Path, beside: Mapping[str, Path] | None = None
+    folder: Path, dense: Mapping[str, Path] | None = None
 ) -> Iterator[WeightFiles]:
     """Open the weights of a folder: safetensors, else a checked pickle, else TensorFlow's.
 
-    Tensors of the folders `beside` it are named “KEY/…”.
+    Tensors of the folders `dense` are named “KEY/…”.
 
     Raises BadCheckpoint if there are none, or if a file is invalid.
     """
     with ExitStack() as opened:
         if names := _weight_files(folder):
             parts = [_open(folder / name, opened) for name in names]
-            for key, path in (beside or {}).items():
+            for key, path in (dense or {}).items():
                 inside = _weight_files(path) if path.is_dir() else []
                 if not inside:
-                    raise _without_weights(path)
+                    raise _no_weights(path)
                 parts += [_with_prefix(key, _open(path / name, opened)) for name in inside]
             yield _join_shards(names, parts)
         elif index := find_index(folder):
             yield _open_tf1(folder, *index)
         else:
-            raise _without_weights(folder)
+            raise _no_weights(folder)
 
 
 def _weight_files(folder: Path) -> list[str]:
@@ -85,8 +85,8 @@ def _weight_files(folder: Path) -> list[str]:
     return []
 
 
-def _without_weights(folder: Path) -> BadCheckpoint:
-    for name, program in ELSEWHERE.items():
+def _no_weights(folder: Path) -> BadCheckpoint:
+    for name, program in OTHER_FORMATS.items():
         if (folder / name).exists():
             return BadCheckpoint(
                 "{folder} has weights for {program} only ({name}).",
@@ -159,8 +159,8 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
             ) from error
         return tensor
 
-    known = {name: DTYPES.get(dtype, dtype) for name, dtype in dtypes.items()}
-    return WeightFiles([path.name], size, shapes, known, read)
+    torch_dtypes = {name: DTYPES.get(dtype, dtype) for name, dtype in dtypes.items()}
+    return WeightFiles([path.name], size, shapes, torch_dtypes, read)
 
 
 def _open_pickled(path: Path) -> WeightFiles:
@@ -176,12 +176,12 @@ def _open_pickled(path: Path) -> WeightFiles:
     )
 
 
-def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
+def _open_tf1(folder: Path, index: str, note: str) -> WeightFiles:
     """Google's tensors under published names, transposed as torch has them."""
     bundle = open_bundle(folder, index)
     google = {published: name for name in bundle.entries if (published := published_name(name))}
     entries = {published: bundle.entries[name] for published, name in google.items()}
-    notes = [told] if told else []
+    notes = [note] if note else []
     if "classifier.weight" in google:
         notes.append(
             phrase(
@@ -267,9 +267,9 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
             if f".{stem}" in f".{whole}" and shape and shape[0] % count == 0:
                 kind = dtypes.pop(whole)
                 del shapes[whole]
-                for number in range(count):
-                    part = whole.replace(stem, f"{stem}{number}.")
-                    origins[part] = whole, number, count
+                for index in range(count):
+                    part = whole.replace(stem, f"{stem}{index}.")
+                    origins[part] = whole, index, count
                     shapes[part], dtypes[part] = (shape[0] // count, *shape[1:]), kind
 
     def read(name: str) -> Tensor:

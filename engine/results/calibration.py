@@ -58,9 +58,9 @@ def reliability(predictions: Predictions) -> tuple[Bin, ...]:
     confidence, right = _believed(predictions)
     several = is_multi_label(predictions)
     bins = []
-    for number in range(BINS):
-        last = number + 1 == BINS
-        low, high = number / BINS, (number + 1) / BINS
+    for index in range(BINS):
+        last = index + 1 == BINS
+        low, high = index / BINS, (index + 1) / BINS
         between = Between(figure="probability", least=low, most=None if last else high)
         inside = (confidence >= low) & ((confidence < high) | last)
         if inside.any():

@@ -116,8 +116,8 @@ def _jackknife(
     """The delete-a-group jackknife (Kott 2001) with GROUPS random groups, for very many rows."""
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(times)), times))
     groups = np.zeros((GROUPS, parts.shape[1]))
-    for number in range(GROUPS):
-        groups[number] = parts[rows[number::GROUPS]].sum(axis=0)
+    for index in range(GROUPS):
+        groups[index] = parts[rows[index::GROUPS]].sum(axis=0)
     total = groups.sum(axis=0)
     value, others = float(figure(total[None])[0]), figure(total - groups)
     error = np.sqrt((GROUPS - 1) / GROUPS * ((others - others.mean()) ** 2).sum())

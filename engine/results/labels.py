@@ -71,12 +71,12 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
     if not is_multi_label(predictions):
         return {side: codes(predictions, side)[:, None] == np.arange(len(names)) for side in SIDES}
     sets, kinds = _sets(predictions)
-    columns = {name: number for number, name in enumerate(names)}
+    columns = {name: index for index, name in enumerate(names)}
     tables: dict[Side, NDArray[np.bool_]] = {}
     for side in SIDES:
         table = np.zeros((len(sets), len(names)), dtype=bool)
-        for number, pair in enumerate(sets):
-            table[number, [columns[label] for label in pair[side]]] = True
+        for index, pair in enumerate(sets):
+            table[index, [columns[label] for label in pair[side]]] = True
         tables[side] = table[kinds]
     return tables
 

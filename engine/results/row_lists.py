@@ -111,6 +111,6 @@ def plain_table(predictions: Predictions) -> pa.Table:
     labels = predictions.info.labels
     lengths = pc.unique(pc.list_value_length(table["scores"])).to_pylist()
     if labels and lengths == [len(labels)]:
-        for number, label in enumerate(labels):
-            add(f"probability of {label}", pc.list_element(table["scores"], number))
+        for index, label in enumerate(labels):
+            add(f"probability of {label}", pc.list_element(table["scores"], index))
     return pa.table(columns)

@@ -68,8 +68,8 @@ def score_runs(
     """
     scored: list[RunScore] = []
     first: Predictions | None = None
-    for number, run in enumerate(runs):
-        progress(number, len(runs))
+    for index, run in enumerate(runs):
+        progress(index, len(runs))
         if cancelled():
             return []
         stored = stored_predictions(RunFolder(run.folder).results)

@@ -72,8 +72,8 @@ def type_confusion(predictions: Predictions, none: str = "none") -> TypeConfusio
 def type_figures(predictions: Predictions) -> tuple[TypeFigures, ...]:
     """Scores of each type of span, sorted, as in seqeval."""
     return tuple(
-        _figures(name, row_parts(predictions, number))
-        for number, name in enumerate(span_table(predictions).types)
+        _figures(name, row_parts(predictions, index))
+        for index, name in enumerate(span_table(predictions).types)
     )
 
 

@@ -96,13 +96,13 @@ def rows_with_spans(
 @cached_per_table
 def span_table(predictions: Predictions) -> SpanTable:
     spans = [
-        (number, pair)
-        for number, row in enumerate(details(predictions))
+        (index, pair)
+        for index, row in enumerate(details(predictions))
         if row.get("gold")
         for pair in _pairs_of(predictions, row)
     ]
     types = tuple(sorted({span.type for _, pair in spans for span in pair if span is not None}))
-    codes = {name: number for number, name in enumerate(types)}
+    codes = {name: index for index, name in enumerate(types)}
     table = np.array(
         [
             (

@@ -81,9 +81,9 @@ class PackedAttention(Attention):
         self._queries: Matmul = _product(kind, self.query.weight, _bias(self.query), plain[0])
         self._keys_and_values: Matmul = _product(kind, weight, bias, plain[1])
 
-    def project(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, query_input: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, values = self._keys_and_values(x).chunk(2, -1)
-        return self._queries(asking), keys, values
+        return self._queries(query_input), keys, values
 
 
 class ShortlistHead(MlmHead):

@@ -70,9 +70,9 @@ def encode_text(
     encoded = tokenizer.encode(text, pair, max_tokens(checkpoint))
     # typed masks, and the requested tokens that are ordinary ones
     shown_masked = tuple(
-        number
-        for number, token in enumerate(encoded.tokens)
-        if token.id == tokenizer.mask or (number in masked and not token.special)
+        index
+        for index, token in enumerate(encoded.tokens)
+        if token.id == tokenizer.mask or (index in masked and not token.special)
     )
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)

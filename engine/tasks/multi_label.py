@@ -97,7 +97,7 @@ class MultiLabelLearner(WholeTextLearner):
     def _one_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
         """Multi-hot labels, float32 [rows, C]."""
         known = same_labels({label for labels in sets for label in labels}, self._labels)
-        ids = {label: number for number, label in enumerate(self._labels)}
+        ids = {label: index for index, label in enumerate(self._labels)}
         targets = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
         for row, labels in enumerate(sets):
             targets[row, [ids[known[label]] for label in labels]] = 1

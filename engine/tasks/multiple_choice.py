@@ -110,14 +110,14 @@ class MultipleChoiceLearner(Learner):
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
         """By the position of the right choice, from 1."""
-        names = [str(number + 1) for number in range(examples.inputs_per_example)]
+        names = [str(index + 1) for index in range(examples.inputs_per_example)]
         return counted(examples.targets, names)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
-            phrase("right choice") if number == right else phrase("wrong choice")
+            phrase("right choice") if index == right else phrase("wrong choice")
             for right in batch.targets.tolist()
-            for number in range(batch.inputs_per_example)
+            for index in range(batch.inputs_per_example)
         ]
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
@@ -146,7 +146,7 @@ class MultipleChoiceLearner(Learner):
             0
         ]
         probabilities = torch.tensor(
-            [record[f"p({number})"] for number in range(len(choices))]
+            [record[f"p({index})"] for index in range(len(choices))]
         )  # [E]
         best = [int(probabilities.argmax())]
         return ranked_labels(self.task.kind, choices, finite(probabilities), inputs, best)
@@ -177,14 +177,14 @@ class ChoiceCollector(LogitsCollector):
             {
                 "choice": int(best),
                 "probability": float(row[best]),
-                **{f"p({number})": float(p) for number, p in enumerate(row)},
+                **{f"p({index})": float(p) for index, p in enumerate(row)},
             }
             for row, best in zip(probabilities, probabilities.argmax(1), strict=True)
         ]
 
     def row_predictions(self) -> RowPredictions:
         """The endings are classes named by their index, from 0."""
-        names = [str(number) for number in range(self.logits.shape[1])]
+        names = [str(index) for index in range(self.logits.shape[1])]
         return class_predictions(self.logits, self._targets, names, self.settings)
 
 

@@ -351,18 +351,18 @@ def _write(
     assert rows.pairs is not None
     owners: list[int] = []
     positions: list[NDArray[np.int64]] = []
-    for number, (cut, offsets) in enumerate(cutter.cut(rows.texts, rows.pairs)):
+    for index, (cut, offsets) in enumerate(cutter.cut(rows.texts, rows.pairs)):
         for window in cut:
             writer.add(window.ids, window.begin)
-        owners += [number] * len(cut)
-        gold = answers(rows, number)
+        owners += [index] * len(cut)
+        gold = answers(rows, index)
         if gold:
             start = gold[0].start
             positions.append(answer_positions(cut, offsets, start, start + len(gold[0].text)))
         else:
             positions.append(np.zeros((len(cut), 2), dtype=np.int64))
-        if (number + 1) % AT_ONCE == 0 or number + 1 == len(rows):
-            progress(number + 1, len(rows))
+        if (index + 1) % AT_ONCE == 0 or index + 1 == len(rows):
+            progress(index + 1, len(rows))
     np.save(folder / OWNERS, np.array(owners, dtype=np.int64))
     np.save(folder / PLACES, np.concatenate(positions) if positions else np.zeros((0, 2), np.int64))
 
@@ -500,15 +500,15 @@ class _Finder:
     def _runs(self, asked: set[str], passage: str, held: _Words) -> NDArray[np.int64]:
         """First word and end of each run, int64 [runs, 2]."""
         runs: list[list[int]] = []
-        for number, word in enumerate(held.words):
+        for index, word in enumerate(held.words):
             if word in asked or self._held_by[word] > COMMON * self._passages + 1:
                 continue
-            joined = runs and runs[-1][1] == number
-            between = held.places[number - 1, 1] if joined else 0
-            if joined and JOINED.fullmatch(passage, between, held.places[number, 0]):
-                runs[-1][1] = number + 1
+            joined = runs and runs[-1][1] == index
+            between = held.places[index - 1, 1] if joined else 0
+            if joined and JOINED.fullmatch(passage, between, held.places[index, 0]):
+                runs[-1][1] = index + 1
             else:
-                runs.append([number, number + 1])
+                runs.append([index, index + 1])
         return np.array(runs, dtype=np.int64).reshape(-1, 2)
 
 

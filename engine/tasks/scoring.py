@@ -196,8 +196,8 @@ def fit_baselines(
         learner, fitting = learner_for(task), stage(phrase("Fitting the baselines"))
         learner.fit_labels(train)
         every = learner.baselines()
-        for number, baseline in enumerate(every):
-            fitting(number, len(every))
+        for index, baseline in enumerate(every):
+            fitting(index, len(every))
             collected = baseline.predict(learner, train, rows)
             origin = Origin(
                 part=wanted.part,

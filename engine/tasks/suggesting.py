@@ -62,7 +62,7 @@ def find_label_errors(
         raise StudioError(
             "The rows have fewer than two labels.", "Label some rows of each kind first."
         )
-    indices = {name: number for number, name in enumerate(names)}
+    indices = {name: index for index, name in enumerate(names)}
     classes = np.array([indices[label] for label in labels], dtype=np.int64)
     if scorer is None:
         rows, fitting = _rows(dataset, numbers), phrase("Fitting models to all other rows")
@@ -220,7 +220,7 @@ def mean_vectors(
 def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
     """At most `count` layers at even distances, of which the last one is -1."""
     last = loaded.spec.layers
-    layers = {round(last * (number + 1) / count) for number in range(count)} - {0, last}
+    layers = {round(last * (index + 1) / count) for index in range(count)} - {0, last}
     return (*sorted(layers), -1)
 
 

@@ -93,7 +93,7 @@ class TextClassificationLearner(WholeTextLearner):
             return None
         if missing := sum(not label.strip() for label in rows.labels):
             raise missing_cells_problem("label", missing, len(rows))
-        ids = {label: number for number, label in enumerate(self._labels)}
+        ids = {label: index for index, label in enumerate(self._labels)}
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
 

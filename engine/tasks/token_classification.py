@@ -142,8 +142,8 @@ class TagCollector(PredictionCollector):
         records = []
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
         sentences = map(split_words, self._examples.cells)
-        for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
-            probabilities = self._probabilities[starts[number] : starts[number + 1]].tolist()
+        for index, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
+            probabilities = self._probabilities[starts[index] : starts[index + 1]].tolist()
             record = {"tags": tags, "words": words, "probabilities": probabilities}
             if spans_too:
                 record["spans"] = [
@@ -321,7 +321,7 @@ class TokenClassificationLearner(Learner):
 
         Raises StudioError if the model knows no span type or class of the rows.
         """
-        ids = {tag: number for number, tag in enumerate(self._labels)}
+        ids = {tag: index for index, tag in enumerate(self._labels)}
         names = set(tags.names) - {OUTSIDE}
         if names and not names & set(ids):
             raise StudioError(
@@ -478,7 +478,7 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
 
 def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Numbers]:
     """Counts of the tags of each word, float64 [C]; “” counts all words."""
-    ids = {tag: number for number, tag in enumerate(learner.labels)}
+    ids = {tag: index for index, tag in enumerate(learner.labels)}
     counts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ids)))
     assert train.tags is not None
     for text, cell in zip(train.texts, train.tags, strict=True):

@@ -41,7 +41,7 @@ OTHERS = (  # settings of a BPE that RoBERTa's does not have
 VISIBLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 HIDDEN = [byte for byte in range(BYTES) if byte not in VISIBLE]
 CHARACTERS = {byte: chr(byte) for byte in VISIBLE}
-CHARACTERS |= {byte: chr(BYTES + number) for number, byte in enumerate(HIDDEN)}
+CHARACTERS |= {byte: chr(BYTES + index) for index, byte in enumerate(HIDDEN)}
 """The visible character of each byte."""
 BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
 WRITTEN_SPACE = CHARACTERS[ord(" ")]
@@ -99,7 +99,7 @@ class ByteLevelBpe(Vocabulary):
         return replace(self, spaced=True)
 
     def files(self) -> dict[str, str]:
-        ids = {token: number for number, token in enumerate(self.tokens)}
+        ids = {token: index for index, token in enumerate(self.tokens)}
         merges = "".join(f"{first} {second}\n" for first, second in self.merges)
         return {WORDS: json.dumps(ids, ensure_ascii=False), MERGES: f"#version: 0.2\n{merges}"}
 

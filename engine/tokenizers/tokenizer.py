@@ -57,7 +57,7 @@ class Tokenizer:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.tokens: list[str] = list(vocabulary.tokens)
-        self._ids = {token: number for number, token in enumerate(self.tokens)}
+        self._ids = {token: index for index, token in enumerate(self.tokens)}
         missing = [name for name in vocabulary.special if name not in self._ids]
         if missing:
             raise BadCheckpoint(
@@ -230,7 +230,7 @@ class Tokenizer:
             rows = []
             for words in clean:
                 word_ids = [self._unmarked.encode(word).ids for word in words]
-                owners = [number for number, ids in enumerate(word_ids) for _ in ids]
+                owners = [index for index, ids in enumerate(word_ids) for _ in ids]
                 rows.append(([token for ids in word_ids for token in ids], owners))
             return rows
         with _guarded():

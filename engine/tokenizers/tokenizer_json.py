@@ -152,7 +152,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
     _check_steps(content, path)
     _check_model(model, path)
     own = (
-        {token: number for number, (token, _) in enumerate(parse_scores(model, path))}
+        {token: index for index, (token, _) in enumerate(parse_scores(model, path))}
         if isinstance(model.get("vocab"), list)
         else parse_vocab(model, path)
     )
@@ -164,7 +164,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
         raise _unsupported(path, why) from error
     special = _special(content, stated, tokens, frame)
     frame = frame or Frame(special[2], special[3])
-    numbers = {token: number for number, token in enumerate(tokens)}
+    numbers = {token: index for index, token in enumerate(tokens)}
     listed = [{"id": numbers[token.content], **token.flags()} for token in added]
     whole = {name: content.get(name) for name in PARTS} | {
         "version": "1.0",

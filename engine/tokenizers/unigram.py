@@ -97,7 +97,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
         return None
     scored = parse_scores(model, path)
     names = [token for token, _ in scored]
-    own = {token: number for number, token in enumerate(names)}
+    own = {token: index for index, token in enumerate(names)}
     tokens, added, count = stated.together(own, path, content.get("added_tokens"))
     special = special_names(stated.config, _usual(tokens, names[model["unk_id"]]))
     if special[1] != names[model["unk_id"]] or count < len(names):

@@ -62,7 +62,7 @@ def in_order(ids: dict[str, Any], path: Path) -> list[str]:
             count=len(ids),
             size=size - 1,
         )
-    tokens = [f"[hole{number}]" for number in range(size)]
+    tokens = [f"[hole{index}]" for index in range(size)]
     for token, number in ids.items():
         tokens[number] = token
     return tokens

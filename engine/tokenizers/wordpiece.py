@@ -71,7 +71,7 @@ class WordPiece(Vocabulary):
         own = self.tokens[: self.own]
         library = LibraryTokenizer(
             models.WordPiece(
-                {token: number for number, token in enumerate(own)},
+                {token: index for index, token in enumerate(own)},
                 unk_token=self.special[1],
                 max_input_chars_per_word=self.longest_word,
                 continuing_subword_prefix=PREFIX if self.marked else "",
@@ -146,7 +146,7 @@ def flags_in(config: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
     """Read a file with a token per line; `lowercase` if known."""
     lines = read_lines(path)
-    ids = {token: number for number, token in enumerate(lines)}
+    ids = {token: index for index, token in enumerate(lines)}
     settings = {} if lowercase is None else {"lowercase": lowercase}
     settings |= flags_in(stated.config, SETTINGS)
     tokens, added, own = stated.together(ids, path)

@@ -24,7 +24,7 @@ from engine.files.atomic_write import (
 from engine.files.regular_file import MAX_MANIFEST, open_regular, read_json
 from engine.messages.events import Removed, Saved
 from engine.models import checkpoint
-from engine.models.lora import merged
+from engine.models.lora import merge_adapters
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
 from engine.runs.folder import RunFolder, checkpoint_step
@@ -121,7 +121,7 @@ def checkpoint_size(network: Network) -> int:
 def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tensor]:
     """Return trained weights that differ from the saved, averaged and merged ones."""
     with average.applied():
-        stored = merged(network)
+        stored = merge_adapters(network)
     tensors = {
         name: parameter.detach()
         for name, parameter in network.named_parameters()

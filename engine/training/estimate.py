@@ -195,7 +195,7 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
         return Sample(np.resize(examples.lengths, count), examples, len(examples))
     pick = random.permutation(len(rows))[:SAMPLED_ROWS]
     examples = tokenize(rows.take(np.concatenate([pick, _longest(rows)])))
-    owners = np.array([learner.row(examples, number) for number in range(len(examples))])
+    owners = np.array([learner.row(examples, index) for index in range(len(examples))])
     drawn = int((owners < len(pick)).sum())
     count = max(1, round(drawn * len(rows) / max(1, len(pick))))
     return Sample(np.resize(examples.lengths[:drawn], count), examples, drawn)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.models.fast.dropout import dropout_seed
-from engine.models.fast.gradient_sum import GradientSum, number_weights
+from engine.models.fast.gradient_sum import GradientSum, index_weights
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Counts, Learner, total
 from engine.training.device.machine import Machine
@@ -80,7 +80,7 @@ class GradientAccumulator:
 
     @cached_property
     def _numbers(self) -> dict[Tensor, int]:
-        return number_weights(self._parameters)
+        return index_weights(self._parameters)
 
     @property
     def _sums_gradients(self) -> bool:

@@ -10,7 +10,7 @@ from engine.config.training import TrainingSpec
 from engine.models import checkpoint
 from engine.models.frozen_linear import cache_low_precision
 from engine.models.heads import Heads
-from engine.models.lora import add_adapters, merged
+from engine.models.lora import add_adapters, merge_adapters
 from engine.models.network import Network
 from engine.tasks.learner import Learner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -97,7 +97,7 @@ def set_dropout(network: nn.Module, probability: float) -> None:
 
 def count_parameters(network: nn.Module) -> int:
     """Number of parameters in a checkpoint, with adapters merged."""
-    return sum(tensor.numel() for tensor in merged(network).values())
+    return sum(tensor.numel() for tensor in merge_adapters(network).values())
 
 
 def count_trained(network: nn.Module) -> int:

@@ -72,7 +72,7 @@ def freeze(network: Network, frozen: int) -> None:
     Raises StudioError if a frozen layer shares weights with a trained one.
     """
     spec, layers = network.spec, network.spec.layers
-    shared = [spec.layer_indices(number) for number in range(spec.stored_layers)]
+    shared = [spec.layer_indices(index) for index in range(spec.stored_layers)]
     for indices in shared:
         if indices[0] <= frozen < indices[-1]:
             raise StudioError(

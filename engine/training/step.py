@@ -82,10 +82,10 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
     Reads only the non-zero rows of a reused embedding gradient. On a CPU, two threads compute half
     each, as torch reduces a gradient in one thread.
     """
-    token_gradient = network.encoder.embeddings.token.kept
+    token_gradient = network.encoder.embeddings.token.reused_gradient
     rest = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
     rows = list[Tensor]()
-    if token_gradient is not None and token_gradient.is_there:
+    if token_gradient is not None and token_gradient.is_current:
         rest = [p for p in rest if p is not token_gradient.weight]
         rows.append(token_gradient.read())
     gradients = rows + [p.grad for p in rest if p.grad is not None]

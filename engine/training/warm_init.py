@@ -78,10 +78,10 @@ def warm_init(
     position[:, words::2] += WAVE_SIZE * angles.sin()
     position[:, words + 1 :: 2] += WAVE_SIZE * angles.cos()
 
-    for number, layer in enumerate(network.encoder.layers):
+    for index, layer in enumerate(network.encoder.layers):
         assert isinstance(layer, Layer)
-        is_low = number < min(len(LOWER_OFFSETS), spec.layers - 1)
-        offsets = LOWER_OFFSETS[number] if is_low else UPPER_OFFSETS
+        is_low = index < min(len(LOWER_OFFSETS), spec.layers - 1)
+        offsets = LOWER_OFFSETS[index] if is_low else UPPER_OFFSETS
         _attend_to_neighbours(layer.attention, offsets, pace, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
     if network.mlm is not None:

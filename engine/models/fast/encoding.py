@@ -33,8 +33,8 @@ def encode(
     Args:
         query_positions: int64 [M], indices into the flattened [B * T] of the vectors to return,
             no padding; None: all.
-        unpadded: plan of this batch for the same positions, on its device; None: it is made here,
-            which synchronises with the device.
+        unpadded: plan of this batch for the same positions, on its device; None: planned
+            here, which synchronises with the device.
     """
     if not (skips_padding(encoder, attention_mask) or tokens.is_floating_point()):
         encoded: Encoded = encoder(tokens, segments, attention_mask)
@@ -58,8 +58,8 @@ def encode_pooled(
     `unpadded` is a plan without query positions.
     """
     if skips_padding(encoder, attention_mask) or tokens.is_floating_point():
-        none = segments.new_empty(0)
-        pooled = encode(encoder, tokens, segments, attention_mask, none, unpadded).pooled
+        no_positions = segments.new_empty(0)
+        pooled = encode(encoder, tokens, segments, attention_mask, no_positions, unpadded).pooled
         assert pooled is not None
         return pooled
     assert encoder.pooler is not None
@@ -97,12 +97,12 @@ def run_lower_layers(
     The final norm of the encoder is not applied.
     """
     batch = _plan_on_device(encoder, tokens, attention_mask)
-    x, layers = _embed(encoder, tokens, segments, batch), _with_distances(encoder, batch.layers)
+    x, layers = _embed(encoder, tokens, segments, batch), _with_relative(encoder, batch.layers)
     for layer in islice(encoder.iter_layers(), count):
         x, _ = layer(x, layers)
     x = x[: len(batch.indices)]
-    spread = x.new_zeros(segments.numel(), x.size(1)).index_copy(0, batch.indices, x)
-    return spread.view(*segments.shape, -1)
+    padded = x.new_zeros(segments.numel(), x.size(1)).index_copy(0, batch.indices, x)
+    return padded.view(*segments.shape, -1)
 
 
 def plan_batch(
@@ -112,9 +112,9 @@ def plan_batch(
 
     `query_positions` as for `encode`; on the host they need no synchronisation.
     """
-    wanted_positions = None if query_positions is None else query_positions.cpu().numpy()
+    host_positions = None if query_positions is None else query_positions.cpu().numpy()
     shape = attention_shape(encoder, encoder.embeddings.token.weight.device)
-    return unpad(lengths, width, shape, wanted_positions, encoder.pooler is not None)
+    return unpad(lengths, width, shape, host_positions, encoder.pooler is not None)
 
 
 def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
@@ -125,7 +125,7 @@ def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
         encoder.causal,
         encoder.windows,
         cost=COST if on_cpu else COST_ON_GPU,
-        largest=CACHED if on_cpu else 0,
+        max_weights=CACHED if on_cpu else 0,
         nested=encoder.nested and encoder.relative is None,
         multiple=encoder.token_multiple,
     )
@@ -154,18 +154,18 @@ def _encode_unpadded(
     batch: UnpaddedBatch,
 ) -> Encoded:
     B, T = segments.shape
-    begins_at = 0
+    first_layer = 0
     if tokens.is_floating_point():
-        begins_at = encoder.cached_layers
+        first_layer = encoder.cached_layers
         x = _pad_rows(tokens.flatten(2).flatten(0, 1)[batch.indices], batch)
     else:
         x = _embed(encoder, tokens, segments, batch)
-    layers = _with_distances(encoder, batch.layers)
-    last = layers if batch.last is batch.layers else _with_distances(encoder, batch.last)
-    upper = list(islice(encoder.iter_layers(), begins_at, None))
+    layers = _with_relative(encoder, batch.layers)
+    last = layers if batch.last is batch.layers else _with_relative(encoder, batch.last)
+    upper = list(islice(encoder.iter_layers(), first_layer, None))
     for layer in upper[:-1]:
         x, _ = encoder.run_layer(layer, x, layers)
-    x = encoder.run_layer(upper[-1], x, last)[0] if upper else last.wanted(x)
+    x = encoder.run_layer(upper[-1], x, last)[0] if upper else last.take_queries(x)
     x = encoder.norm(x)  # [M', D], or [N', D] for all
     if batch.order is not None:
         assert query_positions is not None
@@ -173,11 +173,11 @@ def _encode_unpadded(
         hidden, summary = x[: len(query_positions)], x[len(query_positions) :]
     else:
         x = x[: len(batch.indices)]
-        spread = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
-        hidden = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
-        summary = spread[batch.summary]
-    encode_pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
-    return Encoded(hidden, encode_pooled)
+        padded = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
+        hidden = padded.view(B, T, -1) if query_positions is None else padded[query_positions]
+        summary = padded[batch.summary]
+    pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
+    return Encoded(hidden, pooled)
 
 
 def _plan_on_device(
@@ -195,7 +195,7 @@ def _plan_on_device(
 def _embed(encoder: Encoder, tokens: Tensor, segments: Tensor, batch: UnpaddedBatch) -> Tensor:
     """Embeddings of the tokens, float [N', D]."""
     rows = encoder.embeddings.positions(tokens).expand(tokens.shape).reshape(-1)
-    flat = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
+    flat = (tensor.reshape(-1)[batch.indices] for tensor in (tokens, segments, rows))
     return _pad_rows(encoder.embeddings(*flat), batch)
 
 
@@ -204,6 +204,6 @@ def _pad_rows(x: Tensor, batch: UnpaddedBatch) -> Tensor:
     return F.pad(x, (0, 0, 0, batch.added)) if batch.added else x
 
 
-def _with_distances(encoder: Encoder, layers: Unpadded) -> Unpadded:
+def _with_relative(encoder: Encoder, layers: Unpadded) -> Unpadded:
     """Add relative-position scores, if the encoder has them."""
-    return layers if encoder.relative is None else layers.with_distances(encoder.relative)
+    return layers if encoder.relative is None else layers.with_relative(encoder.relative)

@@ -27,23 +27,23 @@ Addend = Callable[[Tensor | None], Tensor]  # gradient so far (or None) → sum
 class GradientSum:
     """Gradients of one pass, or of two halves of it."""
 
-    def __init__(self, numbers: Mapping[Tensor, int], halves: int = 1) -> None:
-        """`numbers` come from `number_weights`; they decide which half adds first to a weight."""
-        self._numbers, self._halves = numbers, halves
+    def __init__(self, indices: Mapping[Tensor, int], halves: int = 1) -> None:
+        """`indices` are those of `index_weights`; they decide which half adds first to a weight."""
+        self._indices, self._halves = indices, halves
         self._turns: dict[Tensor, _Turns] = {}
 
     def turns(self, weight: Tensor) -> "_Turns":
         """Queue of a weight."""
         turns = self._turns.get(weight)
         if turns is None:
-            new = _Turns(weight, self._halves, self._numbers[weight] % self._halves)
+            new = _Turns(weight, self._halves, self._indices[weight] % self._halves)
             turns = self._turns.setdefault(weight, new)  # atomic: the other half may be first
         return turns
 
     @contextmanager
-    def half(self, number: int = 0) -> Iterator[None]:
+    def half(self, index: int = 0) -> Iterator[None]:
         """Assign the passes of this thread within the block to one half."""
-        before, _thread.half = _thread.half, Half(self, number)
+        before, _thread.half = _thread.half, Half(self, index)
         try:
             yield
         finally:
@@ -51,19 +51,19 @@ class GradientSum:
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Add what is still queued, after all halves are done."""
+        """Add the remaining queue, after all halves are done."""
         for turns in self._turns.values():
-            while any(turns.waiting):
-                if turns.waiting[turns.next]:
+            while any(turns.queues):
+                if turns.queues[turns.next]:
                     turns.take()
                 else:
                     turns.skip()
 
 
-def number_weights(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
-    """Number the matrices among the parameters from 0."""
+def index_weights(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
+    """Index of each matrix among the parameters."""
     weights = (parameter for parameter in parameters if parameter.dim() > 1)
-    return {weight: number for number, weight in enumerate(weights)}
+    return {weight: index for index, weight in enumerate(weights)}
 
 
 class _Turns:
@@ -71,38 +71,38 @@ class _Turns:
 
     def __init__(self, weight: Tensor, halves: int, first: int) -> None:
         self.weight = weight
-        self.waiting = [deque[Addend]() for _ in range(halves)]
+        self.queues = [deque[Addend]() for _ in range(halves)]
         self.next = first
 
     def take(self) -> None:
-        addend = self.waiting[self.next].popleft()
+        addend = self.queues[self.next].popleft()
         self.weight.grad = addend(self.weight.grad)
         self.skip()
 
     def skip(self) -> None:
-        self.next = (self.next + 1) % len(self.waiting)
+        self.next = (self.next + 1) % len(self.queues)
 
 
 class Half:
-    """One half of a pass, in a thread of its own."""
+    """One half of a pass, computed by one thread."""
 
-    def __init__(self, gradients: GradientSum, number: int) -> None:
-        self._gradients, self._number = gradients, number
-        self._early = list[_Turns]()  # weights with queued addends
+    def __init__(self, gradients: GradientSum, index: int) -> None:
+        self._gradients, self._index = gradients, index
+        self._queued = list[_Turns]()  # weights with queued addends
 
     def is_next(self, weight: Tensor) -> bool:
         """True if this half may add to the weight now."""
-        return self._gradients.turns(weight).next == self._number
+        return self._gradients.turns(weight).next == self._index
 
     @torch.no_grad()
     def add(self, weight: Tensor, addend: Addend) -> None:
         """Add to the gradient of a weight, now or later."""
-        now = self._gradients.turns(weight)
-        now.waiting[self._number].append(addend)
-        self._early = [turns for turns in (*self._early, now) if not self._took(turns)]
+        current = self._gradients.turns(weight)
+        current.queues[self._index].append(addend)
+        self._queued = [turns for turns in (*self._queued, current) if not self._try_take(turns)]
 
-    def _took(self, turns: _Turns) -> bool:
-        if turns.next != self._number:
+    def _try_take(self, turns: _Turns) -> bool:
+        if turns.next != self._index:
             return False
         turns.take()
         return True

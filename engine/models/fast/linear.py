@@ -43,10 +43,10 @@ class _Linear(torch.autograd.Function):
         def add() -> None:
             ctx.half.add(ctx.parameter, lambda total: add_product(total, to_rows, rows))
 
-        if at_once := ctx.half.is_next(ctx.parameter):
+        if is_next := ctx.half.is_next(ctx.parameter):
             add()
         to_x = gradient @ weight if ctx.needs_input_grad[0] else None
-        if not at_once:
+        if not is_next:
             add()  # gives the other half time to add first
         to_bias = to_rows.sum(0) if ctx.needs_input_grad[2] else None
         return to_x, None, to_bias, None

@@ -32,7 +32,7 @@ class Cells:
     """Queries, or keys and values, split by head: consecutive blocks [n, H, w]."""
 
     shapes: tuple[tuple[int, int], ...]  # n and w of each block
-    source: Tensor  # int64 [cells], row of [N * H, K] of each cell; padding repeats a real one
+    source: Tensor  # int64 [cells], row of [N * H, K] of each cell; padding repeats a token
     back: Tensor  # int64 [N * H], cell of each row
     padding: Tensor  # int64, padding cells
 
@@ -52,12 +52,12 @@ class PaddedBlocks:
 
     @property
     def tokens(self) -> int:
-        """N"""
+        """N."""
         return len(self.keys.back) // self.heads
 
     @property
-    def asking(self) -> int:
-        """M"""
+    def query_count(self) -> int:
+        """M."""
         return len(self.queries.back) // self.heads
 
     def map_tensors(self, move: Move) -> "PaddedBlocks":
@@ -78,7 +78,7 @@ class AttentionShape:
     causal: bool = False
     windows: tuple[int | None, ...] = (None,)  # attention windows of the layers
     cost: int = COST  # overhead of a block, in attention weights
-    largest: int = 0  # maximum attention weights of a block; 0: no limit
+    max_weights: int = 0  # maximum attention weights of a block; 0: no limit
     nested: bool = False  # use kernels for nested tensors if possible
     multiple: int = 1  # token counts are padded to a multiple of this
 
@@ -90,7 +90,7 @@ def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> Padded
         lengths: tokens of each sequence, int64 [B], ascending.
         positions: int64 [N], of each token in its sequence.
     """
-    groups = group_lengths(lengths, shape.heads, shape.largest, shape.cost)
+    groups = group_lengths(lengths, shape.heads, shape.max_weights, shape.cost)
     cells = _cells(lengths, groups, shape.heads)
     biases = {
         window: _biases(lengths, lengths, positions, groups, shape.causal, window)
@@ -100,10 +100,10 @@ def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> Padded
 
 
 def select_queries(
-    rows: Ints, whole: PaddedBlocks, lengths: Ints, positions: Ints, shape: AttentionShape
+    rows: Ints, blocks: PaddedBlocks, lengths: Ints, positions: Ints, shape: AttentionShape
 ) -> PaddedBlocks:
     """The same blocks with only the tokens `rows` as queries: int64 [M] of N, ascending."""
-    ends = np.cumsum([count for count, _ in whole.keys.shapes]).tolist()
+    ends = np.cumsum([count for count, _ in blocks.keys.shapes]).tolist()
     groups = list(pairwise([0, *ends]))
     sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
     counts = np.bincount(sequences[rows], minlength=len(lengths))
@@ -111,19 +111,19 @@ def select_queries(
         window: biases
         if window is None and not shape.causal
         else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
-        for window, biases in whole.biases.items()
+        for window, biases in blocks.biases.items()
     }
-    return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), whole.keys, biases)
+    return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), blocks.keys, biases)
 
 
-def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
+def group_lengths(lengths: Ints, heads: int, max_weights: int = 0, overhead: int = COST) -> Groups:
     """Divide sequences into the blocks with the lowest total cost.
 
-    A block costs its attention weights plus `each`.
+    A block costs its attention weights plus `overhead`.
 
     Args:
         lengths: tokens of each sequence, ascending.
-        largest: maximum attention weights of a block, at least one sequence; 0: no limit.
+        max_weights: maximum attention weights of a block, at least one sequence; 0: no limit.
     """
     widths = -(-lengths // STEP) * STEP
     ends = [*(np.flatnonzero(np.diff(widths)) + 1).tolist(), len(widths)]
@@ -131,15 +131,17 @@ def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST)
     for end in ends:
         weights = heads * int(widths[end - 1]) ** 2  # per sequence
         best[end] = min(
-            (cost + (end - first) * weights + each, first) for first, (cost, _) in best.items()
+            (cost + (end - first) * weights + overhead, first) for first, (cost, _) in best.items()
         )
     groups, end = list[tuple[int, int]](), len(widths)
     while end:
         first = best[end][1]
-        at_once = (
-            max(1, largest // (heads * int(lengths[end - 1]) ** 2)) if largest else end - first
+        size = (
+            max(1, max_weights // (heads * int(lengths[end - 1]) ** 2))
+            if max_weights
+            else end - first
         )
-        groups += [(n, min(n + at_once, end)) for n in range(first, end, at_once)][::-1]
+        groups += [(n, min(n + size, end)) for n in range(first, end, size)][::-1]
         end = first
     return groups[::-1]
 
@@ -155,15 +157,17 @@ def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
     head = np.arange(heads)
     shapes, source, back, padding, before = [], [], [], [], 0
     for first, last in groups:
-        some = counts[first:last, None]  # [n, 1]
-        n, max_seqlen = last - first, max(1, int(some.max()))
+        block_counts = counts[first:last, None]  # [n, 1]
+        n, max_seqlen = last - first, max(1, int(block_counts.max()))
         column = np.arange(max_seqlen)  # [w]
-        token = cu_seqlens[first:last, None] + np.minimum(column, np.maximum(some - 1, 0))  # [n, w]
+        token = cu_seqlens[first:last, None] + np.minimum(
+            column, np.maximum(block_counts - 1, 0)
+        )  # [n, w]
         token = np.minimum(token, max(0, int(cu_seqlens[-1]) - 1))
         source.append((token[:, None] * heads + head[:, None]).ravel())  # of [n, H, w]
         row = np.arange(n)[:, None, None] * heads + head  # [n, 1, H]
         cell = before + row * max_seqlen + column[:, None]  # [n, w, H]
-        filled = column < some  # [n, w]
+        filled = column < block_counts  # [n, w]
         back.append(cell[filled].ravel())
         padding.append(cell[~filled].ravel())
         shapes.append((n, max_seqlen))
@@ -183,14 +187,14 @@ def _biases(
     cu_seqlens = cumulative_lengths(counts)
     biases: list[Tensor | None] = []
     for first, last in groups:
-        some, query_counts = lengths[first:last, None], counts[first:last, None]  # [n, 1]
-        w, m = int(some.max()), max(1, int(query_counts.max()))
-        masked = (np.arange(w) >= some)[:, None]  # [n, 1, w]
+        block_lengths, query_counts = lengths[first:last, None], counts[first:last, None]  # [n, 1]
+        w, m = int(block_lengths.max()), max(1, int(query_counts.max()))
+        masked = (np.arange(w) >= block_lengths)[:, None]  # [n, 1, w]
         if causal or window is not None:
-            number = cu_seqlens[first:last, None] + np.minimum(
+            row = cu_seqlens[first:last, None] + np.minimum(
                 np.arange(m), np.maximum(query_counts - 1, 0)
             )
-            query = positions[np.minimum(number, len(positions) - 1)]  # [n, m]
+            query = positions[np.minimum(row, len(positions) - 1)]  # [n, m]
             query = np.where(query_counts > 0, query, w)[..., None]  # unused
             if causal:
                 masked = masked | (np.arange(w) > query)  # [n, m, w]

@@ -19,13 +19,13 @@ from torch.autograd.function import once_differentiable
 
 from engine.models.fast.gradient_sum import Half, current_half
 
-_adding = Lock()  # two threads may add their halves of a batch
+_add_lock = Lock()  # two threads may add their halves of a batch
 
 
 class TokenEmbedding(nn.Embedding):
     """torch's embedding with a reused gradient."""
 
-    kept: "KeptGradient | None" = None
+    reused_gradient: "ReusedGradient | None" = None
 
     def keep_gradient(self) -> None:
         """Reuse the gradient memory while training on a CPU.
@@ -33,28 +33,28 @@ class TokenEmbedding(nn.Embedding):
         Nothing else may add to this gradient, and this module only once per pass: so not with a
         tied MLM decoder, and not with several processes.
         """
-        self.kept = KeptGradient(self.weight)
+        self.reused_gradient = ReusedGradient(self.weight)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """int64 […] → float […, D]"""
-        add = self._adds()
+        add = self._adder()
         if add is None:
             return super().forward(tokens)
         rows: Tensor = _Rows.apply(self.weight, tokens, add)  # type: ignore[no-untyped-call]
         return rows
 
-    def _adds(self) -> Callable[[Tensor, Tensor], None] | None:
+    def _adder(self) -> Callable[[Tensor, Tensor], None] | None:
         """Function that adds the gradient of tokens int64 […], float […, D]; None: autograd."""
         learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
         if not learns or self.weight.device.type != "cpu":
             return None
-        if self.kept is not None:
-            return self.kept.add
+        if self.reused_gradient is not None:
+            return self.reused_gradient.add
         half = current_half()
         return None if half is None else partial(_add_rows, half, self.weight)
 
 
-class KeptGradient:
+class ReusedGradient:
     """Gradient of a table [V, D], and its possibly non-zero rows."""
 
     def __init__(self, weight: Tensor) -> None:
@@ -66,14 +66,14 @@ class KeptGradient:
     def add(self, tokens: Tensor, gradient: Tensor) -> None:
         """Add the gradient of the tokens of a pass: int64 […], float […, D]."""
         rows, sums = _sum_rows(tokens, gradient)
-        with _adding:
+        with _add_lock:
             if self.weight.grad is None:
-                self.weight.grad = self._wiped()
+                self.weight.grad = self._clear()
             self._written.append(rows)
             self.weight.grad.index_add_(0, rows, sums)
 
     @property
-    def is_there(self) -> bool:
+    def is_current(self) -> bool:
         """True if the weight's gradient is this one, not one of autograd."""
         return self._memory is not None and self.weight.grad is self._memory
 
@@ -83,7 +83,7 @@ class KeptGradient:
         assert self._memory is not None
         return self._memory.index_select(0, self._rows())
 
-    def _wiped(self) -> Tensor:
+    def _clear(self) -> Tensor:
         if self._memory is None:
             self._memory = torch.zeros_like(self.weight)
         elif self._written:
@@ -100,16 +100,16 @@ class KeptGradient:
 def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Distinct rows [R] of int64 […], and their summed gradients."""
     flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
-    rows, numbers = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
-    return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, numbers, flat)
+    rows, inverse = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
+    return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, inverse, flat)
 
 
 def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
-    """As `KeptGradient.add`, for a gradient that others add to."""
+    """As `ReusedGradient.add`, for a gradient that others add to."""
     rows, sums = _sum_rows(tokens, gradient)
 
-    def addend(found: Tensor | None) -> Tensor:
-        return (torch.zeros_like(weight) if found is None else found).index_add_(0, rows, sums)
+    def addend(total: Tensor | None) -> Tensor:
+        return (torch.zeros_like(weight) if total is None else total).index_add_(0, rows, sums)
 
     half.add(weight, addend)
 

@@ -1,4 +1,4 @@
-"""A batch without padding: the tokens of all sequences in a row.
+"""A batch without padding: the tokens of all sequences, concatenated.
 
 Position-wise operations see one matrix [N, D]; attention gathers padded blocks. To get few shapes,
 zero rows may follow the tokens. The plan of a batch is made on the host from its sequence lengths,
@@ -48,9 +48,9 @@ class Unpadded:
 
     @property
     def query_positions(self) -> Tensor:
-        return self.wanted(self.positions)
+        return self.take_queries(self.positions)
 
-    def wanted(self, x: Tensor) -> Tensor:
+    def take_queries(self, x: Tensor) -> Tensor:
         return x if self.rows is None else x.index_select(0, self.rows)  # [M', …]
 
     def shift(self, x: Tensor, by: int) -> Tensor:
@@ -64,15 +64,15 @@ class Unpadded:
         dropout = attention.weight_dropout.p if attention.training else 0.0
         if self.blocks is None:
             return self.gather(q, k, v, attention.heads, dropout, attention.window), None
-        asking, tokens = self.blocks.asking, self.blocks.tokens
-        more = len(q) - asking
-        q = q[:asking] if more else q
+        count, tokens = self.blocks.query_count, self.blocks.tokens
+        extra = len(q) - count
+        q = q[:count] if extra else q
         k, v = (k[:tokens], v[:tokens]) if len(k) > tokens else (k, v)
         if self.relative:
             gathered = attend_by_distance(attention, q, k, v, self.blocks, self.relative)
         else:
             gathered = self.gather(q, k, v, attention.heads, dropout, attention.window)
-        return (F.pad(gathered, (0, 0, 0, more)) if more else gathered), None
+        return (F.pad(gathered, (0, 0, 0, extra)) if extra else gathered), None
 
     def gather(
         self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
@@ -83,27 +83,27 @@ class Unpadded:
         assert self.blocks is not None
         return attend(q, k, v, self.blocks, dropout, window)
 
-    def with_distances(self, part: nn.Module) -> "Unpadded":
+    def with_relative(self, module: nn.Module) -> "Unpadded":
         """Copy with the relative-position scores of each block."""
         assert self.blocks is not None
-        asking = query_positions(self.blocks, self.query_positions)
+        queries = query_positions(self.blocks, self.query_positions)
         widths = [w for _, w in self.blocks.keys.shapes]
         biases = [
-            part(rows[..., None] - torch.arange(w, device=rows.device))
-            for rows, w in zip(asking, widths, strict=True)
+            module(rows[..., None] - torch.arange(w, device=rows.device))
+            for rows, w in zip(queries, widths, strict=True)
         ]
         return replace(self, relative=tuple(biases))
 
     def map_tensors(self, move: Move) -> "Unpadded":
         rows = None if self.rows is None else move(self.rows)
-        plan_blocks = None if self.blocks is None else self.blocks.map_tensors(move)
-        plan_spans = None if self.spans is None else self.spans.map_tensors(move)
-        return Unpadded(move(self.positions), plan_blocks, rows, plan_spans)
+        blocks = None if self.blocks is None else self.blocks.map_tensors(move)
+        spans = None if self.spans is None else self.spans.map_tensors(move)
+        return Unpadded(move(self.positions), blocks, rows, spans)
 
 
 @dataclass(frozen=True)
 class UnpaddedBatch:
-    """Plan of a batch: layouts of its layers, and where its vectors go."""
+    """Plan of a batch: layouts of its layers, and the positions of its vectors."""
 
     indices: Tensor  # int64 [N], index of each token in the flattened [B * T]
     layers: Unpadded  # layout of all layers except the last
@@ -140,28 +140,28 @@ def unpad(
             return; None: all.
         pools: also return the summary tokens, after the others.
     """
-    begins = np.arange(len(lengths)) * width
-    summary = begins + lengths - 1 if shape.causal else begins
+    starts = np.arange(len(lengths)) * width
+    summary = starts + lengths - 1 if shape.causal else starts
     order = np.argsort(lengths, kind="stable")  # training batches are sorted already
-    rising = lengths[order]
-    positions = np.concatenate([np.arange(length) for length in rising])  # [N]
-    indices = np.repeat(begins[order], rising) + positions
+    sorted_lengths = lengths[order]
+    positions = np.concatenate([np.arange(length) for length in sorted_lengths])  # [N]
+    indices = np.repeat(starts[order], sorted_lengths) + positions
     tensor = torch.from_numpy
-    layers = _layout(rising, positions, shape)
-    whole = partial(UnpaddedBatch, tensor(indices), layers, summary=tensor(summary))
+    layers = _layout(sorted_lengths, positions, shape)
+    batch = partial(UnpaddedBatch, tensor(indices), layers, summary=tensor(summary))
     if query_positions is None:
-        return whole(last=layers, order=None)
-    wanted_positions = np.concatenate([query_positions, summary]) if pools else query_positions
-    if 2 * len(wanted_positions) > len(indices):
-        return whole(last=layers, order=None)
-    number = np.zeros(len(lengths) * width, dtype=np.int64)
-    number[indices] = np.arange(len(indices))
-    requested = number[wanted_positions]  # [M]
+        return batch(last=layers, order=None)
+    returned = np.concatenate([query_positions, summary]) if pools else query_positions
+    if 2 * len(returned) > len(indices):
+        return batch(last=layers, order=None)
+    row_of_position = np.zeros(len(lengths) * width, dtype=np.int64)
+    row_of_position[indices] = np.arange(len(indices))
+    requested = row_of_position[returned]  # [M]
     rows = np.sort(requested)
     back = np.empty_like(requested)
     back[np.argsort(requested, kind="stable")] = np.arange(len(requested))
-    last = _layout(rising, positions, shape, rows, layers.blocks)
-    return whole(last=last, order=tensor(back))
+    last = _layout(sorted_lengths, positions, shape, rows, layers.blocks)
+    return batch(last=last, order=tensor(back))
 
 
 def _layout(
@@ -169,15 +169,15 @@ def _layout(
     positions: Ints,
     shape: AttentionShape,
     rows: Ints | None = None,
-    whole: PaddedBlocks | None = None,
+    all_blocks: PaddedBlocks | None = None,
 ) -> Unpadded:
     """Layout of sequences of ascending lengths.
 
-    With `rows` as the only queries, `whole` are the blocks of all tokens, if needed.
+    With `rows` as the only queries, `all_blocks` are those of all tokens, if needed.
     """
     spans = plan_spans(lengths, shape.causal, rows) if shape.nested else None
     needed = spans is None or any(window is not None for window in shape.windows)
-    blocks = whole or (plan_blocks(lengths, positions, shape) if needed else None)
+    blocks = all_blocks or (plan_blocks(lengths, positions, shape) if needed else None)
     if blocks is not None and rows is not None:
         blocks = select_queries(rows, blocks, lengths, positions, shape)
     return Unpadded(
@@ -188,6 +188,6 @@ def _layout(
     )
 
 
-def _pad_to_multiple(numbers: Ints, multiple: int) -> Tensor:
-    more = -len(numbers) % multiple
-    return torch.from_numpy(np.pad(numbers, (0, more)) if more else numbers)
+def _pad_to_multiple(indices: Ints, multiple: int) -> Tensor:
+    extra = -len(indices) % multiple
+    return torch.from_numpy(np.pad(indices, (0, extra)) if extra else indices)

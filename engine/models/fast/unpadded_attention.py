@@ -29,7 +29,7 @@ REDUCED_PRECISION_FROM = (
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, where: PaddedBlocks, dropout: float, window: int | None = None
+    q: Tensor, k: Tensor, v: Tensor, blocks: PaddedBlocks, dropout: float, window: int | None = None
 ) -> Tensor:
     """Attend within each sequence.
 
@@ -43,21 +43,21 @@ def attend(
         float [M, D].
     """
     if q.device.type == "cpu" and torch.is_grad_enabled():
-        gathered: Tensor = UnpaddedAttention.apply(q, k, v, where, dropout, window)  # type: ignore[no-untyped-call]
+        gathered: Tensor = UnpaddedAttention.apply(q, k, v, blocks, dropout, window)  # type: ignore[no-untyped-call]
         return gathered
-    return attend_sdpa(q, k, v, where, dropout, window)
+    return attend_sdpa(q, k, v, blocks, dropout, window)
 
 
 def attend_sdpa(
-    q: Tensor, k: Tensor, v: Tensor, where: PaddedBlocks, dropout: float, window: int | None = None
+    q: Tensor, k: Tensor, v: Tensor, blocks: PaddedBlocks, dropout: float, window: int | None = None
 ) -> Tensor:
     """One SDPA call per block; fast on a GPU, and without gradients.
 
     A bias in the type of q keeps the fast kernels available.
     """
-    H, parts = where.heads, []
-    sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
-    for Q, K, V, bias in zip(*sides, where.biases[window], strict=True):
+    H, parts = blocks.heads, []
+    sides = (_gather_blocks(q, blocks, True), _gather_blocks(k, blocks), _gather_blocks(v, blocks))
+    for Q, K, V, bias in zip(*sides, blocks.biases[window], strict=True):
         mask = None if bias is None else bias.to(Q.dtype)
         gathered = F.scaled_dot_product_attention(
             Q.unflatten(0, (-1, H)),  # [n, H, m, K]
@@ -67,7 +67,7 @@ def attend_sdpa(
             dropout_p=dropout,
         )
         parts.append(gathered.flatten(0, 2))
-    return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
+    return torch.cat(parts).index_select(0, blocks.queries.back).view(q.shape)
 
 
 def attend_by_distance(
@@ -75,52 +75,54 @@ def attend_by_distance(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    where: PaddedBlocks,
+    blocks: PaddedBlocks,
     relative: tuple[Relative, ...],
 ) -> Tensor:
     """`attend` with relative-position scores: float [M, D] and [N, D] → [M, D]."""
-    H, parts = where.heads, []
-    sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
-    biases = where.biases[attention.window]
-    for Q, K, V, bias, more in zip(*sides, biases, relative, strict=True):
+    H, parts = blocks.heads, []
+    sides = (_gather_blocks(q, blocks, True), _gather_blocks(k, blocks), _gather_blocks(v, blocks))
+    biases = blocks.biases[attention.window]
+    for Q, K, V, bias, position_bias in zip(*sides, biases, relative, strict=True):
         Q, K, V = (x.unflatten(0, (-1, H)) for x in (Q, K, V))  # [n, H, m or w, K]
         scores = (Q * attention.scale) @ K.mT
-        for _, part in more.terms(attention, Q, K):
+        for _, part in position_bias.terms(attention, Q, K):
             scores = scores + part
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
         weights = attention.weight_dropout(scores.softmax(-1)).to(V.dtype)
         parts.append((weights @ V).flatten(0, 2))
-    return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
+    return torch.cat(parts).index_select(0, blocks.queries.back).view(q.shape)
 
 
-def query_positions(where: PaddedBlocks, positions: Tensor) -> list[Tensor]:
+def query_positions(blocks: PaddedBlocks, positions: Tensor) -> list[Tensor]:
     """Positions of the queries of each block in their sequences: int64 [1 or n, m].
 
     Args:
         positions: int64 [M], of the query tokens.
     """
-    if where.queries is where.keys:
-        return [torch.arange(w, device=positions.device)[None] for _, w in where.keys.shapes]
-    sizes = [n * where.heads * m for n, m in where.queries.shapes]
+    if blocks.queries is blocks.keys:
+        return [torch.arange(w, device=positions.device)[None] for _, w in blocks.keys.shapes]
+    sizes = [n * blocks.heads * m for n, m in blocks.queries.shapes]
     queries = []
-    for source, (n, m) in zip(where.queries.source.split(sizes), where.queries.shapes, strict=True):
-        token = source.view(n, where.heads, m)[:, 0] // where.heads  # [n, m]
+    for source, (n, m) in zip(
+        blocks.queries.source.split(sizes), blocks.queries.shapes, strict=True
+    ):
+        token = source.view(n, blocks.heads, m)[:, 0] // blocks.heads  # [n, m]
         queries.append(positions[token])
     return queries
 
 
-def _gather_blocks(x: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
+def _gather_blocks(x: Tensor, blocks: PaddedBlocks, queries: bool = False) -> list[Tensor]:
     """[N, D] → a block [n * H, w, K] for each group of sequences."""
-    cells = where.queries if wanted else where.keys
-    rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
-    return _as_blocks(rows, where, wanted)
+    cells = blocks.queries if queries else blocks.keys
+    rows = x.reshape(-1, x.size(1) // blocks.heads).index_select(0, cells.source)
+    return _as_blocks(rows, blocks, queries)
 
 
-def _as_blocks(rows: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
+def _as_blocks(rows: Tensor, blocks: PaddedBlocks, queries: bool = False) -> list[Tensor]:
     """[cells, K] → views of it, [n * H, w, K] each."""
-    shapes = (where.queries if wanted else where.keys).shapes
-    sizes = [n * where.heads * w for n, w in shapes]
+    shapes = (blocks.queries if queries else blocks.keys).shapes
+    sizes = [n * blocks.heads * w for n, w in shapes]
     split = torch.split_with_sizes(rows, sizes)
     return [part.view(-1, w, rows.size(1)) for part, (_, w) in zip(split, shapes, strict=True)]
 
@@ -134,30 +136,30 @@ class UnpaddedAttention(torch.autograd.Function):
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        where: PaddedBlocks,
+        blocks: PaddedBlocks,
         dropout: float,
         window: int | None,
     ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
             ctx.dtypes = q.dtype, k.dtype, v.dtype
-            width = max(width for _, width in where.keys.shapes)
+            width = max(width for _, width in blocks.keys.shapes)
             dtype = (
                 q.dtype
                 if width >= REDUCED_PRECISION_FROM
                 else torch.promote_types(q.dtype, torch.float32)
             )
             q, k, v = (_cast(x, dtype) for x in (q, k, v))
-            rows, heads = q.size(0), where.heads
+            rows, heads = q.size(0), blocks.heads
             scale = 1 / math.sqrt(q.size(1) // heads)
             sides = (
-                _gather_blocks(q, where, True),
-                _gather_blocks(k, where),
-                _gather_blocks(v, where),
+                _gather_blocks(q, blocks, True),
+                _gather_blocks(k, blocks),
+                _gather_blocks(v, blocks),
             )
-            out = q.new_empty(len(where.queries.source), q.size(1) // heads)  # [cells, K]
+            out = q.new_empty(len(blocks.queries.source), q.size(1) // heads)  # [cells, K]
             saved = list[Tensor]()
-            for Q, K, V, room, bias in zip(
-                *sides, _as_blocks(out, where, True), where.biases[window], strict=True
+            for Q, K, V, target, bias in zip(
+                *sides, _as_blocks(out, blocks, True), blocks.biases[window], strict=True
             ):
                 scores = _matmul(Q, K.mT, scale)  # [n * H, m, w]
                 if bias is not None:
@@ -167,42 +169,42 @@ class UnpaddedAttention(torch.autograd.Function):
                 dropped = dropped_indices(weights.numel(), dropout)
                 saved += [Q, K, V, weights, dropped]
                 dropped_weights = _drop(weights, dropped)
-                room.baddbmm_(dropped_weights, V, beta=0, alpha=1 / (1 - dropout))
+                target.baddbmm_(dropped_weights, V, beta=0, alpha=1 / (1 - dropout))
             ctx.save_for_backward(*saved)
-            ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
-            gathered = out.index_select(0, where.queries.back).view(rows, -1)
+            ctx.blocks, ctx.dropout, ctx.scale = blocks, dropout, scale
+            gathered = out.index_select(0, blocks.queries.back).view(rows, -1)
             return _cast(gathered, ctx.dtypes[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        where, rest, scale = ctx.where, 1 / (1 - ctx.dropout), ctx.scale
+        blocks, keep_scale, scale = ctx.blocks, 1 / (1 - ctx.dropout), ctx.scale
         saved = ctx.saved_tensors
         width = saved[0].size(2)
         gradient = _cast(gradient, saved[0].dtype)
-        rows = gradient.reshape(-1, width).index_select(0, where.queries.source)
-        rows.index_fill_(0, where.queries.padding, 0)
+        rows = gradient.reshape(-1, width).index_select(0, blocks.queries.source)
+        rows.index_fill_(0, blocks.queries.padding, 0)
         to_q = torch.empty_like(rows)
-        to_k, to_v = (rows.new_empty(len(where.keys.source), width) for _ in range(2))
-        for number, (G, to_Q, to_K, to_V) in enumerate(
+        to_k, to_v = (rows.new_empty(len(blocks.keys.source), width) for _ in range(2))
+        for index, (G, to_Q, to_K, to_V) in enumerate(
             zip(
-                _as_blocks(rows, where, True),
-                _as_blocks(to_q, where, True),
-                _as_blocks(to_k, where),
-                _as_blocks(to_v, where),
+                _as_blocks(rows, blocks, True),
+                _as_blocks(to_q, blocks, True),
+                _as_blocks(to_k, blocks),
+                _as_blocks(to_v, blocks),
                 strict=True,
             )
         ):
-            Q, K, V, weights, dropped = saved[5 * number : 5 * number + 5]
-            to_V.baddbmm_(_drop(weights, dropped).mT, G, beta=0, alpha=rest)
-            flow = _matmul(G, V.mT, rest)  # [n * H, m, w], to the weights
+            Q, K, V, weights, dropped = saved[5 * index : 5 * index + 5]
+            to_V.baddbmm_(_drop(weights, dropped).mT, G, beta=0, alpha=keep_scale)
+            flow = _matmul(G, V.mT, keep_scale)  # [n * H, m, w], to the weights
             flow.view(-1).index_fill_(0, dropped, 0)
             flow.mul_(weights)
             flow.addcmul_(weights, flow.sum(-1, keepdim=True), value=-1)  # to the scores
             to_Q.baddbmm_(flow, K, beta=0, alpha=scale)
             to_K.baddbmm_(flow.mT, Q, beta=0, alpha=scale)
-        joined = [to_q.index_select(0, where.queries.back)]
-        joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
-        D = where.heads * width
+        joined = [to_q.index_select(0, blocks.queries.back)]
+        joined += [x.index_select(0, blocks.keys.back) for x in (to_k, to_v)]
+        D = blocks.heads * width
         gradients = (
             _cast(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True)
         )
@@ -215,17 +217,17 @@ def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _matmul(left: Tensor, other: Tensor, factor: float) -> Tensor:
-    """factor * one @ other, [n, m, w]."""
-    room = left.new_empty(left.size(0), left.size(1), other.size(2))
-    return room.baddbmm_(left, other, beta=0, alpha=factor)
+    """factor * left @ other, [n, m, w]."""
+    out = left.new_empty(left.size(0), left.size(1), other.size(2))
+    return out.baddbmm_(left, other, beta=0, alpha=factor)
 
 
 def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
     if not dropped.numel():
         return weights
-    left = weights.clone()
-    left.view(-1).index_fill_(0, dropped, 0)
-    return left
+    out = weights.clone()
+    out.view(-1).index_fill_(0, dropped, 0)
+    return out
 
 
 @dataclass(frozen=True)
@@ -233,19 +235,19 @@ class Span:
     """Consecutive sequences; the host knows their lengths."""
 
     offsets: Tensor  # int64 [B + 1], starts, and the end of the last
-    shortest: int  # tokens, at least 1
-    longest: int
+    min_length: int  # tokens, at least 1
+    max_length: int
 
     def nested(self, x: Tensor, heads: int) -> Tensor:
         """[M or N, D] → nested [B, H, tokens of each, D / H]."""
         rows = x.reshape(len(x), heads, -1)
         nested_tensor: Tensor = torch.nested.nested_tensor_from_jagged(
-            rows, self.offsets, min_seqlen=self.shortest, max_seqlen=self.longest
+            rows, self.offsets, min_seqlen=self.min_length, max_seqlen=self.max_length
         )
         return nested_tensor.transpose(1, 2)
 
     def map_tensors(self, move: Move) -> "Span":
-        return Span(move(self.offsets), self.shortest, self.longest)
+        return Span(move(self.offsets), self.min_length, self.max_length)
 
 
 @dataclass(frozen=True)
@@ -279,16 +281,16 @@ def plan_spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans |
 
 
 def attend_nested(
-    q: Tensor, k: Tensor, v: Tensor, heads: int, where: Spans, dropout: float
+    q: Tensor, k: Tensor, v: Tensor, heads: int, spans: Spans, dropout: float
 ) -> Tensor:
     """`attend` by nested-tensor kernels: float [M, D] and [N, D] → [M, D]."""
     with _match_inference_mode(q):
         gathered = F.scaled_dot_product_attention(
-            where.queries.nested(q, heads),
-            where.keys.nested(k, heads),
-            where.keys.nested(v, heads),
+            spans.queries.nested(q, heads),
+            spans.keys.nested(k, heads),
+            spans.keys.nested(v, heads),
             dropout_p=dropout,
-            is_causal=where.causal,
+            is_causal=spans.causal,
         )
         return gathered.transpose(1, 2).values().reshape(q.shape)
 

@@ -26,7 +26,7 @@ def cross_entropy(
     bias: Tensor,
     targets: Tensor,
     count: float | Tensor,
-    room: GradientBuffer | None = None,
+    buffer: GradientBuffer | None = None,
 ) -> Tensor:
     """Cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
 
@@ -34,14 +34,14 @@ def cross_entropy(
         rows: float [N, D]; autocast applies as in `F.linear`.
         decoder: float [V, D]; bias: float [V].
         targets: int64 [N]; on a GPU, rows with `IGNORED` do not count.
-        room: memory for the gradient of the decoder; see gradient_sum.py.
+        buffer: memory for the gradient of the decoder; see gradient_sum.py.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
         return _recomputed(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     loss: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-        rows, decoder, bias, targets, 1 / count, dtype, current_half(), room or GradientBuffer()
+        rows, decoder, bias, targets, 1 / count, dtype, current_half(), buffer or GradientBuffer()
     )
     return loss
 
@@ -53,13 +53,13 @@ def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) ->
     all ranks need gradients of the same weights.
     """
 
-    def part(some: Tensor, wanted: Tensor) -> Tensor:
-        return F.cross_entropy(F.linear(some, decoder, bias).float(), wanted, reduction="sum")
+    def part(chunk: Tensor, labels: Tensor) -> Tensor:
+        return F.cross_entropy(F.linear(chunk, decoder, bias).float(), labels, reduction="sum")
 
     loss = rows.new_zeros((), dtype=torch.float32)
     for first in range(0, max(1, len(rows)), ROWS):
-        some, labels = rows[first : first + ROWS], targets[first : first + ROWS]
-        loss = loss + checkpoint(part, some, labels, use_reentrant=False, preserve_rng_state=False)
+        chunk, labels = rows[first : first + ROWS], targets[first : first + ROWS]
+        loss = loss + checkpoint(part, chunk, labels, use_reentrant=False, preserve_rng_state=False)
     return loss
 
 
@@ -77,10 +77,10 @@ class _CrossEntropy(torch.autograd.Function):
         decoder: Tensor,
         bias: Tensor,
         targets: Tensor,
-        share: float | Tensor,
+        scale: float | Tensor,
         dtype: torch.dtype,
         half: Half | None,
-        room: GradientBuffer,
+        buffer: GradientBuffer,
     ) -> Tensor:
         learns = ctx.needs_input_grad[1]
         is_later = half is not None and 0 < len(rows) <= decoder.size(1)
@@ -94,61 +94,61 @@ class _CrossEntropy(torch.autograd.Function):
             multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
             backward = any(ctx.needs_input_grad)
             for first in range(0, len(rows), ROWS):
-                some, labels = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
-                n, more = len(some), -len(some) % multiple
-                some = F.pad(some, (0, 0, 0, more)) if more else some
-                logits = torch.addmm(offset, some, weights.t())[:n]  # [n, V]
+                chunk, labels = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
+                n, more = len(chunk), -len(chunk) % multiple
+                chunk = F.pad(chunk, (0, 0, 0, more)) if more else chunk
+                logits = torch.addmm(offset, chunk, weights.t())[:n]  # [n, V]
                 if not backward:
                     loss += F.cross_entropy(logits.float(), labels, reduction="sum")
                     continue
                 part, gradient = _loss_and_gradient(logits.float(), labels)
                 loss += part
-                gradient *= share
+                gradient *= scale
                 to_bias += gradient.sum(0)
                 gradient = gradient.to(dtype)
                 gradient = F.pad(gradient, (0, 0, 0, more)) if more else gradient
                 to_rows[first : first + n] = (gradient @ weights)[:n]
                 if to_decoder is None:
-                    parts += [gradient, some] if learns else []
+                    parts += [gradient, chunk] if learns else []
                 elif dtype == decoder.dtype:
-                    to_decoder.addmm_(gradient.t(), some)
+                    to_decoder.addmm_(gradient.t(), chunk)
                 else:
-                    to_decoder += gradient.t() @ some
+                    to_decoder += gradient.t() @ chunk
         ctx.save_for_backward(to_rows, to_decoder, to_bias, *parts)
-        ctx.half, ctx.room, ctx.decoder = half, room, decoder
-        return loss * share
+        ctx.half, ctx.buffer, ctx.decoder = half, buffer, decoder
+        return loss * scale
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         to_rows, to_decoder, to_bias, *parts = ctx.saved_tensors
-        is_one = gradient.device.type == "cpu" and float(gradient) == 1  # the usual case
-        if not is_one:
+        is_unit = gradient.device.type == "cpu" and float(gradient) == 1  # the usual case
+        if not is_unit:
             to_rows, to_bias = to_rows * gradient, to_bias * gradient
             to_decoder = None if to_decoder is None else to_decoder * gradient
-            parts[1::2] = [some * gradient for some in parts[1::2]]
+            parts[1::2] = [factor * gradient for factor in parts[1::2]]
         if ctx.half is not None and ctx.needs_input_grad[1]:
             scaled, to_decoder = to_decoder, None
             ctx.half.add(
                 ctx.decoder,
-                lambda total: _add_decoder_gradient(total, scaled, parts, ctx.decoder, ctx.room),
+                lambda total: _add_decoder_gradient(total, scaled, parts, ctx.decoder, ctx.buffer),
             )
         return to_rows, to_decoder, to_bias, *(None,) * 5
 
 
 def _add_decoder_gradient(
-    found: Tensor | None,
-    made: Tensor | None,
+    before: Tensor | None,
+    addend: Tensor | None,
     parts: list[Tensor],
     decoder: Tensor,
-    room: GradientBuffer,
+    buffer: GradientBuffer,
 ) -> Tensor:
     """Add the gradient of the decoder, given or as a product of its factors."""
-    if made is not None:
-        return made if found is None else found.add_(made)
-    total = room.like(decoder) if found is None else found
-    is_empty = found is None
-    for differences, some in zip(parts[::2], parts[1::2], strict=True):
-        total.addmm_(differences.t(), some, beta=0 if is_empty else 1)
+    if addend is not None:
+        return addend if before is None else before.add_(addend)
+    total = buffer.like(decoder) if before is None else before
+    is_empty = before is None
+    for differences, factor in zip(parts[::2], parts[1::2], strict=True):
+        total.addmm_(differences.t(), factor, beta=0 if is_empty else 1)
         is_empty = False
     return total
 
@@ -156,15 +156,15 @@ def _add_decoder_gradient(
 def _loss_and_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Summed loss of logits float32 [n, V], and its gradient, which overwrites them."""
     # ignored targets occur on GPUs only
-    there = None if logits.device.type == "cpu" else targets >= 0
-    targets = targets if there is None else targets.clamp(min=0)
-    logits_of_targets = logits.gather(1, targets[:, None])[:, 0]
+    is_counted = None if logits.device.type == "cpu" else targets >= 0
+    targets = targets if is_counted is None else targets.clamp(min=0)
+    target_logits = logits.gather(1, targets[:, None])[:, 0]
     highest = logits.amax(1)
     probabilities = torch.softmax(logits, 1)
     # safe: the largest probability is at least 1 / V
     log_sums = highest - probabilities.amax(1).log()
     probabilities.scatter_add_(1, targets[:, None], probabilities.new_full((len(targets), 1), -1))
-    losses = log_sums - logits_of_targets
-    if there is not None:
-        losses, probabilities = losses * there, probabilities.mul_(there[:, None])
+    losses = log_sums - target_logits
+    if is_counted is not None:
+        losses, probabilities = losses * is_counted, probabilities.mul_(is_counted[:, None])
     return losses.sum(), probabilities

@@ -23,7 +23,7 @@ from engine.files.atomic_write import check_free_space, disk_errors_for
 from engine.files.regular_file import check_regular
 from engine.models.fast.encoding import run_lower_layers
 from engine.models.frozen_linear import low_precision_weights
-from engine.models.lora import merged
+from engine.models.lora import merge_adapters
 from engine.models.network import Network
 from engine.models.probe import layer_indices, select_layers
 from engine.phrases import phrase
@@ -218,15 +218,15 @@ class FeatureExtractor:
         digest = hashlib.sha256(
             f"{machine.device.type} {machine.precision_name} {network.spec} {frozen}".encode()
         )
-        for name, tensor in merged(network.encoder).items():
+        for name, tensor in merge_adapters(network.encoder).items():
             if not frozen or layer_index(f"encoder.{name}", network.spec) <= frozen:
                 digest.update(name.encode())
                 digest.update(tensor.cpu().numpy().tobytes())
         digest.update(tokenized.lengths.tobytes())
         digest.update(rows.tobytes())
-        for number in range(len(tokenized)):
-            digest.update(tokenized.ids(number).tobytes())
-            digest.update(tokenized.segments(number).tobytes())
+        for index in range(len(tokenized)):
+            digest.update(tokenized.ids(index).tobytes())
+            digest.update(tokenized.segments(index).tobytes())
         return digest.hexdigest()[:24]
 
 

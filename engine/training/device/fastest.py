@@ -94,7 +94,7 @@ def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> La
     if encoder.relative is None:
         return layout
     with torch.no_grad():
-        return layout.with_distances(encoder.relative)
+        return layout.with_relative(encoder.relative)
 
 
 def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
@@ -151,8 +151,8 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
 def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
     """Median seconds of a forward and backward pass; 0 if the device has no such kernel."""
     dtype, times = DTYPES[machine.precision_name], list[float]()
-    for number in range(WARM + COUNTED):
-        lengths = LENGTHS + number
+    for index in range(WARM + COUNTED):
+        lengths = LENGTHS + index
         layout = unpad(lengths, int(lengths.max()), shape).layers
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
         leaf = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)

@@ -32,7 +32,9 @@ def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monke
     loaded = []
     load = model_cache.load
     monkeypatch.setattr(
-        model_cache, "load", lambda path, known: loaded.append(path.name) or load(path, known=known)
+        model_cache,
+        "load",
+        lambda path, tokenizer: loaded.append(path.name) or load(path, tokenizer=tokenizer),
     )
     own, places = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
     for place in places:

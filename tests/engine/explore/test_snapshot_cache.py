@@ -97,10 +97,10 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     steps: list[int] = []
     load = model_cache.load
 
-    def counting(folder: Path, known: object = None) -> checkpoint.Checkpoint:
-        assert (known is None) == (not steps), "the tokenizer of a run is read once"
+    def counting(folder: Path, tokenizer: object = None) -> checkpoint.Checkpoint:
+        assert (tokenizer is None) == (not steps), "the tokenizer of a run is read once"
         steps.append(checkpoint_step(folder))
-        return load(folder, known=known)  # type: ignore[arg-type]
+        return load(folder, tokenizer=tokenizer)  # type: ignore[arg-type]
 
     monkeypatch.setattr(model_cache, "load", counting)
     return steps

@@ -15,7 +15,7 @@ from engine.config.model import EncoderSpec
 from engine.models.checkpoint import examine, load, save
 from engine.models.encoder import Encoder
 from engine.models.heads import Heads
-from engine.models.lora import add_adapters, merged
+from engine.models.lora import add_adapters, merge_adapters
 from engine.models.network import Network, meta_network
 from engine.models.outputs import head_outputs, named_outputs
 from engine.models.published import architecture, published_name
@@ -105,4 +105,4 @@ def test_it_is_adapted_packed_and_exported(family: str) -> None:
     assert torch.allclose(said["logits"], packed["logits"], atol=1e-5)
     names = {name for name, _ in network.named_parameters()}
     add_adapters(network, 2, 4, 0.0, "all")
-    assert set(merged(network)) == names
+    assert set(merge_adapters(network)) == names

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine.config.features import Features
 from engine.models.frozen_linear import FrozenLinear, cache_low_precision, low_precision_weights
 from engine.models.heads import Heads
-from engine.models.lora import add_adapters, merged
+from engine.models.lora import add_adapters, merge_adapters
 from engine.models.network import Network
 from engine.models.outputs import named_outputs
 from engine.training.device.machine import Machine
@@ -60,7 +60,7 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
 def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -> None:
     network = made(family, Heads(outputs=3))
     WAYS[way](network)
-    names = merged(network).keys()
+    names = merge_adapters(network).keys()
     before, rounded = step(network, family)
     cache_low_precision(network, torch.bfloat16)
     after, still = step(network, family)
@@ -70,7 +70,7 @@ def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -
     frozen = [m for m in network.encoder.layers.modules() if isinstance(m, FrozenLinear)]
     there = {m.weight.data_ptr() for m in frozen}
     assert there and there <= rounded and not there & still
-    assert merged(network).keys() == names
+    assert merge_adapters(network).keys() == names
 
 
 def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:

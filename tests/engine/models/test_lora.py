@@ -11,7 +11,7 @@ from engine.config.job import JobSpec
 from engine.messages.events import Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
-from engine.models.lora import LINEARS, LoraLinear, add_adapters, merged
+from engine.models.lora import LINEARS, LoraLinear, add_adapters, merge_adapters
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
@@ -45,13 +45,13 @@ def test_merged_weights_give_the_same_logits(which: str) -> None:
     network = adapted(which)
     plain = Network(NETWORK, Heads(outputs=2)).eval()
     plain.load_state_dict(
-        merged(network) | {"task.dense.bias": network.task.dense.bias}  # type: ignore[union-attr]
+        merge_adapters(network) | {"task.dense.bias": network.task.dense.bias}  # type: ignore[union-attr]
     )
     assert (logits(plain) - logits(network)).abs().max() < 1e-5
     for module in network.modules():
         if isinstance(module, LoraLinear):  # W + (alpha / r) B A, by the formula
             sums = module.weight + 6 / 3 * module.lora_up @ module.lora_down
-            assert torch.allclose(module.merged(), sums, atol=1e-6)
+            assert torch.allclose(module.merged_weight(), sums, atol=1e-6)
 
 
 def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none() -> None:

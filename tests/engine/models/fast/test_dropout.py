@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.dropout import AT_ONCE, Dropout, DropoutStream, dropout_seed
+from engine.models.fast.dropout import MAX_VALUES, Dropout, DropoutStream, dropout_seed
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -56,16 +56,16 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
     draws = DropoutStream(3)
     monkeypatch.setattr(draws, "_random", Unlucky())
     for count in (5000, 800, 9000):
-        assert torch.equal(draws.dropped(count, 0.1), torch.arange(count))
+        assert torch.equal(draws.draw(count, 0.1), torch.arange(count))
 
 
-@pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * AT_ONCE, 2)])
+@pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_VALUES, 2)])
 def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) -> None:
     """Also across the borders of the blocks that are drawn."""
     draws, share = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
     for row in rows:
-        dropped = draws.dropped(count, share).numpy()
+        dropped = draws.draw(count, share).numpy()
         assert (np.diff(dropped) > 0).all()
         row[dropped] = True
     assert rows.mean() == pytest.approx(share, abs=5 * math.sqrt(share / rows.size))
@@ -82,10 +82,10 @@ def test_what_is_drawn_again_is_the_same_from_there_on_for_every_share() -> None
     draws = DropoutStream(5)
     asked = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
     for count, share in asked:
-        draws.dropped(count, share)
-    again = draws.again()
+        draws.draw(count, share)
+    again = draws.clone()
     for count, share in asked:
-        first, second = (each.dropped(count, share) for each in (draws, again))
+        first, second = (each.draw(count, share) for each in (draws, again))
         assert torch.equal(first, second) and bool(len(first)) == (count > 3)
 
 

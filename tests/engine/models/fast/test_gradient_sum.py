@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from engine.config.families.bert import BertSpec
 from engine.models.fast import linear
-from engine.models.fast.gradient_sum import GradientSum, current_half, number_weights
+from engine.models.fast.gradient_sum import GradientSum, current_half, index_weights
 from engine.models.fast.linear import Linear
 from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.fast.vocabulary_loss import cross_entropy
@@ -63,7 +63,7 @@ def alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
 def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
     """Gradients of both halves, of which one is done before the other begins."""
     torch.manual_seed(1)
-    given, summed = halves(), GradientSum(number_weights(network.parameters()), 2)
+    given, summed = halves(), GradientSum(index_weights(network.parameters()), 2)
     for number in (first, 1 - first):
         with summed.half(number):
             network(given[number]).backward()
@@ -92,7 +92,7 @@ def test_a_pass_adds_to_what_is_there(network: Tied) -> None:
     tokens, more = halves()
     for summing in (True, False):
         for each in (tokens, more):
-            summed = GradientSum(number_weights(network.parameters()))
+            summed = GradientSum(index_weights(network.parameters()))
             if summing:
                 with summed.half():
                     network(each).backward()
@@ -106,7 +106,7 @@ def test_a_pass_adds_to_what_is_there(network: Tied) -> None:
 def test_one_half_may_go_where_the_other_does_not(network: Tied) -> None:
     x = torch.randn(2, TOKENS, SIZE, dtype=torch.float64)
     for first in (0, 1):
-        summed = GradientSum(number_weights(network.parameters()), 2)
+        summed = GradientSum(index_weights(network.parameters()), 2)
         for number in (first, 1 - first):
             with summed.half(number):
                 for _ in range(3 * number):
@@ -142,7 +142,7 @@ def test_a_layer_gives_back_what_torch_gives(shape: tuple[int, ...]) -> None:
     for way in (current_half, lambda: None):
         with (
             pytest.MonkeyPatch.context() as patch,
-            GradientSum(number_weights(layer.parameters())).half(),
+            GradientSum(index_weights(layer.parameters())).half(),
         ):
             patch.setattr(linear, "current_half", way)
             out = layer(x)
@@ -169,10 +169,10 @@ def test_torch_goes_its_own_way_where_nothing_is_gained(monkeypatch: pytest.Monk
         if name == "no pass":
             out = layer(x)
         else:
-            with GradientSum(number_weights(layer.parameters())).half():
+            with GradientSum(index_weights(layer.parameters())).half():
                 out = layer(x)
         assert type(out.grad_fn).__name__ == "AddmmBackward0", name
-    with GradientSum(number_weights(layer.parameters())).half(), torch.no_grad():
+    with GradientSum(index_weights(layer.parameters())).half(), torch.no_grad():
         assert current_half() is None
 
 
@@ -189,7 +189,7 @@ def test_the_gradient_of_a_decoder_keeps_its_memory() -> None:
     head = MlmHead(spec, nn.Embedding(30, 16))
     places = set[int]()
     for _ in range(3):
-        with GradientSum(number_weights(head.parameters())).half():
+        with GradientSum(index_weights(head.parameters())).half():
             head.loss(torch.randn(8, 16), torch.arange(8), 8).backward()
         places.add(head.decoder.grad.data_ptr())
         head.zero_grad(set_to_none=True)

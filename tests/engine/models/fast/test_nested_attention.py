@@ -58,7 +58,7 @@ def test_every_sequence_has_to_ask_something(rows: list[int], causal: bool, can:
     if found is not None:
         assert found.queries.offsets.tolist() == [0, 1, 2, 3]
         assert found.keys.offsets.tolist() == [0, 1, 4, 8]
-        assert (found.queries.longest, found.keys.shortest, found.keys.longest) == (1, 1, 4)
+        assert (found.queries.max_length, found.keys.min_length, found.keys.max_length) == (1, 1, 4)
 
 
 def test_a_plan_of_spans_is_a_small_part_of_one_of_rectangles() -> None:

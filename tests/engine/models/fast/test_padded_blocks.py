@@ -35,5 +35,5 @@ def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
 
 def test_a_gpu_gets_fewer_rectangles() -> None:
     lengths = np.arange(4, 56)
-    parts = [len(group_lengths(lengths, 12, each=each)) for each in (COST, COST_ON_GPU)]
+    parts = [len(group_lengths(lengths, 12, overhead=each)) for each in (COST, COST_ON_GPU)]
     assert parts[0] > 2 and parts[1] == 1

@@ -79,7 +79,7 @@ def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
     kept.eval()
     kept(tokens).sum().backward()  # by torch's own way
     assert torch.equal(kept.weight.grad[:4], torch.ones(4, SIZE))
-    assert not kept.kept.is_there
+    assert not kept.reused_gradient.is_current
     kept.train().requires_grad_(False)
     assert not kept(tokens).requires_grad
 
@@ -96,8 +96,8 @@ def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
     tied, own = tiny(Heads(mlm=True)), tiny(Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
         network.reuse_token_gradient()
-    assert tied.encoder.embeddings.token.kept is None
-    assert own.encoder.embeddings.token.kept is not None
+    assert tied.encoder.embeddings.token.reused_gradient is None
+    assert own.encoder.embeddings.token.reused_gradient is not None
 
 
 def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
