@@ -11,13 +11,13 @@ from importlib import import_module
 
 from engine.system.terminal import echo_error
 
-NO_SCREEN = (
+NO_DISPLAY = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "
     "bert-studio tour shows all of them at work, bert-studio --help lists them."
 )
 
 
-COMMANDS = {  # besides those of the engine: these open the record or draw
+COMMANDS = {  # in addition to the engine's; they use the record or charts
     "rebuild": "app.rebuilding:rebuild",
     "queue": "app.queueing:queue",
     "export-runs": "app.run_files:export_runs",
@@ -47,7 +47,7 @@ def command(arguments: list[str]) -> int:
     return int(import_module("engine.cli").main(arguments, COMMANDS))
 
 
-def has_screen() -> bool:
+def has_display() -> bool:
     """Return True if there is a display for Qt."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return sys.platform != "linux" or any(os.environ.get(name) for name in names)
@@ -55,13 +55,13 @@ def has_screen() -> bool:
 
 def open_window() -> int:
     """Open the window of the user's home, or bring the running one to the front."""
-    if not has_screen():
-        echo_error(NO_SCREEN)
+    if not has_display():
+        echo_error(NO_DISPLAY)
         return 1
     gc.disable()  # loading modules leaves no garbage; app.shell.garbage takes over later
     try:
-        import_as_usual()
-        from app.background import give_up
+        restore_import()
+        from app.background import ensure_exit
         from app.shell.opening import run_window
     except ImportError as error:  # a system library of Qt is missing
         echo_error(
@@ -69,10 +69,10 @@ def open_window() -> int:
             "what is missing; bert-studio --help lists what works without a window."
         )
         return 1
-    return give_up(run_window())
+    return ensure_exit(run_window())
 
 
-def import_as_usual() -> None:
+def restore_import() -> None:
     """Restore Python's import in place of PySide's, which reads the source of every module.
 
     PySide searches it for a request to switch naming styles, which this program never makes.

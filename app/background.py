@@ -76,7 +76,7 @@ class Job:
         """True if the function has ended, cancelled or not."""
         return self._finished.is_set()
 
-    def work(self, work: Callable[..., Any], courier: "_Courier") -> None:
+    def work(self, work: Callable[..., Any], invoker: "_Invoker") -> None:
         """Run the function in a thread of the pool."""
         result: object = None
         error: BaseException | None = None
@@ -86,7 +86,7 @@ class Job:
             elif self._progress is not None:
 
                 def report(done: int, total: int) -> None:
-                    courier.called.emit(partial(self._report, done, total))
+                    invoker.called.emit(partial(self._report, done, total))
 
                 result = work(Progress(report, self._cancelled))
             else:
@@ -94,15 +94,15 @@ class Job:
         except BaseException as caught:  # noqa: BLE001  # outermost handler; Rust panics derive from it
             error = explain_error(caught) or caught
         self._finished.set()
-        courier.called.emit(partial(self._end, courier, result, error))
+        invoker.called.emit(partial(self._end, invoker, result, error))
 
     def _report(self, done: int, total: int) -> None:
-        if self._progress is not None and self._is_wanted():
+        if self._progress is not None and self._is_deliverable():
             self._progress(done, total)
 
-    def _end(self, courier: "_Courier", result: object, error: BaseException | None) -> None:
-        courier.jobs.discard(self)
-        if not self._is_wanted():
+    def _end(self, invoker: "_Invoker", result: object, error: BaseException | None) -> None:
+        invoker.jobs.discard(self)
+        if not self._is_deliverable():
             return
         self.is_pending = False
         if error is None:
@@ -112,11 +112,11 @@ class Job:
         else:
             sys.excepthook(type(error), error, error.__traceback__)
 
-    def _is_wanted(self) -> bool:
+    def _is_deliverable(self) -> bool:
         return not self._cancelled.is_set() and shiboken6.isValid(self._owner)
 
 
-class _Courier(QObject):
+class _Invoker(QObject):
     """Calls functions of threads in the GUI thread.
 
     There is one, never deleted: one for each job could lose its last reference in a thread while
@@ -135,11 +135,11 @@ class _Courier(QObject):
 
 
 @cache
-def _courier() -> _Courier:
+def _invoker() -> _Invoker:
     sys.setswitchinterval(SWITCH_INTERVAL)
     pool = QThreadPool.globalInstance()
     pool.setMaxThreadCount(max(MIN_THREADS, pool.maxThreadCount()))
-    return _Courier()
+    return _Invoker()
 
 
 def run(
@@ -153,9 +153,9 @@ def run(
 
     With `progress`, work is called with a `Progress`, otherwise without arguments.
     """
-    job, courier = Job(owner, done, failed, progress), _courier()
-    courier.jobs.add(job)
-    QThreadPool.globalInstance().start(partial(job.work, work, courier))
+    job, invoker = Job(owner, done, failed, progress), _invoker()
+    invoker.jobs.add(job)
+    QThreadPool.globalInstance().start(partial(job.work, work, invoker))
     return job
 
 
@@ -195,13 +195,13 @@ def as_studio_error(error: BaseException) -> StudioError:
 
 def finish(seconds: float = 5.0) -> bool:
     """Cancel all jobs at exit and wait; return True if they ended in time."""
-    for job in _courier().jobs:
+    for job in _invoker().jobs:
         job.cancel()
     return QThreadPool.globalInstance().waitForDone(int(seconds * 1000))
 
 
-def give_up(code: int) -> int:
-    """Return the exit code, or end the process at once if a job hangs.
+def ensure_exit(code: int) -> int:
+    """Return the exit code, or end the process immediately if a job hangs.
 
     Qt would wait for its thread forever.
     """

@@ -1,7 +1,7 @@
 """Starts, follows and stops runs for the window.
 
-`RunManager` does the work in a thread of its own; here are the clock, the requests of the user, and
-the signals.
+`RunManager` does the work in its own thread; this module has the timer, the user's requests and the
+signals.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QThread, Signal, Slot
 
 from app import background
 from app.timers import repeated
-from app.trash import bring_back, move_to_trash
+from app.trash import move_to_trash, restore_from_trash
 from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -71,18 +71,18 @@ class Dispatcher(QObject):
         self._runner.moveToThread(self._thread)
         self._requested.connect(self._runner.run)
         self._runner.done.connect(self._on_done)
-        self._clock = repeated(self, BUSY_REFRESH_MS, self._on_tick)
+        self._timer = repeated(self, BUSY_REFRESH_MS, self._on_tick)
 
     def begin(self) -> None:
         """Bring every run up to date, then refresh periodically."""
         self._thread.start()
-        self._clock.start()
+        self._timer.start()
         self._is_refreshing = True
         self._requested.emit(_Request(self._manager.settle, settles=True, refreshes=True))
 
     def close(self) -> None:
         """Finish pending requests. Workers go on training, and the runner continues the queue."""
-        self._clock.stop()
+        self._timer.stop()
         if self._thread.isRunning():
             self._requested.emit(_Request(self._end_thread))
             self._thread.wait()
@@ -90,7 +90,7 @@ class Dispatcher(QObject):
         QCoreApplication.removePostedEvents(self._runner)
         self._manager.leave()
 
-    # ── what the user wants ──────────────────────────────────────────────────────────────────
+    # ── requests ─────────────────────────────────────────────────────────────────────────────
 
     def start(self, job: JobSpec) -> str:
         """Queue a job; returns the id of its first run. Raises StudioError."""
@@ -137,7 +137,7 @@ class Dispatcher(QObject):
         self._request(run_id, lambda: self._manager.force_stop(run_id))
 
     def remove(self, *run_ids: str) -> None:
-        """Move run folders to the trash and forget the runs; emits `trashed`."""
+        """Move run folders to the trash and unlist the runs; emits `trashed`."""
         self._request("", lambda: self._manager.remove(run_ids, _to_trash))
 
     def restore(self, trashed: Sequence[Trashed]) -> None:
@@ -145,7 +145,7 @@ class Dispatcher(QObject):
 
         def work() -> list[RunUpdate]:
             for gone in trashed:
-                bring_back(gone.place, gone.folder)
+                restore_from_trash(gone.trash_path, gone.folder)
             return self._manager.restore(trashed)
 
         self._request("", work)
@@ -157,18 +157,18 @@ class Dispatcher(QObject):
             self._end_copy(folder)
             self._refuse("", error)
 
-        def done(result: RunFolder) -> None:
+        def copied(result: RunFolder) -> None:
             self._request("", lambda: self._manager.adopt(result))
             self._end_copy(folder, result.path.name)
 
         def work(progress: background.Progress) -> RunFolder:
             return self._manager.copy(folder, progress, progress.cancelled)
 
-        def report(bytes_: int, of: int) -> None:
-            self.copying.emit(folder, bytes_, of)
+        def report(done: int, total: int) -> None:
+            self.copying.emit(folder, done, total)
 
         if folder not in self._copies:
-            self._copies[folder] = background.run(self, work, done, refuse, progress=report)
+            self._copies[folder] = background.run(self, work, copied, refuse, progress=report)
             report(0, 0)
 
     def cancel_copies(self) -> None:
@@ -210,7 +210,7 @@ class Dispatcher(QObject):
         self._thread.quit()
         return []
 
-    # ── what came of it ──────────────────────────────────────────────────────────────────────
+    # ── results ──────────────────────────────────────────────────────────────────────────────
 
     def _on_tick(self) -> None:
         if not self._is_refreshing:
@@ -239,7 +239,7 @@ class Dispatcher(QObject):
         self._is_refreshing = False
         if request.settles:
             self.settled.emit()
-        self._clock.setInterval(BUSY_REFRESH_MS if self._manager.is_busy else IDLE_REFRESH_MS)
+        self._timer.setInterval(BUSY_REFRESH_MS if self._manager.is_busy else IDLE_REFRESH_MS)
         if self._refresh_again or (self._manager.watch.is_behind and request.error is None):
             self.refresh()
 

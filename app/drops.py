@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from engine.checkpoints.archives import folder_of_model, is_model_archive
+from engine.checkpoints.archives import find_model_folder, is_model_archive
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
@@ -20,7 +20,7 @@ MODEL_FILES = {
 }
 
 JOB_FIELDS = {"task", "base_model", "data"}  # required fields of a job
-LARGEST_JOB = 1_000_000  # bytes
+MAX_JOB_BYTES = 1_000_000  # bytes
 
 
 def page_for(paths: Sequence[Path]) -> str:
@@ -43,7 +43,7 @@ def _kind(path: Path) -> str:
             return "data"
         if holds_texts(path):
             return "data"
-        return "models" if folder_of_model(path) is not None else ""
+        return "models" if find_model_folder(path) is not None else ""
     if path.suffix.lower() == ARCHIVE_SUFFIX and is_bundle(path):
         return "runs"
     if _is_job(path):
@@ -70,7 +70,7 @@ def _is_job(path: Path) -> bool:
     if path.suffix.lower() != ".json":
         return False
     try:
-        content = read_json(path, LARGEST_JOB)
+        content = read_json(path, MAX_JOB_BYTES)
     except (OSError, ValueError):
         return False  # the page that opens it reports the error
     return isinstance(content, dict) and content.keys() >= JOB_FIELDS

@@ -19,7 +19,7 @@ from engine.runs import launch
 
 MAX_TAIL = 4_000  # characters of stderr kept for the details
 KILL_TIMEOUT_MS = 2_000  # wait for a killed process when the program ends
-CHOSEN_AT_START = ("threads", "explorer_device")  # settings fixed when a worker starts
+START_SETTINGS = ("threads", "explorer_device")  # settings fixed when a worker starts
 STANDBY_MS = 120_000  # idle time after which a standby worker ends
 OUT_OF_MEMORY_SIGNAL = 9  # sent by the OOM killer
 
@@ -29,13 +29,13 @@ class WorkerProcess(QObject):
 
     Signals:
         answer_received: an Answer.
-        ended: reason in a few words, and the last output. Not emitted after `end`.
-        gone: after `end`, when the process has exited.
+        ended: the reason and the last output. Not emitted after `end`.
+        exited: after `end`, when the process has exited.
     """
 
     answer_received = Signal(object)
     ended = Signal(str, str)
-    gone = Signal()
+    exited = Signal()
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class WorkerProcess(QObject):
         self._process.readyReadStandardError.connect(self._on_print)
         self._process.errorOccurred.connect(self._on_error)
         self._process.finished.connect(self._on_finished)
-        self._asked: Question | None = None  # newest question; decides how answers are parsed
-        self._is_wanted = True
+        self._question: Question | None = None  # newest question; decides how answers are parsed
+        self._is_active = True
 
     def start(self) -> None:
         """Start the process unless it is running."""
@@ -66,14 +66,14 @@ class WorkerProcess(QObject):
             self._process.start()
 
     def send(self, question: Question) -> None:
-        self._asked = question
+        self._question = question
         self._process.write(question.line())
 
     def end(self) -> None:
         """Kill the process and ignore what it still sends."""
-        self._is_wanted = False
+        self._is_active = False
         if self._process.state() == QProcess.ProcessState.NotRunning:
-            self.gone.emit()
+            self.exited.emit()
             self.deleteLater()
             return
         self.setParent(None)
@@ -89,21 +89,21 @@ class WorkerProcess(QObject):
         return self._process.processId()
 
     def _on_output(self) -> None:
-        while self._is_wanted and self._process.canReadLine():
+        while self._is_active and self._process.canReadLine():
             line = bytes(self._process.readLine().data())
             try:
-                answer = self._parsed(line)
+                answer = self._parse(line)
             except ValueError:  # the worker is broken; it is replaced
                 self._tail += f"\nnot an answer: {line[:200]!r}"
                 self._process.kill()
                 return
             self.answer_received.emit(answer)
 
-    def _parsed(self, line: bytes) -> Answer:
+    def _parse(self, line: bytes) -> Answer:
         """Raises ValueError if the line does not answer the question."""
-        if self._asked is None:
+        if self._question is None:
             raise ValueError("nothing was asked")
-        return parse_answer(line, self._asked)
+        return parse_answer(line, self._question)
 
     def _on_print(self) -> None:
         printed = bytes(self._process.readAllStandardError().data())
@@ -112,23 +112,23 @@ class WorkerProcess(QObject):
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error != QProcess.ProcessError.FailedToStart:
             return  # `finished` handles processes that die
-        if self._is_wanted:
+        if self._is_active:
             self.ended.emit(self._process.errorString(), self._tail)
 
     def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
-        if not self._is_wanted:
+        if not self._is_active:
             _ending.discard(self)
-            self.gone.emit()
+            self.exited.emit()
             self.deleteLater()
             return
         self._on_print()
         if status == QProcess.ExitStatus.NormalExit:
-            how = self.tr("exit code {0}").format(code)
+            reason = self.tr("exit code {0}").format(code)
         elif code == OUT_OF_MEMORY_SIGNAL:
-            how = self.tr("killed by signal 9, possibly out of memory")
+            reason = self.tr("killed by signal 9, possibly out of memory")
         else:
-            how = self.tr("killed by signal {0}").format(code)
-        self.ended.emit(how, self._tail)
+            reason = self.tr("killed by signal {0}").format(code)
+        self.ended.emit(reason, self._tail)
 
 
 _ending: set[WorkerProcess] = set()  # killed, not yet exited
@@ -166,18 +166,18 @@ class Explorer(QObject):
         self.scratch = cache / "explorer"
         shutil.rmtree(self.scratch, ignore_errors=True)  # left by a killed window
         self.scratch.mkdir(mode=0o700, parents=True)
-        self.last_words = ""  # last output of the worker that died
+        self.last_output = ""  # last output of the worker that died
         self._settings = settings
         self._numbers = count(1)
         self._process: WorkerProcess | None = None
-        self._asked: Question | None = None
+        self._question: Question | None = None
         self._waiting: dict[tuple[str, int], Question] = {}
-        self._asked_again = 0  # number of the question already lost with a worker once
+        self._retried = 0  # number of the question already lost with a worker once
         settings.changed.connect(self._on_setting)
 
     @property
     def is_busy(self) -> bool:
-        return self._asked is not None
+        return self._question is not None
 
     @property
     def pid(self) -> int:
@@ -195,8 +195,8 @@ class Explorer(QObject):
     def ask(self, question: Question) -> int:
         """Queue a question; returns the number that its answer will carry."""
         numbered = question.model_copy(update={"number": next(self._numbers)})
-        self._waiting.pop(_place(numbered), None)
-        self._waiting[_place(numbered)] = numbered
+        self._waiting.pop(_slot(numbered), None)
+        self._waiting[_slot(numbered)] = numbered
         self._send_next()
         return numbered.number
 
@@ -204,46 +204,46 @@ class Explorer(QObject):
         """End the worker and remove its files, when the program ends."""
         self._waiting.clear()
         self._stop()
-        self._asked = None
+        self._question = None
         for process in list(_ending):
             process.wait()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _send_next(self) -> None:
-        if self._asked is None and self._waiting:
-            self._asked = self._waiting.pop(next(iter(self._waiting)))
+        if self._question is None and self._waiting:
+            self._question = self._waiting.pop(next(iter(self._waiting)))
             self.start()
             assert self._process is not None
-            self._process.send(self._asked)
+            self._process.send(self._question)
             self.busy_changed.emit(True)
 
     def _on_answer_received(self, answer: Answer) -> None:
-        is_last = self._asked is not None and answer.to == self._asked.number
-        if is_last and answer.is_final:
-            self._asked = None
+        is_current = self._question is not None and answer.to == self._question.number
+        if is_current and answer.is_final:
+            self._question = None
         self.answered.emit(answer)
         self._send_next()
-        if self._asked is None:
+        if self._question is None:
             self.busy_changed.emit(False)
 
-    def _on_ended(self, how: str, last_words: str) -> None:
+    def _on_ended(self, reason: str, last_output: str) -> None:
         assert self._process is not None
         self._process.deleteLater()
         self._process = None
-        self.last_words = last_words
-        lost, self._asked = self._asked, None
+        self.last_output = last_output
+        lost, self._question = self._question, None
         sentence = self.tr("The Explore process stopped unexpectedly ({0}) and is restarting.")
-        self.died.emit(sentence.format(how))
+        self.died.emit(sentence.format(reason))
         if lost is not None:
-            self._ask_again(lost, last_words)
+            self._retry(lost, last_output)
         self._send_next()
-        if self._asked is None:
+        if self._question is None:
             self.busy_changed.emit(False)
 
-    def _ask_again(self, lost: Question, last_words: str) -> None:
+    def _retry(self, lost: Question, last_output: str) -> None:
         """Retry once; a question that crashes two workers is refused."""
-        if lost.number != self._asked_again:
-            self._asked_again = lost.number
+        if lost.number != self._retried:
+            self._retried = lost.number
             self._put_first(lost)
             return
         self.answered.emit(
@@ -251,22 +251,22 @@ class Explorer(QObject):
                 to=lost.number,
                 problem=self.tr("Explore crashed twice on this input."),
                 advice=self.tr("Try a shorter text or another model. See the details."),
-                details=last_words,
+                details=last_output,
             )
         )
 
     def _put_first(self, question: Question) -> None:
         """Put a question first, unless a newer one of its kind waits."""
-        if _place(question) not in self._waiting:
-            self._waiting = {_place(question): question, **self._waiting}
+        if _slot(question) not in self._waiting:
+            self._waiting = {_slot(question): question, **self._waiting}
 
     def _on_setting(self, name: str) -> None:
         """Replace the worker if a setting that is fixed at its start changes."""
-        if name in CHOSEN_AT_START and self._process is not None:
+        if name in START_SETTINGS and self._process is not None:
             self._stop()
-            if self._asked is not None:
-                self._put_first(self._asked)
-                self._asked = None
+            if self._question is not None:
+                self._put_first(self._question)
+                self._question = None
             self._send_next()
 
     def _stop(self) -> None:
@@ -275,7 +275,7 @@ class Explorer(QObject):
             self._process = None
 
 
-def _place(question: Question) -> tuple[str, int]:
+def _slot(question: Question) -> tuple[str, int]:
     return question.kind, question.side
 
 
@@ -329,12 +329,12 @@ class Standby(QObject):
         self._process = None
 
     def _on_setting(self, name: str) -> None:
-        if name in ("stand_by", *CHOSEN_AT_START):
+        if name in ("stand_by", *START_SETTINGS):
             self.end()
 
 
 class OneTimeWorker(QObject):
-    """Asks one question in a process of its own.
+    """Asks one question in a separate process.
 
     For questions that take long, measure their own memory, or read untrusted files. Exactly one of
     `done` and `refused` is called, unless the worker is cancelled or `owner` is destroyed.
@@ -349,12 +349,12 @@ class OneTimeWorker(QObject):
         working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
         parent: QObject | None = None,
-        partly: Callable[[Answer], object] = lambda _: None,
+        on_partial: Callable[[Answer], object] = lambda _: None,
     ) -> None:
-        """`process` may already run; `partly` receives answers that are not final."""
+        """`process` may already run; `on_partial` receives answers that are not final."""
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
-        self._partly = partly
+        self._on_partial = on_partial
         process.setParent(self)
         self._process: WorkerProcess | None = process
         self._process.answer_received.connect(self._on_answer_received)
@@ -363,10 +363,10 @@ class OneTimeWorker(QObject):
         self._process.start()
         self._process.send(question)
 
-    def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
-        """Kill the process; no callback follows but `gone`, when it has exited."""
+    def cancel(self, exited: Callable[[], object] = lambda: None) -> None:
+        """Kill the process; no callback follows but `exited`, when it has exited."""
         if self._process is not None:
-            self._process.gone.connect(gone)
+            self._process.exited.connect(exited)
             self._process.end()
             self._process = None
             _one_time_workers.discard(self)
@@ -388,16 +388,16 @@ class OneTimeWorker(QObject):
             else:
                 self._done(answer)
         else:
-            self._partly(answer)
+            self._on_partial(answer)
 
-    def _on_ended(self, how: str, last_words: str) -> None:
+    def _on_ended(self, reason: str, last_output: str) -> None:
         self._on_answer_received(
             Refused(
                 problem=self.tr("The process working on this stopped unexpectedly ({0}).").format(
-                    how
+                    reason
                 ),
                 advice=self.tr("Close other programs and try again. See the details."),
-                details=last_words,
+                details=last_output,
             )
         )
 

@@ -21,11 +21,11 @@ from engine.messages.hub import HubFile, Planned
 from engine.messages.question import Answer, Question, Refused, Working
 
 SIZE = QSize(520, 220)  # px
-MOST_FILES = 200  # files listed at most
+MAX_FILES = 200  # files listed at most
 
 
-def ask_first(owner: QWidget, settings: Settings, act: Callable[[], object]) -> None:
-    """Act at once if the user has agreed before; otherwise say what will be contacted, and ask."""
+def ask_consent(owner: QWidget, settings: Settings, act: Callable[[], object]) -> None:
+    """Call `act`, after asking for consent to contact the hub unless it was given before."""
     if settings.preferences.hub_allowed:
         act()
         return
@@ -49,7 +49,7 @@ def ask_first(owner: QWidget, settings: Settings, act: Callable[[], object]) -> 
     )
 
 
-class HubWork(QObject):
+class HubRequest(QObject):
     """One request at a time; failures become notices."""
 
     def __init__(self, studio: Studio, owner: QWidget) -> None:
@@ -71,14 +71,14 @@ class HubWork(QObject):
         `name` is the accessible name of its bar, `note` the text below it.
         """
 
-        def over(answer: Answer) -> None:
+        def done(answer: Answer) -> None:
             self._end()
             answered(answer)
 
         if title:
             self.dialog = HubDialog(title, name, note, self._stop, self._owner)
         working = None if self.dialog is None else self.dialog.progress.show_working
-        self.worker = self._studio.one_time_worker(question, over, self._on_refused, working, self)
+        self.worker = self._studio.one_time_worker(question, done, self._on_refused, working, self)
         if self.dialog is not None:
             self.dialog.show()
 
@@ -117,7 +117,7 @@ class HubDialog(StagesDialog):
 
 def file_list(files: Sequence[HubFile], name: str) -> ReadText:
     """List that can be read and copied; `name` is its accessible name."""
-    lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in files[:MOST_FILES]]
+    lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in files[:MAX_FILES]]
     height = min(len(lines), 9) * 5 * SPACE + 6 * SPACE
     return ReadText(name, "\n".join(lines), wraps=False, height=height)
 

@@ -92,11 +92,11 @@ def datasets(home: Home) -> list[DataEntry]:
         versions = [f for f in _folders(folder) if may_exist(f / "spec.json")]
         if may_exist(folder / "spec.json"):
             versions.append(folder)
-        entries += [(_changed(version), _dataset(version)) for version in versions]
+        entries += [(_modified(version), _dataset(version)) for version in versions]
     return [entry for _, entry in sorted(entries, key=lambda pair: pair[0], reverse=True)]
 
 
-_known: dict[Path, tuple[int, int, DataEntry]] = {}
+_cache: dict[Path, tuple[int, int, DataEntry]] = {}
 
 
 def _dataset(folder: Path) -> DataEntry:
@@ -104,7 +104,7 @@ def _dataset(folder: Path) -> DataEntry:
     file = folder / "spec.json"
     try:
         stat = file.stat()
-        known = _known.get(folder)
+        known = _cache.get(folder)
         if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
             return known[2]
         spec = DatasetSpec.model_validate_json(read_regular(file))
@@ -115,7 +115,7 @@ def _dataset(folder: Path) -> DataEntry:
             folder.name, folder, None, understood.problem if understood is not None else problem
         )
     entry = DataEntry(spec.name, folder, spec)
-    _known[folder] = (stat.st_mtime_ns, stat.st_size, entry)
+    _cache[folder] = (stat.st_mtime_ns, stat.st_size, entry)
     return entry
 
 
@@ -128,14 +128,14 @@ def _folders(parent: Path) -> list[Path]:
     return [e for e in entries if not e.name.startswith(".") and e.is_dir() and not e.is_symlink()]
 
 
-def _changed(folder: Path) -> int:
+def _modified(folder: Path) -> int:
     try:
         return (folder / "spec.json").stat().st_mtime_ns
     except OSError:
         return 0
 
 
-def clear_away(home: Home) -> None:
+def remove_leftovers(home: Home) -> None:
     """Remove unfinished imports."""
     clear_leftovers(home.models)
     clear_leftovers(home.datasets)

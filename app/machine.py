@@ -1,4 +1,4 @@
-"""Hardware and libraries of this machine, found without torch."""
+"""Hardware and libraries of this machine, read without importing torch."""
 
 import platform
 import shutil
@@ -31,7 +31,7 @@ class Machine:
     gpus: tuple[str, ...]
     torch: str  # version with build, such as 2.13.0+cpu; empty if not installed
     speeds: Speeds | None = None  # of matrix products, if a worker has measured them
-    pace: ThreadSpeeds | None = None  # the same, by number of threads
+    thread_speeds: ThreadSpeeds | None = None  # the same, by number of threads
 
     @property
     def torch_build(self) -> str:
@@ -61,7 +61,7 @@ class Machine:
         return ""
 
 
-def look_at_machine(home: Path) -> Machine:
+def read_machine(home: Path) -> Machine:
     """Read everything now; takes a few milliseconds."""
     memory = psutil.virtual_memory()
     return Machine(
@@ -74,7 +74,7 @@ def look_at_machine(home: Path) -> Machine:
         gpus=_gpus(),
         torch=installed("torch"),
         speeds=precision.last(Speeds, home),
-        pace=precision.last(ThreadSpeeds, home),
+        thread_speeds=precision.last(ThreadSpeeds, home),
     )
 
 
@@ -87,7 +87,7 @@ def installed(package: str) -> str:
 
 
 def _gpus() -> tuple[str, ...]:
-    """Names of NVIDIA GPUs from the driver, or whether its tool is installed."""
+    """Names of NVIDIA GPUs from the driver; “NVIDIA” if only its tool is found."""
     names = []
     if NVIDIA.is_dir():
         for information in sorted(NVIDIA.glob("*/information")):

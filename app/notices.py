@@ -69,11 +69,11 @@ class Notices(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.shown: list[Notice] = []
-        self._times: dict[int, int] = {}
-        # delivered in this object's thread, whichever emits it
+        self._counts: dict[int, int] = {}
+        # delivered in this object's thread, whichever thread emits it
         self._arrived.connect(self._on_arrived, Qt.ConnectionType.AutoConnection)
 
-    def say(self, text: str, action: str = "", act: Callable[[], None] | None = None) -> None:
+    def info(self, text: str, action: str = "", act: Callable[[], None] | None = None) -> None:
         """Show a notice; with `action`, offer a button for it."""
         self._arrived.emit(Notice(translated(text), action=action, act=act))
 
@@ -86,7 +86,7 @@ class Notices(QObject):
         act: Callable[[], None] | None = None,
     ) -> None:
         """Show an error: the problem in one sentence, the advice in another."""
-        log.warning("%s", shortened(f"{problem} {advice} {details}", 4000))
+        log.warning("%s", shorten(f"{problem} {advice} {details}", 4000))
         texts = (translated(problem), translated(advice))
         self._arrived.emit(Notice(*texts, details, True, action, act))
 
@@ -100,34 +100,34 @@ class Notices(QObject):
 
     def bug(self, exception: BaseException) -> None:
         """Report a bug of the program: one line for the user, everything in the log."""
-        whole = "".join(traceback.format_exception(exception))
-        log.error("%s", whole)
+        trace = "".join(traceback.format_exception(exception))
+        log.error("%s", trace)
         last = traceback.format_exception_only(exception)[-1].strip()
         problem = self.tr("Something went wrong in BERT Studio: {0} (unexpected error)").format(
-            shortened(last)
+            shorten(last)
         )
         advice = self.tr(
             "No saved work is lost, and you can continue. Copy the details to report the problem."
         )
-        self._arrived.emit(Notice(problem, advice, whole, True))
+        self._arrived.emit(Notice(problem, advice, trace, True))
 
     def close(self, notice: Notice) -> None:
         if notice in self.shown:
             self.shown.remove(notice)
-            self._times.pop(notice.number, None)
+            self._counts.pop(notice.number, None)
             self.closed.emit(notice)
 
     def _on_arrived(self, notice: Notice) -> None:
         for old in self.shown:
             if old == notice:
-                self._times[old.number] = self._times.get(old.number, 1) + 1
-                self.repeated.emit(old, self._times[old.number])
+                self._counts[old.number] = self._counts.get(old.number, 1) + 1
+                self.repeated.emit(old, self._counts[old.number])
                 return
         self.shown.append(notice)
         self.added.emit(notice)
 
 
-def shortened(text: str, characters: int = SENTENCE_LENGTH) -> str:
+def shorten(text: str, characters: int = SENTENCE_LENGTH) -> str:
     """One line of at most `characters`, without control characters."""
     line = one_line(text)
     return line if len(line) <= characters else line[: characters - 1] + "…"
@@ -169,18 +169,18 @@ LEVELS = {
 def log_qt_messages() -> None:
     """Send Qt's messages to the log instead of the terminal."""
 
-    def told(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
+    def log_message(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
         log.log(LEVELS.get(kind, logging.WARNING), "Qt: %s", one_line(message))
 
-    qInstallMessageHandler(told)
+    qInstallMessageHandler(log_message)
 
 
 class _OneLine(logging.Formatter):
     """Formats a record with its traceback on one line, control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
-        whole = super().format(record)
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole)
+        trace = super().format(record)
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in trace)
 
 
 @contextmanager

@@ -73,7 +73,7 @@ class Studio(QObject):
         self.explorer.died.connect(self._on_explorer_died)
         self.settings.changed.connect(self._on_preference)
         if self.settings.was_damaged:
-            notices.say(
+            notices.info(
                 tr("The settings file was damaged. It was set aside, and the defaults are used.")
             )
         warn_of_drive(home, self.settings, notices)
@@ -108,11 +108,11 @@ class Studio(QObject):
         refused: Callable[[Refused], object],
         working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
-        partly: Callable[[Answer], object] = lambda _: None,
+        on_partial: Callable[[Answer], object] = lambda _: None,
     ) -> OneTimeWorker:
         """Ask one question in a process of its own, which ends with the answer."""
         process = self.standby.take(question.worker)
-        return OneTimeWorker(question, process, done, refused, working, owner, self, partly)
+        return OneTimeWorker(question, process, done, refused, working, owner, self, on_partial)
 
     def _models_of_runs(self) -> list[ModelEntry]:
         with self.record.read() as session:
@@ -140,7 +140,7 @@ class Studio(QObject):
             self.dispatcher.stand_down()
 
     def _on_explorer_died(self, sentence: str) -> None:
-        self.notices.error(sentence, details=self.explorer.last_words)
+        self.notices.error(sentence, details=self.explorer.last_output)
 
 
 def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
@@ -161,7 +161,7 @@ def warn_of_drive(home: Home, settings: Settings, notices: Notices) -> None:
         return
     settings.keep(WARNED_DRIVE, situation)
     if drive.kind != "local":
-        notices.say(" ".join(_warning(drive)))
+        notices.info(" ".join(_warning(drive)))
     if copies:
         notices.error(
             tr("There are conflicting copies of the run database: {0}.").format(", ".join(copies)),

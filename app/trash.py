@@ -42,17 +42,17 @@ def delete(
 
     def restore(trashed: Path) -> None:
         background.run(
-            owner, lambda: bring_back(trashed, folder), lambda _: changed(), notices.show
+            owner, lambda: restore_from_trash(trashed, folder), lambda _: changed(), notices.show
         )
 
     def removed(trashed: Path) -> None:
         changed()
-        notices.say(sentence, tr("Undo"), lambda: restore(trashed))
+        notices.info(sentence, tr("Undo"), lambda: restore(trashed))
 
     background.run(owner, lambda: move_to_trash(folder), removed, notices.show)
 
 
-def bring_back(trashed: Path, folder: Path) -> None:
+def restore_from_trash(trashed: Path, folder: Path) -> None:
     """Undo `move_to_trash`.
 
     Raises StudioError if it is no longer in the trash or its old path is occupied.

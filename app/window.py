@@ -20,10 +20,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QCheckBox, QMainWindow, QWidget
 
 from app import background
-from app.early import EarlyWorks, Work, loading, loading_drawing
-from app.machine import Machine, look_at_machine
+from app.machine import Machine, read_machine
 from app.notices import one_line
 from app.palette import Palette, named_commands, window_commands
+from app.preloader import Preloader, Task, chart_tasks, module_tasks
 from app.running import RunningRun
 from app.running_texts import run_activity
 from app.settings import Settings
@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
         self._area = WithBanners(self.stack, studio.notices)
         self.banners = self._area.banners
         self._news = RunNews(studio, self)
-        self.early = EarlyWorks(self._modules(), self._early_pages(), self)
+        self.preloader = Preloader(self._modules(), self._page_tasks(), self)
         self.status = StatusBar()
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
@@ -173,8 +173,8 @@ class MainWindow(QMainWindow):
         self.studio.dispatcher.begin()
         self.studio.running.refresh()
         self.studio.explorer.start()
-        self.early.begin()
-        background.run(self, lambda: look_at_machine(self.studio.home.root), self._on_machine_seen)
+        self.preloader.begin()
+        background.run(self, lambda: read_machine(self.studio.home.root), self._on_machine_seen)
 
     # ── going about ──────────────────────────────────────────────────────────────────────────
 
@@ -242,13 +242,13 @@ class MainWindow(QMainWindow):
         self.stack.addWidget(page)
         return page
 
-    def _modules(self) -> Iterator[Work]:
-        yield from loading_drawing()
-        yield from loading("app.tasks")
+    def _modules(self) -> Iterator[Task]:
+        yield from chart_tasks()
+        yield from module_tasks("app.tasks")
         for key in self.entries:
-            yield from loading(f"app.pages.{key}")
+            yield from module_tasks(f"app.pages.{key}")
 
-    def _early_pages(self) -> Iterator[Work]:
+    def _page_tasks(self) -> Iterator[Task]:
         for key in sorted(self.entries, key=lambda key: not self.entries[key].is_large):
             yield partial(self._make_early, key)
             yield partial(self._make_rest, key)
@@ -391,7 +391,7 @@ class RunNews(QObject):
         if run_id:
             log.info("%s: %s", run_id, one_line(str(text)))
         else:
-            self._studio.notices.say(text)
+            self._studio.notices.info(text)
 
     def _on_ended(self, end: RunEnd) -> None:
         if end.by_user or is_by_search(end.problem):
@@ -400,7 +400,7 @@ class RunNews(QObject):
         go = lambda: self._studio.go.emit("runs", {"run": end.run_id})  # noqa: E731
         if end.state == "stopped":
             message = self.tr("The run “{0}” stopped.").format(end.name)
-            notices.say(f"{message} {translated(end.problem)}".strip(), show, go)
+            notices.info(f"{message} {translated(end.problem)}".strip(), show, go)
             return
         if end.state != "finished":
             template = self.tr("The run “{0}” failed. {1}")
@@ -412,11 +412,11 @@ class RunNews(QObject):
             template = self.tr("The run “{0}” finished; best {1}: {2}.")
             score = metric_value(end.metric, end.score)
             message = template.format(end.name, metric_title(end.metric), score)
-        notices.say(message, show, go)
+        notices.info(message, show, go)
 
     def _on_trashed(self, trashed: tuple[Trashed, ...]) -> None:
         message = self.tr("%Ln run(s) moved to the trash.", "", len(trashed))
         if len(trashed) == 1:
             message = self.tr("“{0}” was moved to the trash.").format(trashed[0].name)
         undo = lambda: self._studio.dispatcher.restore(trashed)  # noqa: E731
-        self._studio.notices.say(message, self.tr("Undo"), undo)
+        self._studio.notices.info(message, self.tr("Undo"), undo)

@@ -89,9 +89,9 @@ def one_frame() -> None:
     """Run the program until its first frame, then visit each page; prints CPU seconds."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as app/__main__.py does
-    from app.__main__ import import_as_usual, open_window
+    from app.__main__ import open_window, restore_import
 
-    import_as_usual()  # before anything else of Qt is loaded, as `open_window` does
+    restore_import()  # before anything else of Qt is loaded, as `open_window` does
     from PySide6.QtCore import QEvent, QObject, QTimer
     from PySide6.QtWidgets import QApplication
 
@@ -124,7 +124,7 @@ def one_frame() -> None:
                 self.visit()
                 return
             self.pieces = [0.0]
-            early = self.window.early
+            early = self.window.preloader
             early._modules = self.timed(early._modules)
             early._pages = self.timed(early._pages if os.environ[EARLY] == PAGES else iter(()))
             self.timer = QTimer(self)
@@ -141,7 +141,7 @@ def one_frame() -> None:
             self.pieces.append(time.thread_time() - began)
 
         def visit_if_preloaded(self) -> None:
-            if self.window.early.is_over:
+            if self.window.preloader.is_over:
                 self.timer.stop()
                 print(f"preloading, by the clock {time.time() - self.drawn}")
                 print(f"longest piece of preloading {max(self.pieces)}")

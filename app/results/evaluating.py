@@ -104,7 +104,7 @@ class Evaluating(QObject):
     def _on_done(self, answer: Answer) -> None:
         self._end(answer.file if isinstance(answer, Evaluated) else None)
         if isinstance(answer, Evaluated) and answer.notes:
-            self._studio.notices.say(join(" ", answer.notes))
+            self._studio.notices.info(join(" ", answer.notes))
         if isinstance(answer, BaselinesFitted):
             self.fitted.emit()
 

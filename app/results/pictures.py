@@ -103,7 +103,7 @@ class Pictures(QWidget):
         def done() -> None:
             self._measure_slices()
             text = self.tr("Deleted the slice “{0}”.").format(named.name)
-            self._notices.say(text, self.tr("Undo"), undo)
+            self._notices.info(text, self.tr("Undo"), undo)
 
         def undo() -> None:
             self._keep_slices(lambda: save_slice(file, named), self._measure_slices)

@@ -278,7 +278,7 @@ class ResultsView(QWidget):
     # ── what is done with rows ───────────────────────────────────────────────────────────────
 
     def _on_exported(self, path: Path) -> None:
-        self._studio.notices.say(self.tr("Saved as {0}.").format(path))
+        self._studio.notices.info(self.tr("Saved as {0}.").format(path))
 
     def _checkpoint(self) -> Path | None:
         """The checkpoint of the predictions; None, with a notice, if it is gone."""
@@ -307,7 +307,7 @@ class ResultsView(QWidget):
             before, after = settings
             undo = partial(self._change_settings, checkpoint, lambda _: before, False)
             text = self.tr("Undo") if can_undo else ""
-            self._studio.notices.say(settings_text(after), text, undo)
+            self._studio.notices.info(settings_text(after), text, undo)
             self._on_settings_changed()
 
         background.run(self, work, done, self._studio.notices.show)

@@ -101,7 +101,7 @@ def _show(app: QApplication, home: Home, studio: Studio) -> int:
     ending = Ending(window.end, studio)
     window.show()
     window.begin()
-    background.run(studio, lambda: library.clear_away(home), lambda _: None)
+    background.run(studio, lambda: library.remove_leftovers(home), lambda _: None)
     code = app.exec()
     ending.close()
     return code

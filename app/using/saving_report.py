@@ -63,7 +63,7 @@ class SavingReport(QObject):
         )
 
     def _end(self, path: Path) -> None:
-        self._studio.notices.say(self.tr("Saved as {0}.").format(path))
+        self._studio.notices.info(self.tr("Saved as {0}.").format(path))
         self._stop()
 
     def _fail(self, error: BaseException) -> None:

@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app import theme
-from app.notices import Notice, Notices, shortened
+from app.notices import Notice, Notices, shorten
 from app.theme import SPACE, Role
 from app.timers import debounced
 from app.widgets import buttons, layouts
@@ -29,10 +29,10 @@ class Banner(QFrame):
         self.notice, self._notices = notice, notices
         self._role = Role.BAD if notice.is_error else Role.ACCENT
         self.setProperty("look", "banner")
-        self.setAccessibleName(shortened(notice.problem))
-        self.setAccessibleDescription(shortened(notice.advice))
-        self.problem = Text(shortened(notice.problem), "strong", selectable=True)
-        self.advice = Text(shortened(notice.advice), "muted", selectable=True)
+        self.setAccessibleName(shorten(notice.problem))
+        self.setAccessibleDescription(shorten(notice.advice))
+        self.problem = Text(shorten(notice.problem), "strong", selectable=True)
+        self.advice = Text(shorten(notice.advice), "muted", selectable=True)
         set_shown(self.advice, bool(notice.advice))
         texts = layouts.column(self.problem, self.advice, spacing=2)
         row = layouts.row(
@@ -60,9 +60,7 @@ class Banner(QFrame):
 
     def repeat(self, times: int) -> None:
         """Show how often the same message has come."""
-        self.problem.setText(
-            self.tr("{0} ({1} times)").format(shortened(self.notice.problem), times)
-        )
+        self.problem.setText(self.tr("{0} ({1} times)").format(shorten(self.notice.problem), times))
 
     def enterEvent(self, event: object) -> None:
         if not self.notice.is_error:

@@ -40,7 +40,7 @@ class Page(QWidget):
     """A page with a title, a line below it, actions at the right, and a body.
 
     `body` is the layout to fill, `action_row` holds the buttons at the upper right. With `scrolls`
-    the body scrolls if it is higher than the window, and is at most `widest` pixels wide.
+    the body scrolls if it is higher than the window, and is at most `max_width` pixels wide.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Page(QWidget):
         subtitle: str = "",
         parent: QWidget | None = None,
         scrolls: bool = False,
-        widest: int = 1280,
+        max_width: int = 1280,
     ) -> None:
         super().__init__(parent)
         self.title = Text(title, "title")
@@ -69,7 +69,7 @@ class Page(QWidget):
             column.addLayout(self.body, 1)
             return
         inner = QWidget()
-        inner.setMaximumWidth(widest + 2 * MARGIN)
+        inner.setMaximumWidth(max_width + 2 * MARGIN)
         layouts.column(
             self.head,
             (self.body, 1),

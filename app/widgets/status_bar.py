@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton
 
-from app.notices import shortened
+from app.notices import shorten
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
@@ -83,7 +83,7 @@ class StatusBar(QFrame):
             if there:
                 activity = activities[index]
                 name = activity.name
-                short = shortened(name, MAX_NAME_CHARACTERS)
+                short = shorten(name, MAX_NAME_CHARACTERS)
                 button.setText(plain_menu_text(f"{short} · {activity.text}"))
                 button.setAccessibleName(f"{name}: {activity.text}")
                 bar.setAccessibleName(self.tr("Progress of {0}").format(name))

@@ -65,7 +65,7 @@ def unpack(archive: Path, into: Path) -> Path:
     return into
 
 
-def folder_of_model(folder: Path) -> Path | None:
+def find_model_folder(folder: Path) -> Path | None:
     """The folder with the config of a model: this one, or the only subfolder that has one."""
     if _has_config(folder):
         return folder

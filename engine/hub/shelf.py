@@ -14,7 +14,7 @@ from engine.config.model import EncoderSpec
 from engine.phrases import Phrase, phrase
 
 MB = 1_000_000  # bytes
-MOST_NAMED = 3  # displayed languages of a model; others are counted
+MAX_NAMED = 3  # displayed languages of a model; others are counted
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Trashed(NamedTuple):
 
     name: str
     folder: Path  # original folder
-    place: Path  # in the trash
+    trash_path: Path
     annotations: Annotations
 
 

@@ -136,7 +136,7 @@ background.run(owner, lambda: (begun.set(), open(sys.argv[1])), print)
 begun.wait()
 assert not background.finish(0.05)
 print("closed")
-sys.exit(background.give_up(7))
+sys.exit(background.ensure_exit(7))
 """
 
 

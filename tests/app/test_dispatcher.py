@@ -121,7 +121,7 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
 
 
 def test_it_refreshes_often_only_while_something_is_unfinished(watched: Watched) -> None:
-    clock = watched.dispatcher._clock
+    clock = watched.dispatcher._timer
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     watched.until_waiting(run_id)

@@ -93,7 +93,7 @@ def test_what_an_interrupted_import_left_is_cleared_away(home: Home) -> None:
     make_model(left)
     in_dataset = home.datasets / "reviews" / ".1.tmp-12ab"
     in_dataset.mkdir(parents=True)
-    library.clear_away(home)
+    library.remove_leftovers(home)
     assert not left.exists() and not in_dataset.exists()
 
 

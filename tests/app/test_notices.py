@@ -73,7 +73,7 @@ def test_an_error_stays_until_it_is_closed(qtbot, notices: Notices, banners: Ban
 
 def test_a_notice_can_be_acted_on(qtbot, notices: Notices, banners: Banners) -> None:
     done: list[bool] = []
-    notices.say("The model was removed.", "Undo", lambda: done.append(True))
+    notices.info("The model was removed.", "Undo", lambda: done.append(True))
     banner = banners.banner(notices.shown[0])
     button = next(b for b in banner.findChildren(QPushButton) if b.text() == "Undo")
     button.click()

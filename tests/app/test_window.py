@@ -375,7 +375,7 @@ def test_notices_cover_nothing_of_the_page(
     window.resize(*size)
     whole = shown_at(window.stack, window)
     window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
-    window.studio.notices.say("A run finished.", "Show", lambda: None)
+    window.studio.notices.info("A run finished.", "Show", lambda: None)
 
     def no_longer_covered() -> bool:
         told, left = (shown_at(part, window) for part in (window.banners, window.stack))
@@ -426,8 +426,8 @@ def test_pages_are_made_while_nobody_does_anything(
     monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
     for _ in range(1000):  # works, most of which load a module
-        window.early._go_on()
-    assert window.early.is_over and set(window.pages) == set(window.entries)
+        window.preloader._on_tick()
+    assert window.preloader.is_over and set(window.pages) == set(window.entries)
     assert list(window.pages)[:3] == ["home", "train", "data"], "home was there, train is large"
     assert all(page(window, key).has_rest for key in window.pages)
     assert not page(window, "train").isVisible()
@@ -442,12 +442,12 @@ def test_no_page_is_made_while_somebody_types_or_points(
     places = iter(range(100))
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(places), 1))
     for _ in range(3):
-        window.early._look()
+        window.preloader._create_when_idle()
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     line = QLineEdit()
     page(window, "home").layout().addWidget(line)
     qtbot.waitUntil(line.isVisible)
     line.setFocus()
     for _ in range(3):
-        window.early._look()
+        window.preloader._create_when_idle()
     assert set(window.pages) == {"home"}

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
-from app.hub import HubWork, ask_first, file_list, plan_text
+from app.hub import HubRequest, ask_consent, file_list, plan_text
 from app.studio import Studio
 from app.translation import translated
 from app.widgets import dialogs
@@ -22,7 +22,7 @@ from engine.messages.question import Answer, Question
 MAX_NAME = 300  # characters
 
 
-class GettingData(HubWork):
+class GettingData(HubRequest):
     """One data set at a time.
 
     Signals:
@@ -57,7 +57,7 @@ class GettingData(HubWork):
             if there.currentData() is not None:
                 self.chosen.emit(there.currentData())
             elif typed:
-                ask_first(self._owner, self._studio.settings, lambda: self.plan(typed))
+                ask_consent(self._owner, self._studio.settings, lambda: self.plan(typed))
 
         self.question = dialogs.confirm(
             self._owner,

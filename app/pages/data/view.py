@@ -120,11 +120,11 @@ class DataPage(QWidget):
         content = clipboard.mimeData()
         if files := copied_files(content):
             if not self.accept_drop(files):
-                notices.say(self.tr("The copied files are not a data set."))
+                notices.info(self.tr("The copied files are not a data set."))
             return
         text = content.text()
         if not text.strip():
-            notices.say(self.tr("The clipboard has no text. Copy the cells of a table first."))
+            notices.info(self.tr("The clipboard has no text. Copy the cells of a table first."))
             return
         cache, name = self._studio.home.cache, self.tr("Pasted table")
         background.run(
@@ -191,7 +191,7 @@ class DataPage(QWidget):
             self.state.discard(version)
             self.open_dataset(before)
 
-        self._studio.notices.say(
+        self._studio.notices.info(
             self.tr("Saved as version {0} of “{1}”.").format(version.name, version.parent.name),
             self.tr("Undo"),
             undo,
@@ -204,7 +204,7 @@ class DataPage(QWidget):
             self.state.discard(version)
             self.open_dataset(before)
 
-        self._studio.notices.say(
+        self._studio.notices.info(
             self.tr("Version {0}: {1}").format(version.name, translated(change)),
             self.tr("Undo"),
             undo,

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from app import background
-from app.machine import Machine, look_at_machine, memory_text
+from app.machine import Machine, memory_text, read_machine
 from app.studio import Studio
 from app.theme import SPACE
 from app.timers import debounced, repeated
@@ -47,27 +47,27 @@ class HomeState(QObject):
     """
 
     runs_changed = Signal(list, int)
-    machine_seen = Signal(object)
+    machine_read = Signal(object)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
         self._reading = background.Latest(self)
-        self._pause = debounced(self, REFRESH_DELAY_MS, self.read_runs)
-        self._clock = repeated(self, MACHINE_INTERVAL_MS, self.look_at_machine)
+        self._delay = debounced(self, REFRESH_DELAY_MS, self.read_runs)
+        self._timer = repeated(self, MACHINE_INTERVAL_MS, self.read_machine)
         dispatcher = studio.dispatcher
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)
 
-    def watch(self, watched: bool) -> None:
+    def watch(self, on: bool) -> None:
         """Start or stop following changes."""
-        if watched:
+        if on:
             self.read_runs()
-            self.look_at_machine()
-            self._clock.start()
+            self.read_machine()
+            self._timer.start()
         else:
-            self._clock.stop()
-            self._pause.stop()
+            self._timer.stop()
+            self._delay.stop()
 
     def has_first_steps(self) -> bool:
         """True if MiniLM and the sample data are included."""
@@ -75,19 +75,19 @@ class HomeState(QObject):
 
     def read_runs(self) -> None:
         if self._reading.is_busy:
-            self._pause.start()
+            self._delay.start()
         else:
-            self._reading.run(self._look_up, lambda read: self.runs_changed.emit(*read))
+            self._reading.run(self._read_recent, lambda read: self.runs_changed.emit(*read))
 
-    def look_at_machine(self) -> None:
+    def read_machine(self) -> None:
         root = self._studio.home.root
-        background.run(self, lambda: look_at_machine(root), self.machine_seen.emit)
+        background.run(self, lambda: read_machine(root), self.machine_read.emit)
 
     def _on_changed(self, _run: str) -> None:
-        if self._clock.isActive() and not self._pause.isActive():
-            self._pause.start()
+        if self._timer.isActive() and not self._delay.isActive():
+            self._delay.start()
 
-    def _look_up(self) -> tuple[list[RecentRun], int]:
+    def _read_recent(self) -> tuple[list[RecentRun], int]:
         with self._studio.record.read() as session:
             runs = all_runs(session)
             recent = [
@@ -107,7 +107,7 @@ class HomePage(Page):
         )
         self._studio = studio
         self.state = HomeState(studio, self)
-        ways = layouts.row(spacing=4 * SPACE)
+        cards_row = layouts.row(spacing=4 * SPACE)
         self.cards: list[Card] = []
         for page, argument, icon, title, text in (
             (
@@ -140,20 +140,20 @@ class HomePage(Page):
                 ),
             ),
         ):
-            card = _way(icon, title, text)
+            card = _start_card(icon, title, text)
             card.pressed.connect(partial(studio.go.emit, page, argument))
             self.cards.append(card)
-            ways.addWidget(card, 1)
+            cards_row.addWidget(card, 1)
         self.first = self._first_steps()
         self.runs = RecentRuns()
         self.runs.opened.connect(lambda run: studio.go.emit("runs", {"run": run}))
-        self.runs.all_asked.connect(lambda: studio.go.emit("runs", None))
+        self.runs.all_requested.connect(lambda: studio.go.emit("runs", None))
         self.health = Health(str(studio.home.root))
         for part in (self.first, self.runs):
             part.hide()
-        layouts.extend(self.body, ways, self.first, self.runs, layouts.STRETCH, self.health)
+        layouts.extend(self.body, cards_row, self.first, self.runs, layouts.STRETCH, self.health)
         self.state.runs_changed.connect(self._on_runs)
-        self.state.machine_seen.connect(self.health.show_machine)
+        self.state.machine_read.connect(self.health.show_machine)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -165,7 +165,7 @@ class HomePage(Page):
 
     def _first_steps(self) -> Card:
         card = Card(padding=5 * SPACE)
-        words = layouts.column(
+        texts = layouts.column(
             Text(self.tr("New here? Start with the sample data."), "heading"),
             Text(
                 self.tr(
@@ -184,7 +184,7 @@ class HomePage(Page):
         )
         card.body.addLayout(
             layouts.row(
-                Picture("sparkles", 24, disc=True), (words, 1), self.begin, spacing=5 * SPACE
+                Picture("sparkles", 24, disc=True), (texts, 1), self.begin, spacing=5 * SPACE
             )
         )
         return card
@@ -195,7 +195,7 @@ class HomePage(Page):
         self.runs.show_runs(runs, total)
 
 
-def _way(icon: str, title: str, text: str) -> Card:
+def _start_card(icon: str, title: str, text: str) -> Card:
     card = Card(pressable=True)
     card.setAccessibleName(title)
     card.setAccessibleDescription(text)
@@ -254,11 +254,11 @@ class RecentRuns(QWidget):
     """
 
     opened = Signal(str)
-    all_asked = Signal()
+    all_requested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.all = buttons.quiet(self.tr("&All runs"), self.all_asked.emit)
+        self.all = buttons.quiet(self.tr("&All runs"), self.all_requested.emit)
         head = layouts.row((Text(self.tr("Recent runs"), "heading"), 1), self.all)
         self.rows = layouts.column(spacing=2 * SPACE)
         layouts.column(head, self.rows, parent=self, margins=(0, 2 * SPACE, 0, 0))
@@ -296,9 +296,9 @@ class RunRow(Card):
         self._picture: Picture | None = None
         self._state = ""
         self.figure_name.setMinimumWidth(152)
-        words = layouts.column(self.name, self.below, spacing=2)
+        texts = layouts.column(self.name, self.below, spacing=2)
         figures = layouts.column(self.figure, self.figure_name, spacing=2)
-        self._row = layouts.row((words, 1), figures, self.loss, self.age, spacing=4 * SPACE)
+        self._row = layouts.row((texts, 1), figures, self.loss, self.age, spacing=4 * SPACE)
         self.body.addLayout(self._row)
 
     def show_run(self, run: Run, losses: Sequence[float]) -> None:

@@ -17,7 +17,7 @@ from app.widgets.text.labels import ReadText, Text, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
 
-MOST_NAMES = 5_000  # tensors named in a list
+MAX_NAMES = 5_000  # tensors named in a list
 
 
 class ImportPage(Page):
@@ -29,12 +29,12 @@ class ImportPage(Page):
     """
 
     left = Signal()
-    import_asked = Signal()
+    import_requested = Signal()
     opened = Signal(object)
-    tuned = Signal(object)
+    tune_requested = Signal(object)
 
     def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
-        super().__init__("", "", parent, scrolls=True, widest=880)
+        super().__init__("", "", parent, scrolls=True, max_width=880)
         self._state = state
         self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
         self.progress = ProgressLine(self.tr("Import a model"))
@@ -92,14 +92,16 @@ class ImportPage(Page):
         ]
         for section in self.sections:
             self._outcome.addWidget(section)
-        open_it = buttons.primary(
+        open_button = buttons.primary(
             self.tr("Open the model"), lambda: self.opened.emit(imported.folder), "arrow-right"
         )
-        tune_it = buttons.plain(
-            self.tr("&Fine-tune it"), lambda: self.tuned.emit(imported.folder), "graduation-cap"
+        tune_button = buttons.plain(
+            self.tr("&Fine-tune it"),
+            lambda: self.tune_requested.emit(imported.folder),
+            "graduation-cap",
         )
-        another = buttons.plain(self.tr("Import another…"), self.import_asked.emit)
-        self._add_buttons(open_it, tune_it, another)
+        other_button = buttons.plain(self.tr("Import another…"), self.import_requested.emit)
+        self._add_buttons(open_button, tune_button, other_button)
 
     def _show_problem(self, name: str, problem: Refused) -> None:
         self.set_title(self.tr("“{0}” could not be imported").format(name), str(self._state.source))
@@ -113,10 +115,10 @@ class ImportPage(Page):
             details = ReadText(self.tr("Details"), "\n".join(lines), height=40 * SPACE)
             card.body.addWidget(details)
         self._outcome.addWidget(card)
-        again = buttons.primary(
-            self.tr("Choose another folder…"), self.import_asked.emit, "folder-open"
+        retry_button = buttons.primary(
+            self.tr("Choose another folder…"), self.import_requested.emit, "folder-open"
         )
-        self._add_buttons(again)
+        self._add_buttons(retry_button)
 
     def _add_buttons(self, first: QWidget, *others: QWidget) -> None:
         self._outcome.addLayout(layouts.row(first, *others, layouts.STRETCH, spacing=2 * SPACE))
@@ -144,9 +146,9 @@ class Section(Card):
         self.list.setFont(mono_font())
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setFixedHeight(min(len(names), 8) * 7 * SPACE + 3 * SPACE)
-        shown = [visible(name[:300]) for name in names[:MOST_NAMES]]
-        if len(names) > MOST_NAMES:
-            shown.append(self.tr("and %Ln more", "", len(names) - MOST_NAMES))
+        shown = [visible(name[:300]) for name in names[:MAX_NAMES]]
+        if len(names) > MAX_NAMES:
+            shown.append(self.tr("and %Ln more", "", len(names) - MAX_NAMES))
         self.list.setModel(QStringListModel(shown, self))
         self.body.setSpacing(SPACE)
         layouts.extend(self.body, self.toggle, Text(help_text, "small"), self.list)

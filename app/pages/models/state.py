@@ -12,7 +12,7 @@ from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
 from app.uses import Uses, read_uses, reads_model
-from engine.checkpoints.archives import SUFFIXES, folder_of_model
+from engine.checkpoints.archives import SUFFIXES, find_model_folder
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
 from engine.messages.question import Answer, Refused, Working
@@ -30,7 +30,7 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
             return path
         if path.name in MODEL_FILES and path.is_file():
             return path.parent
-        if path.is_dir() and (inside := folder_of_model(path)) is not None:
+        if path.is_dir() and (inside := find_model_folder(path)) is not None:
             return inside
     return None
 
@@ -62,7 +62,7 @@ class ModelsState(QObject):
         self._worker: OneTimeWorker | None = None
         studio.models_changed.connect(self.read_list)
 
-    # ── what there is ────────────────────────────────────────────────────────────────────────
+    # ── list ─────────────────────────────────────────────────────────────────────────────────
 
     def read_list(self) -> None:
         """Read the list again outside the GUI thread."""
@@ -82,7 +82,7 @@ class ModelsState(QObject):
         return self._worker is not None
 
     def import_model(self, source: Path, name: str = "") -> None:
-        """Import the checkpoint in `source` in a process of its own.
+        """Import the checkpoint in `source` in a separate process.
 
         Its name defaults to that of its folder.
         """
@@ -101,7 +101,7 @@ class ModelsState(QObject):
         self.importing_changed.emit()
 
     def cancel_import(self) -> None:
-        """Cancel; a folder appears whole or not at all."""
+        """Cancel the import; it leaves no folder."""
         if self._worker is not None:
             self._worker.cancel()
             self._worker, self.working, self.source = None, None, None
@@ -122,7 +122,7 @@ class ModelsState(QObject):
         self._worker, self.working, self.problem = None, None, refusal
         self.importing_changed.emit()
 
-    def export_of(self, model: ModelEntry) -> ExportState:
+    def export_state(self, model: ModelEntry) -> ExportState:
         """Export of a model, for the dialog."""
         stored = model.info.dtype if model.info else "float32"
         return ExportState(self._studio, model.path, model.name, stored, self)

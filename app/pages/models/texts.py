@@ -1,4 +1,4 @@
-"""Texts on a model, on the list and on its page."""
+"""Texts about a model, for the list and its page."""
 
 from app.library import ModelEntry
 from app.tasks import task_part
@@ -38,7 +38,7 @@ def model_entry(model: ModelEntry) -> Entry:
     return Entry(
         model.path,
         model.name,
-        " · ".join(part for part in (*provenance(model), size, *_line(model.info)) if part),
+        " · ".join(part for part in (*provenance(model), size, *_details(model.info)) if part),
         ICONS[model.origin],
         figure=figure,
         unit=unit,
@@ -46,7 +46,7 @@ def model_entry(model: ModelEntry) -> Entry:
     )
 
 
-def _line(info: CheckpointInfo) -> list[str]:
+def _details(info: CheckpointInfo) -> list[str]:
     return [
         "" if info.family == BERT.name else family_title(info.family),
         size_text(info),
@@ -126,7 +126,7 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
         (tr("Output heads"), "\n".join(heads) if heads else tr("none (encoder only)")),
     ]
     if info.sentence is not None:
-        facts += _facts_of_sentences(info.sentence, info.hidden_size)
+        facts += _sentence_facts(info.sentence, info.hidden_size)
     if info.causal:
         facts.append((tr("Attention"), tr("causal (left to right)")))
     if info.labels:
@@ -145,17 +145,17 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
     return facts
 
 
-def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str, str]]:
+def _sentence_facts(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str, str]]:
     """Pooling of a sentence encoder."""
     names = pooling_names()
     dense = " → ".join(numbers.count(layer.outputs) for layer in sentence.dense)
-    longest = sentence.max_length
+    max_length = sentence.max_length
     facts = [
         (tr("Pooling"), ", ".join(names[mode] for mode in sentence.pooling)),
         (tr("Dense layers"), dense),
         (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
         (tr("Size of a vector"), numbers.count(sentence.size(hidden_size))),
-        (tr("Max. length"), "" if longest is None else tr("%Ln token(s)", longest)),
+        (tr("Max. length"), "" if max_length is None else tr("%Ln token(s)", max_length)),
         (tr("Prompt"), visible(sentence.prompt[:SHOWN_PROMPT])),
     ]
     return [(name, value) for name, value in facts if value]

@@ -7,7 +7,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
 from app.exporting import view as exporting
-from app.hub import HubWork, ask_first, file_list
+from app.hub import HubRequest, ask_consent, file_list
 from app.library import ModelEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage
@@ -39,7 +39,7 @@ class ModelsPage(QWidget):
         self._studio = studio
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
-        self._wanted: Path | None = None  # to open once the list is read
+        self._pending: Path | None = None  # to open once the list is read
         self.stack = QStackedWidget()
         layouts.column(self.stack, parent=self)
         self.list = ModelList(self)
@@ -50,10 +50,10 @@ class ModelsPage(QWidget):
         self.getting.left.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
         self.state.importing_changed.connect(self._on_importing)
-        self.importing.tuned.connect(lambda path: studio.go.emit("train", {"model": path}))
-        for each in (self.list, self.importing, self.getting):
-            self.stack.addWidget(each)
-        self.importing.import_asked.connect(self.choose_folder)
+        self.importing.tune_requested.connect(lambda path: studio.go.emit("train", {"model": path}))
+        for view in (self.list, self.importing, self.getting):
+            self.stack.addWidget(view)
+        self.importing.import_requested.connect(self.choose_folder)
         self.importing.opened.connect(self.open_model)
         self.importing.left.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
@@ -64,7 +64,7 @@ class ModelsPage(QWidget):
         """
         self.state.read_list()
         if isinstance(argument, Path):
-            self._wanted = argument
+            self._pending = argument
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
         elif isinstance(argument, dict) and argument.get("get"):
@@ -111,19 +111,19 @@ class ModelsPage(QWidget):
         if self.stack.currentWidget() is self.importing:
             self.state.cancel_import()
         self.stack.setCurrentWidget(self.list)
-        self._forget_model()
+        self._close_model()
         self.list.list.setFocus()
 
     def open_model(self, path: Path) -> None:
         model = self.state.model_at(path)
         if model is None:
-            self._wanted = path
+            self._pending = path
             self.state.read_list()
             return
-        self._forget_model()
+        self._close_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
         view.left.connect(self.show_list)
-        view.exported.connect(lambda: exporting.ask(self, self.state.export_of(model)))
+        view.exported.connect(lambda: exporting.ask(self, self.state.export_state(model)))
         view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)
         self.model = view
@@ -131,7 +131,7 @@ class ModelsPage(QWidget):
         self.stack.setCurrentWidget(view)
         view.tabs.setFocus()
 
-    def _forget_model(self) -> None:
+    def _close_model(self) -> None:
         if self.model is not None:
             self.stack.removeWidget(self.model)
             self.model.deleteLater()
@@ -140,8 +140,8 @@ class ModelsPage(QWidget):
     def _on_listed(self) -> None:
         models = self.state.models or []
         self.list.show_models(models)
-        if self._wanted is not None:
-            path, self._wanted = self._wanted, None
+        if self._pending is not None:
+            path, self._pending = self._pending, None
             if self.state.model_at(path) is not None:
                 self.open_model(path)
             else:
@@ -207,20 +207,20 @@ class ModelList(Page):
             has_icon=True,
         )
         self.search.textChanged.connect(self._filter)
-        self.nothing = Text(self.tr("No results."), "muted")
-        self._whole = QWidget()
+        self.no_results = Text(self.tr("No results."), "muted")
+        self._content = QWidget()
         layouts.column(
-            self.search, self.nothing, (self.list, 1), parent=self._whole, spacing=3 * SPACE
+            self.search, self.no_results, (self.list, 1), parent=self._content, spacing=3 * SPACE
         )
         self._stack = QStackedLayout()
         self.body.addLayout(self._stack, 1)
-        self._stack.addWidget(self._whole)
+        self._stack.addWidget(self._content)
         self._stack.addWidget(self.empty)
 
     def show_models(self, models: list[ModelEntry]) -> None:
         self._entries = [model_entry(model) for model in models]
         self._filter()
-        self._stack.setCurrentWidget(self._whole if models else self.empty)
+        self._stack.setCurrentWidget(self._content if models else self.empty)
 
     def _filter(self) -> None:
         """List models whose card contains every typed word."""
@@ -228,10 +228,10 @@ class ModelList(Page):
         texts = [(entry, entry.sentence().casefold()) for entry in self._entries]
         matches = [entry for entry, text in texts if all(word in text for word in words)]
         self.list.show_entries(matches)
-        self.nothing.setVisible(bool(self._entries) and not matches)
+        self.no_results.setVisible(bool(self._entries) and not matches)
 
 
-class Sending(HubWork):
+class Sending(HubRequest):
     """One upload at a time; the outcome is a notice."""
 
     def ask(self, model: ModelEntry) -> None:
@@ -241,7 +241,7 @@ class Sending(HubWork):
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
         public = Switch(self.tr("Everyone can see it"), False)
-        seen = layouts.row((Text(self.tr("Everyone can see it")), 1), public)
+        public_row = layouts.row((Text(self.tr("Everyone can see it")), 1), public)
 
         def plan() -> None:
             if typed := name.text().strip():
@@ -256,7 +256,7 @@ class Sending(HubWork):
             ),
             Choice("list", self.tr("&List the files"), "primary"),
             plan,
-            [name, seen],
+            [name, public_row],
         )
 
     def _plan(self, model: ModelEntry, name: str, private: bool) -> None:
@@ -270,7 +270,7 @@ class Sending(HubWork):
 
     def _confirm(self, model: ModelEntry, plan: PushPlanned) -> None:
         def push() -> None:
-            ask_first(self._owner, self._studio.settings, lambda: self._push(model, plan))
+            ask_consent(self._owner, self._studio.settings, lambda: self._push(model, plan))
 
         access = (
             self.tr("Only you can see it.") if plan.private else self.tr("Everyone can see it.")
@@ -290,7 +290,9 @@ class Sending(HubWork):
 
         def pushed(answer: Answer) -> None:
             if isinstance(answer, Pushed):
-                self._studio.notices.say(self.tr("The model is at {0} now.").format(answer.address))
+                self._studio.notices.info(
+                    self.tr("The model is at {0} now.").format(answer.address)
+                )
 
         self.begin(
             question,

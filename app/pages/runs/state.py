@@ -106,7 +106,7 @@ class Exchange(QObject):
 
     def _start(self, text: str, work: Callable[..., Any], done: Callable[[Any], None]) -> None:
         if self.is_busy():
-            self._studio.notices.say(tr("Another file of runs is being written or read."))
+            self._studio.notices.info(tr("Another file of runs is being written or read."))
             return
         self.begun.emit(text)
         report = self.progressed.emit
@@ -114,7 +114,7 @@ class Exchange(QObject):
 
     def _on_saved(self, path: Path) -> None:
         self.ended.emit()
-        self._studio.notices.say(tr("Saved as {0}.").format(path))
+        self._studio.notices.info(tr("Saved as {0}.").format(path))
 
     def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
         self.ended.emit()

@@ -118,7 +118,7 @@ class RunsPage(QWidget):
         self._close_all()
         if len(rows) > MOST_RUNS:
             template = self.tr("The first {0} of these runs are compared.")
-            self._studio.notices.say(template.format(MOST_RUNS))
+            self._studio.notices.info(template.format(MOST_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
         view.left.connect(self.show_all)
         view.state.flips_wanted.connect(self._show_flips)

@@ -16,7 +16,7 @@ from app.widgets.text.labels import OneLine, ReadText, Text
 from engine.record.checking import program_version
 from engine.system.precision import Speeds, ThreadSpeeds
 
-PARTS = (  # package, licence
+COMPONENTS = (  # package, licence
     ("torch", "BSD-3-Clause"),
     ("PySide6-Essentials", "LGPL-3.0"),
     ("tokenizers", "Apache-2.0"),
@@ -56,7 +56,7 @@ class About(Card):
         for label in (self.torch, self.machine, self.precision, self.warning):
             label.hide()
             self.body.addWidget(label)
-        self.versions = [(name, installed(name), licence) for name, licence in PARTS]
+        self.versions = [(name, installed(name), licence) for name, licence in COMPONENTS]
         grid = layouts.grid(across=6 * SPACE, down=SPACE)
         per_column = -(-len(self.versions) // 2)
         for index, (name, number, licence) in enumerate(self.versions):
@@ -94,7 +94,7 @@ class About(Card):
                 platform.python_version(),
             )
         )
-        sentences = (precision_sentence(machine.speeds), threads_sentence(machine.pace))
+        sentences = (precision_sentence(machine.speeds), threads_sentence(machine.thread_speeds))
         self.precision.setText(" ".join(sentence for sentence in sentences if sentence))
         self.warning.setText(machine.warning())
         self.torch.show()
@@ -111,7 +111,7 @@ class About(Card):
 
     def _on_licences(self) -> None:
         if self.texts is None:
-            text = "\n\n".join(_texts())
+            text = "\n\n".join(_licence_texts())
             self.texts = ReadText(self.tr("Licences"), text, height=320)
             self.texts.hide()
             self.body.addWidget(self.texts)
@@ -137,17 +137,17 @@ def precision_sentence(speeds: Speeds | None) -> str:
     return template.format(short, f"{speeds.times:.1f}")
 
 
-def threads_sentence(pace: ThreadSpeeds | None) -> str:
+def threads_sentence(speeds: ThreadSpeeds | None) -> str:
     """Meaning of automatic threads on this machine; empty before it was measured."""
-    if pace is None:
+    if speeds is None:
         return ""
-    template = tr("Trains with %n thread(s). Measured: {0}.", pace.fastest)
+    template = tr("Trains with %n thread(s). Measured: {0}.", speeds.fastest)
     each = tr("{0} GFLOP/s with {1}")
-    rates = [each.format(f"{rate / 1e9:,.0f}", number) for number, rate in pace.rates.items()]
+    rates = [each.format(f"{rate / 1e9:,.0f}", number) for number, rate in speeds.rates.items()]
     return template.format(", ".join(rates))
 
 
-def _texts() -> list[str]:
+def _licence_texts() -> list[str]:
     """Licence texts of the program and of what it includes."""
     own = Path(__file__).resolve().parents[3] / "LICENSE"
     files = ({"BERT Studio": own} if own.is_file() else {}) | resources.licence_files()

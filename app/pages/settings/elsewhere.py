@@ -32,8 +32,8 @@ class Elsewhere(QWidget):
 
     def rows(self) -> list[tuple[str, QWidget, str]]:
         """Name, control and text of each setting."""
-        both = QWidget()
-        layouts.row(self.clear, self.choose, parent=both, spacing=2 * SPACE)
+        folder_buttons = QWidget()
+        layouts.row(self.clear, self.choose, parent=folder_buttons, spacing=2 * SPACE)
         return [
             (
                 self.tr("Contact the hub"),
@@ -53,7 +53,7 @@ class Elsewhere(QWidget):
             ),
             (
                 self.tr("Folder of models"),
-                both,
+                folder_buttons,
                 self.tr(
                     "Its models are listed and used in place, without a copy, as are those that "
                     "other programs got from the hub."
@@ -69,10 +69,10 @@ class Elsewhere(QWidget):
 
         def save() -> None:
             text = field.text()
-            done = self.tr("The token was saved.") if text else self.tr("The token was removed.")
+            message = self.tr("The token was saved.") if text else self.tr("The token was removed.")
             notices = self._studio.notices
             background.run(
-                self, lambda: token.save_token(text), lambda _: notices.say(done), notices.show
+                self, lambda: token.save_token(text), lambda _: notices.info(message), notices.show
             )
 
         dialogs.confirm(

@@ -1,11 +1,11 @@
-"""Appearance, training, closing, and About; each change takes effect at once."""
+"""Appearance, training, closing, and About; changes take effect immediately."""
 
 from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background, translation
-from app.machine import look_at_machine
+from app.machine import read_machine
 from app.pages.settings.about import About
 from app.pages.settings.controls import combo_box, spin_box, switch
 from app.pages.settings.elsewhere import Elsewhere
@@ -29,7 +29,7 @@ class SettingsPage(Page):
     """One card for each subject."""
 
     def __init__(self, studio: Studio) -> None:
-        super().__init__(self.tr("Settings"), scrolls=True, widest=860)
+        super().__init__(self.tr("Settings"), scrolls=True, max_width=860)
         self._studio = studio
         settings = studio.settings
         self.theme_choice = Segments(
@@ -123,18 +123,18 @@ class SettingsPage(Page):
 
     def arrive(self, argument: object = None) -> None:
         root = self._studio.home.root
-        background.run(self, lambda: look_at_machine(root), self.about.show_machine)
+        background.run(self, lambda: read_machine(root), self.about.show_machine)
 
     def _appearance(self) -> list[tuple[str, QWidget, str]]:
         """Theme, and language if there are several."""
-        follows = self.tr("“System” follows the theme of your desktop.")
-        rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, follows)]
+        note = self.tr("“System” follows the theme of your desktop.")
+        rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, note)]
         if len(translation.LANGUAGES) > 1:
             names = {language.code: language.name for language in translation.LANGUAGES}
             titles = {"": self.tr("System language"), **names}
             box = combo_box(self._studio.settings, "language", titles)
-            later = self.tr("Takes effect the next time BERT Studio starts.")
-            rows.append((self.tr("Language"), box, later))
+            note = self.tr("Takes effect the next time BERT Studio starts.")
+            rows.append((self.tr("Language"), box, note))
         return rows
 
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QStackedWidget, QWidget
 
 from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Model, Scratch, Step
-from app.pages.train.estimate import verdict, verdict_word
+from app.pages.train.estimate import verdict, verdict_text
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.pickers import Pick, PickList, also_models
 from app.pages.train.state import TrainState
@@ -35,8 +35,8 @@ class BaseModelStep(QWidget):
         get_wanted: get a model from elsewhere.
     """
 
-    import_wanted = Signal()
-    get_wanted = Signal()
+    import_requested = Signal()
+    get_requested = Signal()
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -67,21 +67,21 @@ class BaseModelStep(QWidget):
     def _models(self) -> QWidget:
         head = layouts.row(
             (Text(self.tr("Models"), "heading"), 1),
-            buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"),
-            buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"),
+            buttons.plain(self.tr("&Import…"), self.import_requested.emit, "import"),
+            buttons.plain(self.tr("&Get a model…"), self.get_requested.emit, "plus"),
         )
-        self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
+        self._empty = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         self.also = also_models(self._state)
-        return layouts.page(head, self._none, (self.list, 1), self.also, spacing=2 * SPACE)
+        return layouts.page(head, self._empty, (self.list, 1), self.also, spacing=2 * SPACE)
 
     def _show(self) -> None:
         choices = self._state.choices
         self._left.setCurrentIndex(1 if choices.from_scratch else 0)
         entries = self._state.lists.models
-        self._none.setVisible(entries is not None and not entries)
+        self._empty.setVisible(entries is not None and not entries)
         chosen = choices.model.path if choices.model else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], chosen)
-        self._facts.show_facts(self._what())
+        self._facts.show_facts(self._model_facts())
 
     def _pick(self, entry: ModelEntry) -> Pick:
         if entry.info is None:
@@ -100,7 +100,7 @@ class BaseModelStep(QWidget):
             entry.path,
             entry.name,
             " · ".join(fact for fact in facts if fact),
-            verdict=verdict_word(estimate) if estimate else "",
+            verdict=verdict_text(estimate) if estimate else "",
             warns=estimate is not None and verdict(estimate) != "fits",
         )
 
@@ -120,7 +120,7 @@ class BaseModelStep(QWidget):
         if (entry := self._state.lists.model_at(path)) is not None:
             self._state.choose_model(entry)
 
-    def _what(self) -> list[tuple[str, str]]:
+    def _model_facts(self) -> list[tuple[str, str]]:
         spec = self._state.choices.network
         if spec is None:
             return [(self.tr("Model"), self.tr("none chosen"))]
@@ -154,7 +154,7 @@ class ScratchForm(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        self._showing = False
+        self._is_updating = False
         layouts.column(
             self._size_card(),
             self._vocabulary_card(),
@@ -199,13 +199,13 @@ class ScratchForm(QWidget):
         )
         return card
 
-    def _on_size(self, number: int) -> None:
-        self._change(size=SIZES[number])
-        wrong = self.custom.problems() if SIZES[number] == CUSTOM_SIZE else {}
-        self._state.set_invalid(Step.BASE_MODEL, next(iter(wrong.values()), ""))
+    def _on_size(self, index: int) -> None:
+        self._change(size=SIZES[index])
+        problems = self.custom.problems() if SIZES[index] == CUSTOM_SIZE else {}
+        self._state.set_invalid(Step.BASE_MODEL, next(iter(problems.values()), ""))
 
     def _on_custom(self) -> None:
-        if self._showing:
+        if self._is_updating:
             return
         problems = self.custom.problems()
         if problems:
@@ -269,27 +269,27 @@ class ScratchForm(QWidget):
         self.source.group.button(1).setEnabled(self.models.count() > 0)
         self._show()
 
-    def _on_source(self, number: int) -> None:
-        if number == 0:
+    def _on_source(self, index: int) -> None:
+        if index == 0:
             self._change(vocabulary=None)
         else:
             self._on_model(max(0, self.models.currentIndex()))
 
-    def _on_model(self, number: int) -> None:
+    def _on_model(self, index: int) -> None:
         entries = self._state.lists.usable_models
-        if number < len(entries):
-            self._change(vocabulary=Model.from_entry(entries[number]))
+        if index < len(entries):
+            self._change(vocabulary=Model.from_entry(entries[index]))
 
-    # ── both ─────────────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def _change(self, **changes: object) -> None:
-        if self._showing:
+        if self._is_updating:
             return
         scratch: Scratch = replace(self._state.choices.scratch, **changes)  # type: ignore[arg-type]
         self._state.set(replace(self._state.choices, scratch=scratch))
 
     def _show(self) -> None:
-        self._showing = True
+        self._is_updating = True
         scratch = self._state.choices.scratch
         self.sizes.choose(SIZES.index(scratch.size))
         spec = scratch.custom if scratch.size == CUSTOM_SIZE else PRESETS[scratch.size]
@@ -312,15 +312,15 @@ class ScratchForm(QWidget):
         self.models.setVisible(not new)
         self.vocab_size.setValue(scratch.vocab_size)
         self.lowercase.setChecked(scratch.lowercase)
-        masks = not self._state.choices.is_causal
-        self.warm_init.setEnabled(masks)
-        self.warm_init.setChecked(scratch.warm_init and masks)
+        is_masked = not self._state.choices.is_causal
+        self.warm_init.setEnabled(is_masked)
+        self.warm_init.setChecked(scratch.warm_init and is_masked)
         self.warm_init.setToolTip(
-            "" if masks else tooltip(self.tr("For masked language modelling (MLM) only."))
+            "" if is_masked else tooltip(self.tr("For masked language modelling (MLM) only."))
         )
         if scratch.vocabulary is not None:
             self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
-        self._showing = False
+        self._is_updating = False
 
     def _size_text(self, spec: BertSpec) -> str:
         template = self.tr("{0} layers, hidden size {1}, {2} attention heads")

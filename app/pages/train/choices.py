@@ -1,4 +1,4 @@
-"""The choices of the wizard, and what follows from them. No widgets."""
+"""The choices of the wizard and the values derived from them. No widgets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ class Data:
     name: str
     source: DataSource
     spec: DatasetSpec | None = None
-    is_gone: bool = False  # deleted since it was listed
+    is_deleted: bool = False  # deleted since it was listed
 
     @classmethod
     def from_entry(cls, entry: DataEntry) -> "Data":
@@ -99,7 +99,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Model:
-    """A checkpoint to start from, or to take the vocabulary of. `info` is None if it is gone."""
+    """A checkpoint to start from or to share the vocabulary of; `info` is None if deleted."""
 
     name: str
     path: Path
@@ -123,8 +123,8 @@ class Scratch:
 
     def network(self, causal: bool) -> BertSpec:
         spec = self.custom if self.size == CUSTOM_SIZE else PRESETS[self.size]
-        known = self.vocabulary.info if self.vocabulary else None
-        size = known.vocab_size if known else self.vocab_size
+        info = self.vocabulary.info if self.vocabulary else None
+        size = info.vocab_size if info else self.vocab_size
         return spec.model_copy(update={"vocab_size": size, "causal": causal})
 
 
@@ -171,7 +171,7 @@ class Choices:
     varied: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # several values, by path
     plan: SearchPlan = DEFAULT_PLAN
 
-    # ── task, network and settings that follow ───────────────────────────────────────────────────
+    # ── task, network and settings ───────────────────────────────────────────────────────────────
 
     @property
     def current_goal(self) -> Goal:
@@ -306,7 +306,7 @@ class Choices:
         return SearchField(path=path, values=values)
 
     def _applies(self, path: str) -> bool:
-        """True if the present job has this path."""
+        """True if the current job has this path."""
         part, _, name = path.partition(".")
         if part == "task":
             return name in type(self.current_goal.task).model_fields
@@ -345,7 +345,7 @@ class Choices:
         return replace(self, typical_length=other.typical_length if same else 0)
 
     def with_training(self, training: TrainingSpec) -> "Choices":
-        """A copy with other training settings for the present task.
+        """A copy with other training settings for the current task.
 
         Changed fields are kept as set by the user. A field at its recommended value follows the
         recommendation from then on.
@@ -359,7 +359,7 @@ class Choices:
         )
 
     def with_set_by_user(self, values: Mapping[str, Any]) -> "Choices":
-        """A copy with exactly these settings of the present task changed by the user."""
+        """A copy with exactly these settings of the current task changed by the user."""
         return replace(self, trainings={**self.trainings, self.current_goal: values})
 
     def with_quick_trial(self, on: bool) -> "Choices":

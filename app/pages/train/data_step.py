@@ -29,7 +29,7 @@ class DataStep(QWidget):
         import_wanted: import a file.
     """
 
-    import_wanted = Signal()
+    import_requested = Signal()
 
     def __init__(self, state: TrainState, requests: Requests) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class DataStep(QWidget):
         self.list.picked.connect(self._on_picked)
         self._views = QStackedWidget()
         self._views.addWidget(self._chooser())
-        self._views.addWidget(self._nothing())
+        self._views.addWidget(self._empty_state())
         layouts.column(self._views, parent=self)
         state.lists.changed.connect(self._show_list)
         state.changed.connect(self._show_list)
@@ -47,7 +47,9 @@ class DataStep(QWidget):
         self._show_preview()
 
     def _chooser(self) -> QWidget:
-        self.import_button = buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import")
+        self.import_button = buttons.plain(
+            self.tr("&Import…"), self.import_requested.emit, "import"
+        )
         head = layouts.row((Text(self.tr("Data sets"), "heading"), 1), self.import_button)
         self.also = also_data(self._state)
         left = layouts.column(head, (self.list, 1), self.also, spacing=2 * SPACE)
@@ -56,17 +58,17 @@ class DataStep(QWidget):
         self._rows = layouts.column(spacing=4 * SPACE)
         inner = layouts.page(self._rows, layouts.STRETCH, margins=(0, 0, 2 * SPACE, 0))
         layouts.extend(self.examples.body, self._note, (scrolling(inner), 1))
-        whole = QWidget()
-        layouts.row((left, 4), (self.examples, 5), parent=whole, spacing=5 * SPACE)
-        return whole
+        widget = QWidget()
+        layouts.row((left, 4), (self.examples, 5), parent=widget, spacing=5 * SPACE)
+        return widget
 
-    def _nothing(self) -> QWidget:
+    def _empty_state(self) -> QWidget:
         self.sample_button = buttons.plain(self.tr("Use &sample data"), self._requests.load_sample)
         return EmptyState(
             "database",
             self.tr("No data yet"),
             self.tr("Import your own file, or start with the sample data."),
-            buttons.primary(self.tr("&Import a file…"), self.import_wanted.emit, "import"),
+            buttons.primary(self.tr("&Import a file…"), self.import_requested.emit, "import"),
             self.sample_button,
         )
 
@@ -109,13 +111,13 @@ class DataStep(QWidget):
 
     def _show_preview(self) -> None:
         clear(self._rows)
-        self._note.setText(self._sentence())
+        self._note.setText(self._note_text())
         self._note.set_style("bad" if self._state.preview.problem else "muted")
         result = self._state.preview.result
         for example in result.examples if result else ():
             self._rows.addWidget(self._example(example, result.unknown if result else -1))
 
-    def _sentence(self) -> str:
+    def _note_text(self) -> str:
         preview, choices = self._state.preview, self._state.choices
         if preview.problem is not None:
             return translated(preview.problem.phrase)
@@ -125,16 +127,16 @@ class DataStep(QWidget):
             return self.tr("These are plain files. They are read when the run starts.")
         if preview.result is None:
             return self.tr("Reading the first rows…") if preview.is_reading else ""
-        known = self._state.vocabulary()
-        if known is not None:
-            return self.tr("The first rows in the tokens of “{0}”.").format(known.name)
+        model = self._state.vocabulary()
+        if model is not None:
+            return self.tr("The first rows in the tokens of “{0}”.").format(model.name)
         if choices.from_scratch:
             return self.tr("Plain text: a new vocabulary is trained when the run starts.")
         return self.tr("Plain text: import a model to see the rows as tokens.")
 
     def _example(self, example: Example, unknown: int) -> QWidget:
-        whole = QWidget()
-        column = layouts.column(parent=whole, spacing=SPACE)
+        widget = QWidget()
+        column = layouts.column(parent=widget, spacing=SPACE)
         if example.tokens:
             tokens = TokenRow()
             tokens.show_tokens(example.tokens, unknown)
@@ -144,4 +146,4 @@ class DataStep(QWidget):
         if example.label is not None:
             text = self.tr("Label: {0}").format(example.label)
             column.addWidget(Text(text if example.label else self.tr("No label"), "strong"))
-        return whole
+        return widget

@@ -28,40 +28,40 @@ class EstimateState(QObject):
     def __init__(
         self, studio: Studio, job: Callable[[], JobSpec | None], parent: QObject | None = None
     ) -> None:
-        """`job` returns the job of the present choices; None if a step is not complete."""
+        """`job` returns the job of the current choices; None if a step is not complete."""
         super().__init__(parent)
         self._studio, self._job = studio, job
         self.progress: Working | None = None
         self.problem: StudioError | None = None
         self._estimates: dict[str, Estimated] = {}
         self._measuring = ""  # key of the job being measured
-        self._declined = ""  # key of the job that only the user can have measured
-        self._keyed: tuple[JobSpec | None, str] = (None, "")  # the last job, and its key
+        self._declined = ""  # key of the job that is measured only on request
+        self._last_key: tuple[JobSpec | None, str] = (None, "")  # the last job, and its key
         self._worker: OneTimeWorker | None = None
 
     @property
     def result(self) -> Estimated | None:
-        """The estimate of the present job; None if it was not measured."""
+        """The estimate of the current job; None if it was not measured."""
         return self._estimates.get(self._key())
 
     def _key(self) -> str:
-        """The job without its name and seed, which an estimate depends on; “” without a job."""
+        """Key of the job, without its name and seed; “” if there is no job."""
         job = self._job()
         if job is None:
             return ""
-        if job is not self._keyed[0]:
+        if job is not self._last_key[0]:
             training = job.training.model_copy(update={"seed": 0})
             key = job.model_copy(update={"name": "", "training": training}).model_dump_json()
-            self._keyed = job, key
-        return self._keyed[1]
+            self._last_key = job, key
+        return self._last_key[1]
 
-    def measure_unasked(self) -> None:
+    def measure_automatically(self) -> None:
         """Measure, unless the user cancelled that for this job or it was refused."""
         if self._key() != self._declined:
             self.measure()
 
     def measure(self) -> None:
-        """Measure one step of the present job, unless that is done or under way."""
+        """Measure one step of the current job, unless that is done or in progress."""
         job, key = self._job(), self._key()
         if job is None or key in self._estimates or key == self._measuring:
             return
@@ -87,10 +87,10 @@ class EstimateState(QObject):
         if self._worker is not None:
             self._worker.cancel()
             self._declined = self._measuring
-        self._forget_worker()
+        self._clear_worker()
         self.problem = None
 
-    def _forget_worker(self) -> None:
+    def _clear_worker(self) -> None:
         self._worker, self._measuring, self.progress = None, "", None
 
     def _on_progress(self, key: str, progress: Working) -> None:
@@ -100,14 +100,14 @@ class EstimateState(QObject):
 
     def _on_done(self, key: str, answer: Answer) -> None:
         if key == self._measuring and isinstance(answer, Estimated):
-            self._forget_worker()
+            self._clear_worker()
             self._estimates[key] = answer
             self.changed.emit()
 
     def _on_refused(self, key: str, refusal: Refused) -> None:
         if key == self._measuring:
             self._declined = key
-            self._forget_worker()
+            self._clear_worker()
             self.problem = StudioError(refusal.problem, refusal.advice)
             self.changed.emit()
 
@@ -117,7 +117,7 @@ def verdict(estimate: Estimated) -> cost.Verdict:
     return cost.verdict(estimate.memory, estimate.available)
 
 
-def verdict_word(estimate: Estimated) -> str:
+def verdict_text(estimate: Estimated) -> str:
     titles = {
         "fits": tr("fits"),
         "tight": tr("tight"),
@@ -146,7 +146,7 @@ def estimate_text(estimate: Estimated) -> str:
     )
     text = template.format(
         steps=numbers.count(estimate.steps),
-        pace=pace(estimate.seconds_per_step),
+        pace=step_time(estimate.seconds_per_step),
         memory=numbers.size(estimate.memory),
         available=numbers.size(estimate.available),
         parameters=numbers.short(estimate.parameters),
@@ -177,7 +177,7 @@ def disk_text(estimate: Estimated) -> str:
     )
 
 
-def pace(seconds: float) -> str:
+def step_time(seconds: float) -> str:
     """Duration of one step, in ms if short."""
     if seconds < 1:
         return tr("{0} ms").format(max(1, round(1000 * seconds)))

@@ -12,7 +12,7 @@ from app.widgets.page import Card
 from app.widgets.text.labels import Text, TextStyle, tooltip
 from engine.hub.cost import Verdict
 
-LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too large": "bad"}
+STYLES: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too large": "bad"}
 
 
 class EstimateBox(Card):
@@ -44,28 +44,30 @@ class EstimateBox(Card):
         self.verdict.setVisible(result is not None)
         if result is not None:
             self.verdict.setText(verdict_sentence(result))
-            self.verdict.set_style(LOOKS[verdict(result)])
-            self._say(estimate_text(result))
+            self.verdict.set_style(STYLES[verdict(result)])
+            self._set_text(estimate_text(result))
         elif progress is not None:
             self._progress.setRange(0, progress.total)
             self._progress.setValue(progress.done)
-            self._say(
+            self._set_text(
                 self.tr("{0}… You can start without waiting for it.").format(
                     translated(progress.stage)
                 )
             )
         elif estimate.problem is not None:
-            self._say(estimate.problem.phrase, "bad")
+            self._set_text(estimate.problem.phrase, "bad")
         else:
-            self._say(self.tr("Runs one step with the longest inputs to measure time and memory."))
+            self._set_text(
+                self.tr("Runs one step with the longest inputs to measure time and memory.")
+            )
         missing = self._missing()
         self.measure.setEnabled(not missing)
         self.measure.setToolTip(tooltip(missing) if missing else "")
 
     def _missing(self) -> str:
         steps = (Step.TASK, Step.DATA, Step.BASE_MODEL, Step.SETTINGS)
-        return next((why for step in steps if (why := self._state.obstacle(step))), "")
+        return next((reason for step in steps if (reason := self._state.obstacle(step))), "")
 
-    def _say(self, sentence: str, style: TextStyle = "muted") -> None:
+    def _set_text(self, sentence: str, style: TextStyle = "muted") -> None:
         self.facts.setText(sentence)
         self.facts.set_style(style)

@@ -81,7 +81,7 @@ def _check_data(choices: Choices) -> Obstacle | None:
     data = choices.data
     if data is None:
         return Obstacle(tr("Choose a data set, or import one."))
-    if data.is_gone:
+    if data.is_deleted:
         template = tr("The data set “{name}” no longer exists. Choose another one.")
         return Obstacle(template.format(name=data.name))
     if choices.goal is None or data.spec is None:

@@ -187,8 +187,8 @@ class TrainState(QObject):
             choices = replace(choices, model=replace(choices.model, info=info))
         data = choices.data
         if data is not None and data.spec is not None and isinstance(data.source, StoredData):
-            is_gone = self.lists.dataset_at(data.source.folder) is None
-            choices = replace(choices, data=replace(data, is_gone=is_gone))
+            is_deleted = self.lists.dataset_at(data.source.folder) is None
+            choices = replace(choices, data=replace(data, is_deleted=is_deleted))
         self.set(self._with_default_model(choices))
 
     def _with_default_model(self, choices: Choices) -> Choices:
@@ -250,7 +250,7 @@ class TrainState(QObject):
         data, goal = self.choices.data, self.choices.goal
         if data is None or goal is None or data.spec is None:
             return None
-        if not isinstance(data.source, StoredData) or data.is_gone:
+        if not isinstance(data.source, StoredData) or data.is_deleted:
             return None
         vocabulary = self.vocabulary()
         path = vocabulary.path if vocabulary else None

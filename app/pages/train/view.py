@@ -54,9 +54,9 @@ class TrainPage(Page):
         self.steps = QStackedWidget(self)
         self.data = DataStep(self.state, self.requests)
         self.base_model = BaseModelStep(self.state)
-        self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
-        self.base_model.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
-        self.base_model.get_wanted.connect(lambda: studio.go.emit("models", {"get": True}))
+        self.data.import_requested.connect(lambda: studio.go.emit("data", {"import": True}))
+        self.base_model.import_requested.connect(lambda: studio.go.emit("models", {"import": True}))
+        self.base_model.get_requested.connect(lambda: studio.go.emit("models", {"get": True}))
         self.task = TaskStep(self.state)
         self.review = ReviewStep(self.state)
         self._settings: SettingsStep | None = None
@@ -180,7 +180,7 @@ class TrainPage(Page):
     def _measure(self) -> None:
         """Measure the job under review when its preview is complete."""
         if self.step is Step.REVIEW and self.isVisible() and not self.state.preview.is_reading:
-            self.state.estimate.measure_unasked()
+            self.state.estimate.measure_automatically()
 
     def _focus(self) -> None:
         """Focus the first control of the step."""

@@ -88,7 +88,7 @@ class FigureButton(QToolButton):
         background.run(
             self,
             lambda: write_picture(path, content(shown)),
-            lambda _: self._notices.say(text),
+            lambda _: self._notices.info(text),
             self._notices.show,
         )
 
@@ -135,7 +135,7 @@ class FigureButton(QToolButton):
         data.setData("image/svg+xml", drawing)
         data.setText(caption)
         QGuiApplication.clipboard().setMimeData(data)
-        self._notices.say(self.tr("Picture copied to the clipboard."))
+        self._notices.info(self.tr("Picture copied to the clipboard."))
 
     def _copy_numbers(self) -> None:
         shown = self._figure
@@ -149,7 +149,7 @@ class FigureButton(QToolButton):
 
     def _on_numbers(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self._notices.say(self.tr("Numbers copied to the clipboard as a table."))
+        self._notices.info(self.tr("Numbers copied to the clipboard as a table."))
 
 
 def write_picture(path: Path, content: bytes) -> None:

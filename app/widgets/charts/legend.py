@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.notices import shortened
+from app.notices import shorten
 from app.theme import SPACE, Role
 from app.widgets.drawing import flow, write
 from app.widgets.text.labels import font, visible
@@ -26,7 +26,7 @@ class LegendEntry:
     width: float = 0.0  # px
 
     def shown_name(self) -> str:
-        return shortened(visible(self.name), NAME_CHARACTERS)
+        return shorten(visible(self.name), NAME_CHARACTERS)
 
 
 class Legend(QWidget):

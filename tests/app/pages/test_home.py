@@ -122,7 +122,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
 
 
 def test_the_machine_is_told(qtbot, page, studio) -> None:
-    with qtbot.waitSignal(page.state.machine_seen) as seen:
+    with qtbot.waitSignal(page.state.machine_read) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
     said = " ".join(label.text() for label in page.health.findChildren(QLabel))

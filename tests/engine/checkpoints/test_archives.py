@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.archives import folder_of_model, is_model_archive, unpack
+from engine.checkpoints.archives import find_model_folder, is_model_archive, unpack
 from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from tests.engine.models import small
@@ -111,9 +111,9 @@ def test_an_archive_without_a_model_is_said(tmp_path: Path) -> None:
 
 def test_the_folder_of_a_model_is_found_where_it_lies_in_another(tmp_path: Path) -> None:
     model = small.folder(tmp_path / "above" / "model")
-    assert folder_of_model(model) == model == folder_of_model(tmp_path / "above")
+    assert find_model_folder(model) == model == find_model_folder(tmp_path / "above")
     old = small.folder(tmp_path / "old" / "0_Transformer")
-    assert folder_of_model(tmp_path / "old") == old
+    assert find_model_folder(tmp_path / "old") == old
     small.folder(tmp_path / "above" / "other")
-    assert folder_of_model(tmp_path / "above") is None
-    assert folder_of_model(tmp_path / "nowhere") is None
+    assert find_model_folder(tmp_path / "above") is None
+    assert find_model_folder(tmp_path / "nowhere") is None

@@ -8,7 +8,7 @@ from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import bert
 from engine.hub.cost import estimate_cost, matmul_rate, operations, verdict
-from engine.hub.shelf import GROUPS, LANGUAGES, MOST_NAMED, OFFERED, SHELF, ShelfEntry, entry_of
+from engine.hub.shelf import GROUPS, LANGUAGES, MAX_NAMED, OFFERED, SHELF, ShelfEntry, entry_of
 from engine.system.precision import Speeds, ThreadSpeeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
@@ -24,7 +24,7 @@ def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.name)
     assert entry.group in GROUPS and entry.licence in LICENCES
     assert entry.languages and all(LANGUAGE.fullmatch(code) for code in entry.languages)
-    named = entry.languages if len(entry.languages) <= MOST_NAMED else ()
+    named = entry.languages if len(entry.languages) <= MAX_NAMED else ()
     assert {*named} <= {*LANGUAGES, "mul"}
     assert entry.title and entry.good_for and entry.family in FAMILIES
     heads = ("pooler",) if entry.pooled else ()

@@ -188,7 +188,7 @@ def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     assert window.states() == {} and not folder.exists()
     with window.record.read() as session:
         assert curves(session, run_id) == {} and checkpoints_of(session, run_id) == []
-    os.rename(trashed[0].place, folder)
+    os.rename(trashed[0].trash_path, folder)
     assert window.manager.restore(trashed) == [("run_added", (run_id,))]
     with window.record.read() as session:
         back = find(session, run_id)

@@ -375,7 +375,7 @@ class DatasetView(Page):
     def _ask_to_fix(self, fix: Fix) -> None:
         """Say what a fix will change, and make the version after confirmation."""
         if self.editing.state.rows:
-            self._studio.notices.say(self.tr("Save or discard your changes to the rows first."))
+            self._studio.notices.info(self.tr("Save or discard your changes to the rows first."))
             return
         template = self.tr("Version {0} is made; this version stays as it is.")
         stays = template.format(self.checks_state.new_version)

@@ -106,7 +106,7 @@ class PictureSeries(QObject):
             return
         self._polling.stop()
         text = self.tr("Saved {0} pictures in {1}.")
-        self._notices.say(text.format(numbers.count(self._written), self._folder))
+        self._notices.info(text.format(numbers.count(self._written), self._folder))
         self._state.go(self._before)
         self.changed.emit()
 

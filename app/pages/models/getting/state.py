@@ -1,7 +1,7 @@
 """Shelf, search on the hub, and the download of one model. No widgets."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import OneTimeWorker
-from app.machine import Machine, look_at_machine
+from app.machine import Machine, read_machine
 from app.settings import Settings
 from app.studio import Studio
 from engine.desktop.load import GpuLoad, gpu_loads
@@ -62,7 +62,7 @@ class GettingState(QObject):
         self._studio = studio
         self.entries: Sequence[ShelfEntry] = OFFERED
         self.machine: MachineFacts | None = None  # None: not read yet
-        self.found: tuple[HubModel, ...] | None = None  # None: no search yet
+        self.results: tuple[HubModel, ...] | None = None  # None: no search yet
         self.working: Working | None = None
         self.problem: Refused | None = None
         self._worker: OneTimeWorker | None = None
@@ -77,13 +77,13 @@ class GettingState(QObject):
         """Settings with the user's consent to contact the hub."""
         return self._studio.settings
 
-    def look(self) -> None:
+    def read_machine(self) -> None:
         """Read the machine's properties once, outside the GUI thread."""
         if self.machine is None:
             home = self._studio.home.root
-            background.run(self, lambda: _look(home), self._on_machine)
+            background.run(self, lambda: _read_machine(home), self._on_machine)
 
-    def cost_of(self, entry: ShelfEntry) -> Cost:
+    def estimate_cost(self, entry: ShelfEntry) -> Cost:
         return cost.estimate_cost(entry.spec, self.machine.rate if self.machine else None)
 
     # ── asking the hub ───────────────────────────────────────────────────────────────────────
@@ -112,9 +112,9 @@ class GettingState(QObject):
             self._worker.cancel()
             self._end()
 
-    def forget(self) -> None:
+    def clear_search(self) -> None:
         """Clear search results and errors."""
-        self.found = self.problem = None
+        self.results = self.problem = None
         self.changed.emit()
 
     def clear_download(self, folder: Path) -> None:
@@ -122,11 +122,10 @@ class GettingState(QObject):
         if folder.parent == self.folder:
             background.run(self, lambda: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
 
-    def _ask(self, question: HubQuestion, done: object, stage: str) -> None:
+    def _ask(self, question: HubQuestion, done: Callable[[Answer], object], stage: str) -> None:
         if self._worker is not None:
             self._worker.cancel()
         self.problem, self.working = None, Working(stage=stage)
-        assert callable(done)
         self._worker = self._studio.one_time_worker(
             question, done, self._on_refused, self._on_working, self
         )
@@ -142,7 +141,7 @@ class GettingState(QObject):
 
     def _on_found(self, answer: Answer) -> None:
         assert isinstance(answer, Found)
-        self.found = answer.models
+        self.results = answer.models
         self._end()
 
     def _on_planned(self, answer: Answer) -> None:
@@ -164,8 +163,8 @@ class GettingState(QObject):
         self.changed.emit()
 
 
-def _look(home: Path) -> MachineFacts:
-    machine = look_at_machine(home)
+def _read_machine(home: Path) -> MachineFacts:
+    machine = read_machine(home)
     return machine_facts(machine, gpu_loads() if machine.uses_gpu() else ())
 
 
@@ -174,7 +173,7 @@ def machine_facts(machine: Machine, gpus: Iterable[GpuLoad]) -> MachineFacts:
 
     Uses the first one. A GPU that shares the machine's memory has none of its own.
     """
-    rate = cost.matmul_rate(machine.pace, machine.speeds)
+    rate = cost.matmul_rate(machine.thread_speeds, machine.speeds)
     first = next(iter(gpus), None)
     if first is None or first.memory_total is None:
         return MachineFacts(machine.memory_free, rate)

@@ -1,4 +1,4 @@
-"""Texts on models that are not downloaded yet."""
+"""Texts about models that are not downloaded yet."""
 
 from app.pages.models.getting.state import GettingState, MachineFacts
 from app.pages.models.texts import family_title
@@ -7,7 +7,7 @@ from app.widgets.entries import Entry
 from app.widgets.text import numbers
 from app.widgets.text.labels import TextStyle
 from engine.hub.cost import Verdict, verdict
-from engine.hub.shelf import LANGUAGES, MOST_NAMED, ShelfEntry
+from engine.hub.shelf import LANGUAGES, MAX_NAMED, ShelfEntry
 from engine.messages.hub import Cost, HubModel
 
 ICONS = {
@@ -24,10 +24,10 @@ def training_verdict(state: GettingState, entry: ShelfEntry) -> Verdict | None:
     """Verdict on fine-tuning the model here; None before the machine was read."""
     if state.machine is None:
         return None
-    return verdict(state.cost_of(entry).training, state.machine.training_free)
+    return verdict(state.estimate_cost(entry).training, state.machine.training_free)
 
 
-def verdict_word(rating: Verdict | None) -> str:
+def verdict_text(rating: Verdict | None) -> str:
     match rating:
         case None:
             return ""
@@ -50,12 +50,12 @@ def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
         ICONS[entry.group],
         figure=numbers.size(entry.bytes),
         unit=tr("{0} parameters").format(numbers.short(entry.parameters)),
-        mark=verdict_word(rating),
+        mark=verdict_text(rating),
         warns=rating in ("tight", "too large"),
     )
 
 
-def found_card(model: HubModel) -> Entry:
+def result_card(model: HubModel) -> Entry:
     """Card of a search result."""
     facts = [family_title(model.family) if model.family else tr("unknown family")]
     facts.append(model.licence or tr("no licence named"))
@@ -66,12 +66,12 @@ def found_card(model: HubModel) -> Entry:
         "box",
         figure=numbers.short(model.downloads),
         unit=tr("downloads a month"),
-        mark=_found_mark(model),
+        mark=_result_mark(model),
         warns=not model.offered,
     )
 
 
-def _found_mark(model: HubModel) -> str:
+def _result_mark(model: HubModel) -> str:
     if not model.offered:
         return tr("not supported")
     return tr("gated") if model.gated else tr("private") if model.private else ""
@@ -81,7 +81,7 @@ def language_names(codes: tuple[str, ...]) -> str:
     """Names of languages, or their number if there are many."""
     if "mul" in codes:
         return tr("many languages")
-    if len(codes) > MOST_NAMED:
+    if len(codes) > MAX_NAMED:
         return tr("%Ln language(s)", len(codes))
     return ", ".join(translated(LANGUAGES[code]) for code in codes)
 
@@ -96,7 +96,7 @@ def shelf_facts(state: GettingState, entry: ShelfEntry) -> list[Fact]:
         (tr("Download"), tr("about {0}").format(numbers.size(entry.bytes))),
         (tr("Max. length"), tr("%Ln token(s)", entry.max_length)),
         (tr("Licence"), entry.licence),
-        *cost_facts(state.machine, state.cost_of(entry)),
+        *cost_facts(state.machine, state.estimate_cost(entry)),
     ]
 
 
@@ -128,7 +128,7 @@ def _time(seconds: float) -> str:
     return tr("a second") if seconds < 1.5 else numbers.duration(seconds)
 
 
-def found_facts(model: HubModel) -> list[Fact]:
+def result_facts(model: HubModel) -> list[Fact]:
     """The same for a search result."""
     facts: list[Fact] = [
         (tr("Family"), family_title(model.family) if model.family else tr("unknown")),

@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.hub import ask_first, file_list, plan_text
+from app.hub import ask_consent, file_list, plan_text
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState
 from app.theme import SPACE
@@ -51,12 +51,12 @@ class GettingPage(Page):
         self.list.opened.connect(self._choose)
         self.list.selectionModel().currentChanged.connect(lambda *_: self._on_current())
         self.words.returnPressed.connect(self.list.setFocus)
-        self.nothing = Text("", "muted")
-        left = layouts.column(self.nothing, (self.list, 1), spacing=2 * SPACE)
+        self.results_note = Text("", "muted")
+        left = layouts.column(self.results_note, (self.list, 1), spacing=2 * SPACE)
         row = layouts.row((left, 4), (self._details(), 3), spacing=5 * SPACE)
         self.body.addLayout(row, 1)
         state.changed.connect(self._show)
-        state.planned.connect(self._ask_to_fetch)
+        state.planned.connect(self._confirm_download)
         state.fetched.connect(self.fetched)
         self._show()
 
@@ -87,11 +87,11 @@ class GettingPage(Page):
         self.about = card
         return scrolling(layouts.page(card, layouts.STRETCH))
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def arrive(self) -> None:
         """Show the shelf and read the machine."""
-        self.state.look()
+        self.state.read_machine()
         self.words.setFocus()
 
     def _show(self) -> None:
@@ -108,14 +108,14 @@ class GettingPage(Page):
             self._chosen = str(keys[0]) if keys else ""
         self.list.show_entries(entries)
         self.list.mark_chosen(self._chosen)
-        self.nothing.setText(self._nothing())
-        self.nothing.setVisible(not entries or state.found is not None)
+        self.results_note.setText(self._results_note())
+        self.results_note.setVisible(not entries or state.results is not None)
         self._show_details()
 
     def _entries(self) -> list[Entry]:
         """Matches: of the hub if it was searched, otherwise of the shelf."""
-        if self.state.found is not None:
-            return [texts.found_card(model) for model in self.state.found]
+        if self.state.results is not None:
+            return [texts.result_card(model) for model in self.state.results]
         words, group = self.words.text().casefold().split(), self.group.currentData()
         cards = [
             (texts.entry_card(self.state, entry), entry)
@@ -128,21 +128,21 @@ class GettingPage(Page):
             if all(word in f"{card.sentence()} {entry.name}".casefold() for word in words)
         ]
 
-    def _nothing(self) -> str:
-        if self.state.found is not None:
-            return self.tr("%Ln model(s) found on the hub.", "", len(self.state.found))
+    def _results_note(self) -> str:
+        if self.state.results is not None:
+            return self.tr("%Ln model(s) found on the hub.", "", len(self.state.results))
         return self.tr("Nothing on the shelf matches. Search the hub for these words.")
 
     def _show_details(self) -> None:
         entry = next((item for item in self.state.entries if item.name == self._chosen), None)
-        hit = next((item for item in self.state.found or () if item.name == self._chosen), None)
+        hit = next((item for item in self.state.results or () if item.name == self._chosen), None)
         self.about.setVisible(bool(self._chosen))
-        if self.state.found is None and entry is not None:
+        if self.state.results is None and entry is not None:
             self.name.setText(entry.title)
             self.facts.show_facts(texts.shelf_facts(self.state, entry))
         elif hit is not None:
             self.name.setText(hit.name.rpartition("/")[2])
-            self.facts.show_facts(texts.found_facts(hit))
+            self.facts.show_facts(texts.result_facts(hit))
         self.address.setText(self._chosen)
         self.get.setEnabled(not self.state.is_busy and (hit is None or hit.offered))
         self.elsewhere.setText(
@@ -153,11 +153,11 @@ class GettingPage(Page):
             ).format(self._chosen)
         )
 
-    # ── what is pressed ──────────────────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def _on_words(self) -> None:
-        if self.state.found is not None:
-            self.state.forget()
+        if self.state.results is not None:
+            self.state.clear_search()
         else:
             self._show()
 
@@ -176,24 +176,24 @@ class GettingPage(Page):
     def _search(self) -> None:
         words = self.words.text().strip()
         if words:
-            self._allowed(lambda: self.state.search(words))
+            self._ask_consent(lambda: self.state.search(words))
         else:
             self.words.setFocus()
 
     def _get(self) -> None:
         name = self._chosen
-        self._allowed(lambda: self.state.plan(name))
+        self._ask_consent(lambda: self.state.plan(name))
 
-    def _allowed(self, act: Callable[[], object]) -> None:
-        ask_first(self, self.state.settings, act)
+    def _ask_consent(self, act: Callable[[], object]) -> None:
+        ask_consent(self, self.state.settings, act)
 
-    def _ask_to_fetch(self, plan: Planned) -> None:
+    def _confirm_download(self, plan: Planned) -> None:
         """Show the files with sizes and free space, then download."""
         cost = Facts(self.tr("On this machine"))
         if plan.cost is not None:
             cost.show_facts(texts.cost_facts(self.state.machine, plan.cost))
-        has_room = plan.needed <= plan.disk_free
-        choices = [Choice("download", self.tr("&Download"), "primary")] if has_room else []
+        fits = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if fits else []
         dialogs.ask(
             self,
             self.tr("Download {0}?").format(plan.model),

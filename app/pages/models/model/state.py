@@ -18,8 +18,8 @@ from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-LARGEST_CARD = 200_000  # bytes shown of a README
-LONGEST_LINE = 2_000  # characters; longer lines make the window slow
+MAX_CARD_BYTES = 200_000  # bytes shown of a README
+MAX_LINE = 2_000  # characters; longer lines make the window slow
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ class ModelState(QObject):
 
     read = Signal()
     found = Signal(object)
-    tried = Signal(object)
+    tokenized = Signal(object)
 
     def __init__(self, model: ModelEntry, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.model = model
         self.contents: Contents | None = None
-        self._seeking = background.Latest(self)
-        self._trying = background.Latest(self)
+        self._searching = background.Latest(self)
+        self._tokenizing = background.Latest(self)
 
     def start(self) -> None:
         """Read the folder outside the GUI thread."""
         model = self.model
         background.run(self, lambda: read_contents(model), self._on_read)
 
-    def seek(self, text: str) -> None:
+    def search(self, text: str) -> None:
         """Find tokens that contain `text`; all if it is empty."""
-        self._seeking.cancel()
+        self._searching.cancel()
         tokenizer = self._tokenizer()
         if tokenizer is None:
             return
@@ -65,13 +65,13 @@ class ModelState(QObject):
             self.found.emit(None)
             return
         vocabulary = tokenizer.vocabulary
-        self._seeking.run(lambda: find_tokens(vocabulary, text), self.found.emit)
+        self._searching.run(lambda: find_tokens(vocabulary, text), self.found.emit)
 
-    def try_out(self, text: str) -> None:
+    def tokenize(self, text: str) -> None:
         """Run the tokenizer's steps on `text`."""
         tokenizer = self._tokenizer()
         if tokenizer is not None:
-            self._trying.run(lambda: steps(tokenizer, text), self.tried.emit)
+            self._tokenizing.run(lambda: steps(tokenizer, text), self.tokenized.emit)
 
     def _tokenizer(self) -> Tokenizer | None:
         return self.contents.tokenizer if self.contents else None
@@ -89,14 +89,14 @@ def read_contents(model: ModelEntry) -> Contents:
     except StudioError as error:
         problem = error.problem
     parts: tuple[Block, ...] = ()
-    spec = network(model.path) if model.info else None
+    spec = read_spec(model.path) if model.info else None
     if spec is not None and model.info is not None:
         parts = outline(spec, model.info.task_heads, len(model.info.labels))
     return Contents(parts, tokenizer, problem, _card(model.path))
 
 
-def network(folder: Path) -> EncoderSpec | None:
-    """Shape of the network, None if it cannot be read; the list shows the problem."""
+def read_spec(folder: Path) -> EncoderSpec | None:
+    """Configuration of the network; None if unreadable, as the list of models says."""
     for name in (CONFIG, GOOGLE_CONFIG):
         try:
             if (config := json_object(folder, name)) is not None:
@@ -110,10 +110,9 @@ def _card(folder: Path) -> str:
     """Start of README.md as plain text with truncated lines; empty if there is none."""
     try:
         with open_regular(folder / "README.md") as file:
-            text = file.read(LARGEST_CARD).decode("utf-8", "replace")
+            text = file.read(MAX_CARD_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
     return "\n".join(
-        line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
-        for line in text.splitlines()
+        line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…" for line in text.splitlines()
     )

@@ -13,7 +13,7 @@ from app.widgets.text.labels import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 
-SHARE = Qt.ItemDataRole.UserRole  # fraction of all parameters, 0 to 1
+FRACTION = Qt.ItemDataRole.UserRole  # fraction of all parameters, 0 to 1
 MAX_TOKEN_CHARACTERS = 200  # characters shown of a token
 
 
@@ -23,8 +23,8 @@ class _Node:
 
     block: Block
     row: int
-    above: "_Node | None"
-    below: list["_Node"] = field(default_factory=list)
+    parent: "_Node | None"
+    children: list["_Node"] = field(default_factory=list)
 
 
 class PartsModel(QAbstractItemModel):
@@ -36,19 +36,19 @@ class PartsModel(QAbstractItemModel):
         self._total = max(parameters(blocks), 1)
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
-        below = self._below(parent)
-        if 0 <= row < len(below) and 0 <= column < 3:
-            return self.createIndex(row, column, below[row])
+        children = self._children(parent)
+        if 0 <= row < len(children) and 0 <= column < 3:
+            return self.createIndex(row, column, children[row])
         return QModelIndex()
 
     def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]  # QObject has one too
         node = self._node(index)
-        if node is None or node.above is None:
+        if node is None or node.parent is None:
             return QModelIndex()
-        return self.createIndex(node.above.row, 0, node.above)
+        return self.createIndex(node.parent.row, 0, node.parent)
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
-        return len(self._below(parent)) if parent.column() <= 0 else 0
+        return len(self._children(parent)) if parent.column() <= 0 else 0
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
         return 3
@@ -79,7 +79,7 @@ class PartsModel(QAbstractItemModel):
                 return AT_RIGHT
             case Qt.ItemDataRole.FontRole, 1:
                 return mono_font()
-            case _ if role == SHARE:
+            case _ if role == FRACTION:
                 return node.block.parameters / self._total
         return None
 
@@ -87,18 +87,18 @@ class PartsModel(QAbstractItemModel):
         name = translated(block.name)
         return f"{name} {block.number}" if block.number else name
 
-    def _below(self, parent: Index) -> list[_Node]:
+    def _children(self, parent: Index) -> list[_Node]:
         node = self._node(parent)
-        return self._top if node is None else node.below
+        return self._top if node is None else node.children
 
     def _node(self, index: Index) -> _Node | None:
         node = index.internalPointer() if index.isValid() else None
         return node if isinstance(node, _Node) else None
 
 
-def _node(block: Block, row: int, above: _Node | None) -> _Node:
-    node = _Node(block, row, above)
-    node.below = [_node(inner, number, node) for number, inner in enumerate(block.blocks)]
+def _node(block: Block, row: int, parent: _Node | None) -> _Node:
+    node = _Node(block, row, parent)
+    node.children = [_node(inner, number, node) for number, inner in enumerate(block.blocks)]
     return node
 
 
@@ -140,9 +140,9 @@ class VocabularyModel(ColumnsModel[int]):
         return self.tr("continues a word") if inside else self.tr("begins a word")
 
 
-def find_tokens(vocabulary: Vocabulary, sought: str) -> list[int]:
-    """Ids of tokens that contain `sought`: the one with that id first, then prefixes."""
-    query = sought.strip()
+def find_tokens(vocabulary: Vocabulary, query: str) -> list[int]:
+    """Ids of tokens that contain `query`: the one with that id first, then prefixes."""
+    query = query.strip()
     if query.isdecimal() and len(query) < 9:
         number = int(query)
         first = [number] if number < len(vocabulary.tokens) else []

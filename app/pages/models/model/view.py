@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.models.model.state import LONGEST_LINE, ModelState
-from app.pages.models.model.table import SHARE, PartsModel, VocabularyModel
+from app.pages.models.model.state import MAX_LINE, ModelState
+from app.pages.models.model.table import FRACTION, PartsModel, VocabularyModel
 from app.pages.models.texts import model_facts, origin_text
 from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
@@ -44,8 +44,8 @@ from engine.runs.lineage import model_key, run_key
 from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-SIDE = 80 * SPACE  # width of the properties
-LONGEST_NUMBER = "999,999,999"  # reserved width next to a bar
+FACTS_WIDTH = 80 * SPACE  # width of the properties
+WIDEST_NUMBER = "999,999,999"  # reserved width next to a bar
 TYPING_PAUSE_MS = 150  # from the last key to the search
 
 
@@ -77,7 +77,7 @@ class ModelView(Page):
             self.tr("To&kenizer"),
             self.tr("Model car&d"),
         )
-        pages = [QWidget() for _ in titles]  # each tab is put in its place before it is filled
+        pages = [QWidget() for _ in titles]  # added before they are filled
         for page, title in zip(pages, titles, strict=True):
             self.tabs.addTab(page, title)
         self.overview = OverviewTab(model, pages[0])
@@ -92,12 +92,12 @@ class ModelView(Page):
         if model.info is not None and model.info.task is not None:
             self.results = Later(lambda: ResultsView(studio, model_results(studio, model)))
             self.tabs.addTab(self.results, self.tr("Re&sults"))
-            self.use = Later(lambda: self._make_use(studio))
+            self.use = Later(lambda: self._use_tab(studio))
             self.tabs.addTab(self.use, self.tr("Use &it"))
         self.state.read.connect(self._on_read)
         self.state.start()
 
-    def _make_use(self, studio: Studio) -> UseTab:
+    def _use_tab(self, studio: Studio) -> UseTab:
         tab = UseTab(studio)
         tab.show_model(self.state.model.path, self.state.model.name)
         return tab
@@ -183,7 +183,7 @@ class OverviewTab(QWidget):
         super().__init__(parent)
         inner = QWidget()
         area = scrolling(inner)
-        area.setFixedWidth(SIDE + 3 * SPACE)
+        area.setFixedWidth(FACTS_WIDTH + 3 * SPACE)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         card = Card(self.tr("Details"))
         layouts.column(card, layouts.STRETCH, parent=inner, margins=(0, 0, 3 * SPACE, 0))
@@ -207,7 +207,7 @@ class PartsView(QTreeView):
         super().__init__()
         self.setAccessibleName(self.tr("Network structure"))
         self.setUniformRowHeights(True)
-        self.setItemDelegateForColumn(2, ShareBar(self))
+        self.setItemDelegateForColumn(2, FractionBar(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
 
     def show_parts(self, model: PartsModel) -> None:
@@ -224,16 +224,16 @@ class PartsView(QTreeView):
         self.setCurrentIndex(model.index(0, 0))
 
 
-class ShareBar(QStyledItemDelegate):
+class FractionBar(QStyledItemDelegate):
     """Number with a bar of its fraction."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        fraction = index.data(SHARE)
+        fraction = index.data(FRACTION)
         if fraction:
-            number = option.fontMetrics.horizontalAdvance(LONGEST_NUMBER)
-            room = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
-            bar = QRectF(room.left(), room.top(), max(room.width() * fraction, 1.0), room.height())
+            number = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER)
+            area = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
+            bar = QRectF(area.left(), area.top(), max(area.width() * fraction, 1.0), area.height())
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
@@ -259,7 +259,7 @@ class VocabularyTab(QWidget):
         layouts.column(
             top, (self.table, 1), parent=self, spacing=3 * SPACE, margins=(0, 4 * SPACE, 0, 0)
         )
-        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.seek(self.search.text()))
+        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.search(self.search.text()))
         self.search.textChanged.connect(pause.start)
         state.found.connect(self._on_found)
 
@@ -270,7 +270,7 @@ class VocabularyTab(QWidget):
         header.setStretchLastSection(True)
         for section, width in enumerate((24 * SPACE, 80 * SPACE)):
             header.resizeSection(section, width)
-        self._tell(None)
+        self._update_count(None)
 
     def show_problem(self, problem: str) -> None:
         self.search.setEnabled(not problem)
@@ -281,9 +281,9 @@ class VocabularyTab(QWidget):
     def _on_found(self, ids: list[int] | None) -> None:
         if self._model is not None:
             self._model.show_only(ids)
-            self._tell(ids)
+            self._update_count(ids)
 
-    def _tell(self, ids: list[int] | None) -> None:
+    def _update_count(self, ids: list[int] | None) -> None:
         assert self._model is not None
         if ids is None:
             text = self.tr("%Ln token(s)", "", self._model.rowCount())
@@ -301,20 +301,20 @@ class CardTab(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
+        self.no_card = Text(self.tr("The folder of this model has no README.md."), "muted")
         self.text = ReadText(self.tr("Model card"), mono=False)
         layouts.column(
-            (self.none, 0, Qt.AlignmentFlag.AlignTop),
+            (self.no_card, 0, Qt.AlignmentFlag.AlignTop),
             (self.text, 1),
             parent=self,
             margins=(0, 4 * SPACE, 0, 0),
         )
-        self.none.hide()
+        self.no_card.hide()
 
     def show_card(self, card: str) -> None:
         self.text.setPlainText(card)
         self.text.setVisible(bool(card))
-        self.none.setVisible(not card)
+        self.no_card.setVisible(not card)
 
 
 class TokenizerTab(QWidget):
@@ -323,7 +323,7 @@ class TokenizerTab(QWidget):
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)
         self._unknown = -1
-        self._ends = ""
+        self._special = ""
         self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
         self.text = QLineEdit()
         self.text.setAccessibleName(self.tr("Text to tokenise"))
@@ -349,9 +349,9 @@ class TokenizerTab(QWidget):
             spacing=3 * SPACE,
             margins=(0, 4 * SPACE, 0, 0),
         )
-        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.try_out(self.text.text()))
+        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.tokenize(self.text.text()))
         self.text.textChanged.connect(pause.start)
-        state.tried.connect(self._on_tried)
+        state.tokenized.connect(self._on_tokenized)
 
     def show_problem(self, problem: str) -> None:
         self.problem.setVisible(bool(problem))
@@ -362,20 +362,20 @@ class TokenizerTab(QWidget):
         """Describe this kind of tokenizer and show the first example."""
         self._unknown = tokenizer.unknown
         _, _, cls, sep, _ = tokenizer.vocabulary.special
-        self._ends = f"{cls}, {sep}"
+        self._special = f"{cls}, {sep}"
         helps = list(step_helps(tokenizer.vocabulary.kind))
         helps[2] += " " + self.tr("The number below a token is its ID.")
         for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
             label.setText(text)
         self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
 
-    def _on_tried(self, steps: Steps) -> None:
-        self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
-        self.words.setPlainText("  |  ".join(steps.words)[:LONGEST_LINE])
+    def _on_tokenized(self, steps: Steps) -> None:
+        self.normalised.setPlainText(steps.normalised[:MAX_LINE])
+        self.words.setPlainText("  |  ".join(steps.words)[:MAX_LINE])
         self.tokens.show_tokens(steps.tokens, self._unknown)
         unknown = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
-            self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._ends),
+            self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._special),
             self.tr("%Ln word(s)", "", len(steps.words)),
         ]
         if unknown:

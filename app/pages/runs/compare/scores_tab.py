@@ -152,7 +152,7 @@ class ScoresTab(QWidget):
         rows = [[column.text(row) or "" for column in columns] for row in self.model.rows]
         titles = [column.title for column in columns]
         QGuiApplication.clipboard().setText(format_table(titles, rows, "\t"))
-        self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
+        self._state.studio.notices.info(tr("Scores copied to the clipboard as a table."))
 
 
 def interval_text(metric: str, result: Interval) -> str:

@@ -85,7 +85,7 @@ class SettingsTab(QWidget):
         header = (tr("Setting"), *(row.name for row in self._state.rows))
         rows = [self._texts(path) for path in self.model.rows]
         QGuiApplication.clipboard().setText(format_table(header, rows, "\t"))
-        self._state.studio.notices.say(tr("Settings copied to the clipboard as a table."))
+        self._state.studio.notices.info(tr("Settings copied to the clipboard as a table."))
 
     def _show(self) -> None:
         rows = self._state.rows

@@ -100,7 +100,7 @@ class LineageState(QObject):
         if node is None:
             return
         if not node.is_there:
-            self.studio.notices.say(tr("“{0}” no longer exists.").format(node.title))
+            self.studio.notices.info(tr("“{0}” no longer exists.").format(node.title))
             return
         go = self.studio.go.emit
         match node.kind:

@@ -150,4 +150,4 @@ class LineageView(QWidget):
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.needed.toPlainText())
-        self.state.studio.notices.say(tr("Copied."))
+        self.state.studio.notices.info(tr("Copied."))

@@ -128,7 +128,7 @@ class CheckpointsState(QObject):
 
         def removed(trashed: Path) -> None:
             self._match_folders()
-            self._studio.notices.say(
+            self._studio.notices.info(
                 self.tr("The checkpoint at step {0} was moved to the trash.").format(
                     numbers.count(saved.step)
                 ),
@@ -143,7 +143,7 @@ class CheckpointsState(QObject):
     def _restore(self, trashed: Path, folder: Path) -> None:
         background.run(
             self,
-            lambda: trash.bring_back(trashed, folder),
+            lambda: trash.restore_from_trash(trashed, folder),
             lambda _: self._match_folders(),
             self._studio.notices.show,
         )
@@ -151,7 +151,7 @@ class CheckpointsState(QObject):
     def branch(self, step: int, job: JobSpec) -> None:
 
         def made(run_id: str) -> None:
-            self._studio.notices.say(
+            self._studio.notices.info(
                 self.tr("“{0}” continues from step {1}.").format(job.name, step),
                 self.tr("Open"),
                 lambda: self._studio.go.emit("runs", {"run": run_id}),

@@ -164,7 +164,7 @@ class FakeWorkers:
         self.asked: list[Question] = []
         self.is_held = False  # then nothing is answered, and a test may cancel
 
-    def start(self, question, done, refused, working=None, owner=None, partly=lambda _: None):
+    def start(self, question, done, refused, working=None, owner=None, on_partial=lambda _: None):
         self.asked.append(question)
         worker = _FakeWorker()
 
@@ -179,7 +179,7 @@ class FakeWorkers:
         def tell(told: list[Answer]) -> None:
             for one in told:
                 if not worker.is_cancelled:
-                    way = done if one.is_final else partly
+                    way = done if one.is_final else on_partial
                     (refused if isinstance(one, Refused) else way)(one)
 
         if not self.is_held:
@@ -190,7 +190,7 @@ class FakeWorkers:
 class _FakeWorker:
     is_cancelled = False
 
-    def cancel(self, gone=lambda: None) -> None:
+    def cancel(self, exited=lambda: None) -> None:
         self.is_cancelled = True
 
 

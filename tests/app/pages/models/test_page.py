@@ -98,7 +98,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     qtbot.keyClicks(page.list.search, "films step")
     assert [item.title for item in page.list.list.cards.rows] == ["films · Starter"]
     page.list.search.setText("nowhere")
-    assert page.list.list.cards.rows == [] and not page.list.nothing.isHidden()
+    assert page.list.list.cards.rows == [] and not page.list.no_results.isHidden()
     page.list.search.clear()
     assert names <= {item.title for item in page.list.list.cards.rows}
     page.open_model(speeches.key)

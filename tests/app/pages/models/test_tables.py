@@ -1,6 +1,6 @@
 """The tree of the parts of a network, and search in a vocabulary."""
 
-from app.pages.models.model.state import network
+from app.pages.models.model.state import read_spec
 from app.pages.models.model.table import PartsModel, VocabularyModel, find_tokens
 from engine.checkpoints.outline import outline
 from engine.config.families.bert import PRESETS
@@ -8,12 +8,12 @@ from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 
 def test_a_network_that_cannot_be_has_no_blocks(tmp_path) -> None:
-    assert network(tmp_path) is None
+    assert read_spec(tmp_path) is None
     config = tmp_path / "config.json"
     config.write_text('{"model_type": "bert", "hidden_size": 10, "num_attention_heads": 3}')
-    assert network(tmp_path) is None
+    assert read_spec(tmp_path) is None
     config.write_text("{")
-    assert network(tmp_path) is None
+    assert read_spec(tmp_path) is None
 
 
 def test_the_tree_of_blocks_is_sound(qtmodeltester) -> None:

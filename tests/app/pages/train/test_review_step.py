@@ -60,7 +60,7 @@ def test_the_estimate_is_measured_shown_and_can_be_left(
     press(qtbot, box.cancel)
     assert one_time_workers[0].cancelled
     assert not box.measure.isHidden()
-    page.state.estimate.measure_unasked()
+    page.state.estimate.measure_automatically()
     assert len(one_time_workers) == 1
     press(qtbot, box.measure)
     assert len(one_time_workers) == 2 and not box.cancel.isHidden()

@@ -159,7 +159,7 @@ class HeadsView(Panel):
 
     def _on_saved(self, folder: Path) -> None:
         self._models_changed()
-        self._notices.say(
+        self._notices.info(
             self.tr("“{0}” was saved among the models.").format(folder.name),
             self.tr("Open in Explore"),
             lambda: self._explore.model_wanted.emit(folder),

@@ -92,7 +92,9 @@ class History(QObject):
             others = [e for e in self.entries if e.input != entry.input]
             self._put([*others[:index], entry, *others[index:]])
 
-        self._notices.say(self.tr("The input was removed from the history."), self.tr("Undo"), undo)
+        self._notices.info(
+            self.tr("The input was removed from the history."), self.tr("Undo"), undo
+        )
 
     def compare(self, entry: Entry) -> None:
         """Compare an input with the current one, and pin it."""

@@ -72,7 +72,7 @@ def test_the_shelf_asks_nobody_and_finds_by_any_word(page, hub) -> None:
     assert getting.address.text() == "deepset/gbert-base"
     assert "memory" in getting.facts.values["Fine-tuning"].text()
     getting.words.setText("nothing like this")
-    assert not titles(getting) and getting.nothing.isVisible()
+    assert not titles(getting) and getting.results_note.isVisible()
     getting.words.clear()
     getting.group.setCurrentIndex(getting.group.findData("fields"))
     assert len(titles(getting)) == sum(entry.group == "fields" for entry in OFFERED)

@@ -43,7 +43,7 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
 ) -> None:
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
     offered: list[Callable[[], None]] = []
-    monkeypatch.setattr(studio.notices, "say", lambda text, action, act: offered.append(act))
+    monkeypatch.setattr(studio.notices, "info", lambda text, action, act: offered.append(act))
     view = open_run(page(), make_run("one", upto=18, outcome="stopped"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 3)

@@ -14,14 +14,14 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from app.shell.garbage import keep_modules
 from app.timers import repeated
 
-LOOK_INTERVAL_MS = 500  # between two checks for user activity
+IDLE_CHECK_MS = 500  # between two checks for user activity
 PAUSE_MS = 10  # between two tasks
-SLICE = 0.03  # s of short tasks run in one go
+SLICE = 0.03  # s of short tasks run per tick
 
-Work = Callable[[], object]
+Task = Callable[[], object]
 
 
-class EarlyWorks(QObject):
+class Preloader(QObject):
     """Loads `modules` a few at a time from the first frame on, then creates `pages` while idle.
 
     A module blocks the GUI thread for at most a tenth of a second, most for less than a hundredth.
@@ -29,73 +29,73 @@ class EarlyWorks(QObject):
     """
 
     def __init__(
-        self, modules: Iterator[Work], pages: Iterator[Work], parent: QObject | None = None
+        self, modules: Iterator[Task], pages: Iterator[Task], parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self._modules, self._pages = modules, pages
-        self._seen: tuple[QPoint, QWidget | None] | None = None
+        self._last_focus: tuple[QPoint, QWidget | None] | None = None
         self._is_loaded = False
         self.is_over = False  # all tasks are done
-        self._timer = repeated(self, PAUSE_MS, self._go_on)
+        self._timer = repeated(self, PAUSE_MS, self._on_tick)
 
     def begin(self) -> None:
         """Start once the window is on the screen."""
         self._timer.start()
 
-    def _go_on(self) -> None:
-        self._seen = self._seen or _here()  # the window has the focus by now
+    def _on_tick(self) -> None:
+        self._last_focus = self._last_focus or _user_focus()  # the window has the focus by now
         if self._is_loaded:
-            self._look()
+            self._create_when_idle()
         else:
-            self._is_loaded = _do_some(self._modules)
+            self._is_loaded = _run_some(self._modules)
             keep_modules()
 
-    def _look(self) -> None:
-        before, self._seen = self._seen, _here()
-        if before != self._seen or _is_busy():
-            self._timer.setInterval(LOOK_INTERVAL_MS)
+    def _create_when_idle(self) -> None:
+        before, self._last_focus = self._last_focus, _user_focus()
+        if before != self._last_focus or _is_busy():
+            self._timer.setInterval(IDLE_CHECK_MS)
             return
         self._timer.setInterval(PAUSE_MS)
-        if _do_some(self._pages):
+        if _run_some(self._pages):
             self._timer.stop()
             self.is_over = True
 
 
-def _do_some(works: Iterator[Work]) -> bool:
+def _run_some(tasks: Iterator[Task]) -> bool:
     """Run a few short tasks or one long one; return True if none is left."""
     end = time.perf_counter() + SLICE
     while time.perf_counter() < end:
-        work = next(works, None)
-        if work is None:
+        task = next(tasks, None)
+        if task is None:
             return True
-        work()
+        task()
     return False
 
 
-def _here() -> tuple[QPoint, QWidget | None]:
+def _user_focus() -> tuple[QPoint, QWidget | None]:
     return QCursor.pos(), QApplication.focusWidget()
 
 
 def _is_busy() -> bool:
     """Return True while the user types, presses a mouse button or answers a dialog."""
-    types = isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit)
+    is_typing = isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit)
     dialog = QApplication.activeModalWidget() or QApplication.activePopupWidget()
-    return bool(types or dialog or QApplication.mouseButtons().value)
+    return bool(is_typing or dialog or QApplication.mouseButtons().value)
 
 
-def loading(package: str) -> Iterator[Work]:
+def module_tasks(package: str) -> Iterator[Task]:
     """One task for each module below a package, so that each blocks briefly."""
-    inside = pkgutil.iter_modules(import_module(package).__path__)
-    for module in sorted(inside, key=lambda module: module.ispkg):
+    submodules = pkgutil.iter_modules(import_module(package).__path__)
+    for module in sorted(submodules, key=lambda module: module.ispkg):
         name = f"{package}.{module.name}"
         if name not in sys.modules:
             yield partial(import_module, name)
         if module.ispkg:
-            yield from loading(name)
+            yield from module_tasks(name)
 
 
-def loading_drawing() -> Iterator[Work]:
-    """Load what draws curves, a fifth of a second that the first frame does not need.
+def chart_tasks() -> Iterator[Task]:
+    """Load the chart library, a fifth of a second that the first frame does not need.
 
     It touches every class of Qt, which PySide creates on first use. Done in another thread while
     the window opened, one start in fifteen ended with a segmentation fault; so it runs in the GUI

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication
 
-from app.early import EarlyWorks
+from app.preloader import Preloader
 
 
 @pytest.fixture
@@ -27,30 +27,30 @@ def done() -> list[str]:
 
 
 @pytest.fixture
-def early(done: list[str]) -> EarlyWorks:
+def early(done: list[str]) -> Preloader:
     modules = [partial(done.append, "module")]
     pages = [partial(done.append, "page")]
-    return EarlyWorks(iter(modules), iter(pages))
+    return Preloader(iter(modules), iter(pages))
 
 
 def test_modules_are_loaded_at_once_and_pages_made_where_nothing_has_moved_since(
-    still: pytest.MonkeyPatch, early: EarlyWorks, done: list[str]
+    still: pytest.MonkeyPatch, early: Preloader, done: list[str]
 ) -> None:
-    still.setattr("app.early.keep_modules", lambda: done.append("kept"))
+    still.setattr("app.preloader.keep_modules", lambda: done.append("kept"))
     early.begin()
-    early._go_on()
+    early._on_tick()
     assert done == ["module", "kept"] and not early.is_over
-    early._go_on()
+    early._on_tick()
     assert done == ["module", "kept", "page"] and early.is_over
 
 
 def test_pages_wait_for_who_moves_meanwhile_and_modules_do_not(
-    still: pytest.MonkeyPatch, early: EarlyWorks, done: list[str]
+    still: pytest.MonkeyPatch, early: Preloader, done: list[str]
 ) -> None:
     early.begin()
-    early._go_on()
+    early._on_tick()
     still.setattr(QCursor, "pos", lambda: QPoint(2, 1))
-    early._go_on()
+    early._on_tick()
     assert done == ["module"]
-    early._go_on()
+    early._on_tick()
     assert done == ["module", "page"]
