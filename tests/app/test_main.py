@@ -171,9 +171,9 @@ def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(ho
     too and would otherwise measure an unstyled window."""
     loaded = run(
         "-c",
-        "import builtins\nfrom app.__main__ import import_as_usual\n"
+        "import builtins\nfrom app.__main__ import restore_import\n"
         "import PySide6.QtCore\nprint(builtins.__import__.__name__)\n"
-        "import_as_usual()\nfrom app.shell.opening import make_application\n"
+        "restore_import()\nfrom app.shell.opening import make_application\n"
         "print('feature' in builtins.__import__.__name__)\n"
         "print('QTableView::item' in make_application([]).styleSheet())",
     )

@@ -108,7 +108,7 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     assert source is not None and source.revision == hub.repos[NAME].sha
     qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
     with qtbot.waitSignal(studio.go) as went:
-        page.importing.tuned.emit(folder)
+        page.importing.tune_requested.emit(folder)
     assert went.args == ["train", {"model": folder}]
 
 
