@@ -26,10 +26,10 @@ from engine.training.device.machine import choose_machine
 CARD = """\
 # Starter model
 
-A small English BERT, pre-trained from scratch by BERT Studio itself, so that the program is of use
-before anything else is downloaded: for typing sentences, exploring attention, and a first
-fine-tuning. It was trained on a few million tokens where published models see thousands of
-millions: it knows grammar and which words go together, and next to nothing about the world.
+A small English BERT, pre-trained from scratch with BERT Studio, so that you can explore attention,
+predict masked tokens and fine-tune a first model without any download. It was trained on a few
+million tokens, where published models see billions: it knows grammar and which words go together,
+and next to nothing about the world.
 
 | | |
 | --- | --- |
@@ -41,9 +41,9 @@ millions: it knows grammar and which words go together, and next to nothing abou
 | held-out loss | {loss:.3f} nats per masked token |
 | held-out top-1 / top-5 | {top1:.1%} / {top5:.1%} of {examples:,} masked tokens |
 
-The last two lines were measured on the weights as they are stored here, on documents that were
-kept apart before the training (`packaging/starter/corpus.py`), with {probability:.0%} of the tokens
-chosen and masked as in the paper.
+The last two lines were measured with the stored weights, on documents held out before the training
+(`packaging/starter/corpus.py`), with {probability:.0%} of the tokens chosen and masked as in the
+paper.
 
 ## Made from
 
@@ -62,23 +62,23 @@ python packaging/starter/corpus.py ASSETS corpus/train.txt --held-out corpus/dev
 python packaging/starter/ship.py {runs}
 ```
 
-`corpus/` stands beside the job files in `packaging/starter/`. The order of examples, the masks and
-the initial weights follow from the seed in the job. The job uses warm initialisation
+`corpus/` is beside the job files in `packaging/starter/`. The seed in the job determines the order
+of examples, the masks and the initial weights. The job uses warm initialisation
 (`engine/training/warm_init.py`): word vectors from co-occurrence counts over the training text, and
 heads that first attend to the nearest words.
 
 ## Next-sentence prediction
 
-The paper also pre-trains with next-sentence prediction. At equal cost that was worse: after 2,000
+The paper also pre-trains with next-sentence prediction. At equal cost, this was worse: after 2,000
 steps of this recipe, scheduled to end there (2.0 million tokens, seed 42, one run of each;
 `packaging/starter/compare.py`), the held-out loss was 5.040 with it and 4.818 without, top-1 24.0%
 and 26.5%; 74.2% of the held-out pairs were classified correctly. So this model was trained on
-masked tokens alone. Whether that changes in the full training, six times as long, was not tried.
+masked tokens only. Whether the full training, six times as long, would change that was not tested.
 
 ## Limits
 
-It repeats what its sources say, with their age and their prejudices. Do not use it to decide
-anything about people.
+It reproduces what its sources say, including their outdated views and prejudices. Do not use it for
+decisions about people.
 """
 
 

@@ -29,9 +29,9 @@ EACH = 20  # steps averaged in each shipped loss, after as many single ones
 CARD = """\
 # Tiny
 
-A very small English BERT with snapshots of its own pre-training, by BERT Studio itself: choose it
-in Explore, and the bar below the panels moves from its first weights to the last step. It shows how
-a BERT learns, and is good for nothing else.
+A very small English BERT with snapshots of its own pre-training with BERT Studio. Choose it in
+Explore, and move through the training with the bar below the panels. It shows how a BERT learns; do
+not use it for anything else.
 
 | | |
 | --- | --- |
@@ -44,9 +44,9 @@ a BERT learns, and is good for nothing else.
 | held-out loss at the end | {loss:.3f} nats per masked token |
 | held-out top-1 / top-5 | {top1:.1%} / {top5:.1%} of {examples:,} masked tokens |
 
-The last two lines were measured on the weights as they are stored here, on documents that were
-kept apart before the training. `events.jsonl` has the training loss alone: of each of the first
-{each} steps, then means of {each} steps.
+The last two lines were measured with the stored weights, on documents held out before the training.
+`events.jsonl` contains only the training loss: of each of the first {each} steps, then means of
+{each} steps.
 
 ## Made from
 
@@ -63,15 +63,15 @@ bert-studio train packaging/tiny/job.json --into run
 python packaging/tiny/make.py run
 ```
 
-The order of examples, the masks and the initial weights follow from the seed in the job. Its first
+The seed in the job determines the order of examples, the masks and the initial weights. The first
 weights are a warm initialisation (`engine/training/warm_init.py`): word vectors from co-occurrence
-counts, and heads that first attend to the nearest words. So step 0 knows which words occur near one
-another, and nothing else.
+counts, and heads that first attend to the nearest words. So step 0 only knows which words occur
+near one another.
 
 ## Limits
 
-It repeats what its sources say, with their age and their prejudices. Do not use it to decide
-anything about people.
+It reproduces what its sources say, including their outdated views and prejudices. Do not use it for
+decisions about people.
 """
 
 
