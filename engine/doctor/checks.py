@@ -165,7 +165,7 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
     results = list[tuple[float, float]]()
     for device in (torch.device("cpu"), bench.machine.device):
         copy = deepcopy(network).to(device)
-        inputs = batch.planned(copy).to(device)
+        inputs = batch.plan(copy).to(device)
         loss = F.cross_entropy(copy.logits(*inputs.inputs), inputs.targets)
         loss.backward()
         gradients = [p.grad for p in copy.parameters() if p.grad is not None]

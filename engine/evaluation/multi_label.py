@@ -77,7 +77,7 @@ class MultiLabelReport(Report):
             ),
         ]
 
-    def never_given(self) -> tuple[str, ...]:
+    def never_predicted(self) -> tuple[str, ...]:
         return tuple(label.label for label in self.labels if label.support and not label.given)
 
 

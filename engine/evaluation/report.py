@@ -20,7 +20,7 @@ class Report(Spec, ABC):
     def lines(self) -> list[str]:
         """All metrics as readable lines."""
 
-    def never_given(self) -> tuple[str, ...]:
+    def never_predicted(self) -> tuple[str, ...]:
         """The labels of some example that were never predicted; empty for tasks without labels."""
         return ()
 

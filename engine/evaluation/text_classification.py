@@ -63,7 +63,7 @@ class ClassReport(Report):
             ),
         ]
 
-    def never_given(self) -> tuple[str, ...]:
+    def never_predicted(self) -> tuple[str, ...]:
         counts = np.array(self.confusion, dtype=np.int64).reshape(-1, len(self.classes)).sum(axis=0)
         pairs = zip(self.classes, counts, strict=True)
         return tuple(item.label for item, count in pairs if item.support and not count)

@@ -328,7 +328,7 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
         )
         numbers = np.arange(len(examples))
         batch = learner.batch(examples, numbers, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))
-    batch = batch.planned(checkpoint.network).to(next(checkpoint.network.parameters()).device)
+    batch = batch.plan(checkpoint.network).to(next(checkpoint.network.parameters()).device)
     return batch, lambda network, inputs: total(learner.losses(network, inputs))
 
 

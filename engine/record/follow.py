@@ -218,7 +218,7 @@ def _follow_stage(run: Run, event: AnyEvent) -> None:
 
 
 def at_work(folder: RunFolder) -> State:
-    return "stopping" if folder.stop_wanted() else "running"
+    return "stopping" if folder.stop_requested() else "running"
 
 
 def _gap(before: datetime, after: datetime) -> timedelta:

@@ -250,7 +250,7 @@ class RunFolder:
         else:
             os.close(open_here(self.stop_file, os.O_WRONLY | os.O_CREAT))
 
-    def stop_wanted(self) -> bool:
+    def stop_requested(self) -> bool:
         return self.stop_file.exists()
 
     def stop_reason(self) -> str:

@@ -27,7 +27,7 @@ Written = TypeVar("Written")
 
 
 def retry_when_full(
-    write: Callable[[], Written], emit: Callable[[Event], None], stop_wanted: Callable[[], bool]
+    write: Callable[[], Written], emit: Callable[[Event], None], stop_requested: Callable[[], bool]
 ) -> Written:
     """Call `write` until there is space; raises DiskFull only if a stop is wanted.
 
@@ -38,12 +38,12 @@ def retry_when_full(
         try:
             written = write()
         except DiskFull as full:
-            if stop_wanted():
+            if stop_requested():
                 raise
             if waiting_since is None:
                 waiting_since = time.monotonic()
                 emit(Waiting(problem=full.problem, advice=_advice(full)))
-            _wait(full, stop_wanted)
+            _wait(full, stop_requested)
         else:
             if waiting_since is not None:
                 seconds = time.monotonic() - waiting_since
@@ -78,11 +78,11 @@ def free_bytes(full: DiskFull) -> int:
     return shutil.disk_usage(full.place).free if full.place is not None else 0
 
 
-def _wait(full: DiskFull, stop_wanted: Callable[[], bool]) -> None:
+def _wait(full: DiskFull, stop_requested: Callable[[], bool]) -> None:
     """Wait until there is more space than before, or as much as needed; or until RETRY_AFTER."""
     needed = full.needed or free_bytes(full) + 1
     end = time.monotonic() + RETRY_AFTER
-    while time.monotonic() < end and not stop_wanted() and free_bytes(full) < needed:
+    while time.monotonic() < end and not stop_requested() and free_bytes(full) < needed:
         time.sleep(FREE_SPACE_POLL)
 
 
@@ -102,19 +102,19 @@ class EventWriter:
 
     Args:
         on_event: gets each event after it is written, or None.
-        stop_wanted: true if the run should stop, which ends the wait for space.
+        stop_requested: true if the run should stop, which ends the wait for space.
     """
 
     def __init__(
         self,
         run: RunFolder,
         on_event: Callable[[Event], None] | None,
-        stop_wanted: Callable[[], bool],
+        stop_requested: Callable[[], bool],
     ) -> None:
         self._run, self._on_event = run, on_event
         self.step = 0
         self.has_listener = on_event is not None
-        self.stop_wanted = stop_wanted
+        self.stop_requested = stop_requested
 
     def forward(self, event: Event) -> None:
         if isinstance(event, Measured | Prepared | Started):
@@ -123,7 +123,9 @@ class EventWriter:
             self._on_event(event)
 
     def write(self, event: Event) -> None:
-        retry_when_full(lambda: self._run.append(event), self.write_from_reserve, self.stop_wanted)
+        retry_when_full(
+            lambda: self._run.append(event), self.write_from_reserve, self.stop_requested
+        )
         self.forward(event)
 
     def write_from_reserve(self, event: Event) -> None:

@@ -58,7 +58,7 @@ def evaluate(
         whole = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
         whole = whole._replace(numbers=torch.from_numpy(numbers))
         for part in whole.parts(at_once):
-            part = part if part.attention_mask is None else part.planned(network)
+            part = part if part.attention_mask is None else part.plan(network)
             network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]

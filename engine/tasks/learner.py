@@ -47,7 +47,7 @@ Losses = dict[str, Tensor]  # float32 scalars, by loss term
 class Vectors(Protocol):
     """Encoder outputs for each token of the inputs of a `TokenizedDataset`."""
 
-    def padded(self, rows: np.ndarray, width: int) -> Tensor:
+    def read_padded(self, rows: np.ndarray, width: int) -> Tensor:
         """float32 [B, T, N, D] of these inputs, 0 on padding; T is `width`."""
         ...
 
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
     follows: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
     numbers: Tensor | None = None  # int64 [B], indices of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
-    unpadded: Plan | None = None  # the plan of its tokens without padding; see `planned`
+    unpadded: Plan | None = None  # the plan of its tokens without padding; see `plan`
 
     @property
     def size(self) -> int:
@@ -95,14 +95,14 @@ class Batch(NamedTuple):
             tensors.append(tensor)
             return tensor
 
-        self._moved(noted)
+        self._map_tensors(noted)
         return tensors
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
         others = iter(tensors)
-        return self._moved(lambda _: next(others))
+        return self._map_tensors(lambda _: next(others))
 
-    def _moved(self, move: Move) -> "Batch":
+    def _map_tensors(self, move: Move) -> "Batch":
         return Batch(
             move(self.tokens),
             move(self.segments),
@@ -120,7 +120,7 @@ class Batch(NamedTuple):
         """The arguments of `Network.logits`."""
         return self.tokens, self.segments, self.attention_mask, self.unpadded
 
-    def planned(self, network: Network) -> "Batch":
+    def plan(self, network: Network) -> "Batch":
         """With the plan of its tokens without padding, created on the host if missing."""
         if self.unpadded is not None or not network.passes_over_padding:
             return self
@@ -135,12 +135,12 @@ class Batch(NamedTuple):
         """
         if not size or size >= self.size:
             return [self]
-        numbers = np.arange(self.size)
-        return [self.taken(numbers[n : n + size]) for n in range(0, self.size, size)]
+        indices = np.arange(self.size)
+        return [self.take(indices[n : n + size]) for n in range(0, self.size, size)]
 
-    def taken(self, numbers: np.ndarray) -> "Batch":
+    def take(self, numbers: np.ndarray) -> "Batch":
         """A subset of the examples, int64 [n] in rising order, no wider than the longest needs."""
-        old, width = self.segments.size(1), width_of(int(self.lengths[numbers].max()))
+        old, width = self.segments.size(1), padded_width(int(self.lengths[numbers].max()))
         width = min(width, old)
         chosen = torch.from_numpy(numbers)
         rows = torch.from_numpy(input_rows(numbers, self.inputs_per_example))
@@ -190,7 +190,7 @@ class Examples:
         if self.vectors is None:
             return batch
         rows = input_rows(numbers, self.inputs_per_example)
-        return batch._replace(tokens=self.vectors.padded(rows, batch.tokens.size(1)))
+        return batch._replace(tokens=self.vectors.read_padded(rows, batch.tokens.size(1)))
 
     def __len__(self) -> int:
         return len(self.tokenized) // self.inputs_per_example
@@ -496,15 +496,15 @@ class Padded(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]
 
 
-def width_of(length: int) -> int:
+def padded_width(length: int) -> int:
     """The padded width for a longest row of `length` tokens."""
     return -(-length // WIDTH_STEP) * WIDTH_STEP
 
 
 def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
-    """Pad rows of different lengths to a common width, see `width_of`."""
+    """Pad rows of different lengths to a common width, see `padded_width`."""
     lengths = tokenized.lengths[numbers]
-    width = width_of(int(lengths.max()))
+    width = padded_width(int(lengths.max()))
     tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)
     segments = np.zeros_like(tokens)
     for row, number in enumerate(numbers):

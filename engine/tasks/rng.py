@@ -2,7 +2,7 @@
 
 import numpy as np
 
-ORDER, SHARE, MASKS, VALIDATION, DROPOUT = range(5)  # purposes
+ORDER, SUBSET, MASKS, VALIDATION, DROPOUT = range(5)  # purposes
 
 
 def rng_for(seed: int, purpose: int, number: int = 0) -> np.random.Generator:

@@ -80,10 +80,10 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
 def restore(run: TrainingRun, folder: Path) -> None:
     """Restore optimiser, exact weights and their average; the network has the saved weights."""
     resume = folder / RESUME
-    load_state(run.optimiser, run.network, _tensors(resume / OPTIMISER))
+    load_state(run.optimiser, run.network, _read_tensors(resume / OPTIMISER))
     if not (resume / TRAINED_WEIGHTS).is_file():
         return
-    tensors = _tensors(resume / TRAINED_WEIGHTS)
+    tensors = _read_tensors(resume / TRAINED_WEIGHTS)
     for name, parameter in run.network.named_parameters():
         if name in tensors:
             parameter.copy_(tensors[name])
@@ -96,16 +96,16 @@ def emit_missing_saved(context: RunContext, progress: TrainingProgress) -> None:
     events = [e for e in context.folder.milestones() if isinstance(e, Saved | Removed)]
     last = next((e for e in reversed(events) if e.step == progress.step), None)
     if not isinstance(last, Saved):
-        context.emit(_saved(context.folder, progress))
+        context.emit(_saved_event(context.folder, progress))
 
 
 def prune(context: RunContext, best_step: int) -> None:
     """Delete all checkpoints except the latest, the best and every n-th."""
     folder = context.folder
     checkpoints = folder.checkpoint_folders()
-    stay = reasons_to_keep(map(checkpoint_step, checkpoints), best_step, context.job.training)
+    reasons = reasons_to_keep(map(checkpoint_step, checkpoints), best_step, context.job.training)
     for path in checkpoints:
-        if checkpoint_step(path) not in stay:
+        if checkpoint_step(path) not in reasons:
             remove_atomically(path)
             relative = path.relative_to(folder.path).as_posix()
             context.emit(Removed(step=checkpoint_step(path), folder=relative))
@@ -156,15 +156,15 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
         if trained:
             safetensors.torch.save_file(trained, resume / TRAINED_WEIGHTS)
         (resume / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
-    return _saved(run.context.folder, progress)
+    return _saved_event(run.context.folder, progress)
 
 
-def _tensors(file: Path) -> dict[str, torch.Tensor]:
+def _read_tensors(file: Path) -> dict[str, torch.Tensor]:
     with open_regular(file) as content:
         return safetensors.torch.load(content.read())
 
 
-def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
+def _saved_event(run: RunFolder, progress: TrainingProgress) -> Saved:
     folder = run.checkpoint(progress.step)
     files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
     return Saved(

@@ -22,7 +22,7 @@ class RunContext:
     job: JobSpec
     folder: RunFolder
     emit: Emit = lambda event: None
-    stop_wanted: Callable[[], bool] = lambda: False
+    stop_requested: Callable[[], bool] = lambda: False
 
     def note(self, text: str, exact: bool = True, **values: object) -> None:
         """Emit a note, a template with its `values`; `exact` is False if a repeated run may differ
@@ -35,7 +35,7 @@ class RunContext:
 
         def report(done: int, total: int) -> None:
             nonlocal last
-            if self.stop_wanted():
+            if self.stop_requested():
                 raise Cancelled
             percent = done * 100 // total if total else done // 1000
             if percent != last:
@@ -46,7 +46,7 @@ class RunContext:
 
     def retry_when_full(self, write: Callable[[], Result]) -> Result:
         """Call `write`, and again once a full disk has space."""
-        return retry_when_full(write, self.emit, self.stop_wanted)
+        return retry_when_full(write, self.emit, self.stop_requested)
 
 
 @dataclass

@@ -30,65 +30,67 @@ from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.runs.snapshots import count_snapshots
-from engine.tasks.learner import Batch, Examples, Learner, width_of
-from engine.tasks.rng import SHARE, rng_for
+from engine.tasks.learner import Batch, Examples, Learner, padded_width
+from engine.tasks.rng import SUBSET, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.checkpoints import checkpoint_size
 from engine.training.data.batch_order import (
     BatchOrder,
+    count_evaluations,
+    count_steps,
     first_long_step,
-    planned_evaluations,
-    planned_steps,
     save_interval,
 )
 from engine.training.data.features import count_cached_layers
-from engine.training.data.tokenizer import given_tokenizer
+from engine.training.data.tokenizer import base_tokenizer
 from engine.training.data.training_data import TrainingRows, read_rows
 from engine.training.device.cuda_graphs import choose_graphs
 from engine.training.device.fastest import choose_attention, choose_precision
 from engine.training.device.machine import Machine, choose_machine, peak_memory
 from engine.training.gradients import GradientAccumulator
-from engine.training.network import cache_frozen_weights, configure, count_parameters, wanted_heads
+from engine.training.network import cache_frozen_weights, configure, count_parameters, heads_for
 from engine.training.optimiser import adamw
 from engine.training.snapshots import snapshot_size
 
-MEASURED_OF_SEARCH = 4  # base models and data sets of a search that are measured
+MAX_MEASURED = 4  # base models and data sets of a search that are measured
 SAMPLED_BATCHES = 200  # the heaviest of them is measured
-FORWARD_ALONE = 1 / 3  # time of a forward pass relative to forward and backward
+FORWARD_FRACTION = 1 / 3  # time of a forward pass relative to forward and backward
 SAMPLED_ROWS = 1_000
 SAMPLED_CHARACTERS = 4_000_000  # limit for corpora of long texts
-LONGEST_ROWS = 20  # rows with most characters, sampled in addition
+LONG_ROWS = 20  # rows with the most characters, sampled in addition
 
 
-def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
-    """Measure a job without running it; `working` gets the name of each stage.
+def estimate(job: JobSpec, on_stage: Callable[[str], None]) -> Estimated:
+    """Measure a job without running it; `on_stage` gets the name of each stage.
 
     Raises StudioError for everything that would keep the job from starting.
     """
     if job.search is not None:
-        return _estimate_search(job, job.search, working)
+        return _estimate_search(job, job.search, on_stage)
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
-        return _estimate(job, working, Path(scratch))  # Windows keeps mapped files
+        return _estimate(job, on_stage, Path(scratch))  # Windows keeps mapped files
 
 
-def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], None]) -> Estimated:
+def _estimate_search(
+    job: JobSpec, search: SearchSpec, on_stage: Callable[[str], None]
+) -> Estimated:
     """Estimate all runs of a search: measure the heaviest of each base model and data set.
 
     TPE trials are approximated by random ones.
     """
     if search.method == "tpe":
         search = search.model_copy(update={"method": "random", "budget": search.limit})
-    alike: dict[str, list[JobSpec]] = {}
+    groups: dict[str, list[JobSpec]] = {}
     for member in expand(job.model_copy(update={"search": search})):
-        alike.setdefault(f"{member.base_model!r} {member.data!r}", []).append(member)
+        groups.setdefault(f"{member.base_model!r} {member.data!r}", []).append(member)
     estimates: list[Estimated] = []
-    for jobs in [*alike.values()][:MEASURED_OF_SEARCH]:
+    for jobs in [*groups.values()][:MAX_MEASURED]:
         heaviest = max(jobs, key=lambda j: j.training.batch_size * j.training.max_length)
-        single = estimate(heaviest, working)
+        single = estimate(heaviest, on_stage)
         times = sum(map(_work, jobs)) / _work(heaviest)
-        more = {"seconds": single.seconds * times, "runs": len(jobs)}
-        estimates.append(single.model_copy(update=more))
-    count = sum(map(len, alike.values()))
+        changes = {"seconds": single.seconds * times, "runs": len(jobs)}
+        estimates.append(single.model_copy(update=changes))
+    count = sum(map(len, groups.values()))
     scale = count / sum(
         item.runs for item in estimates
     )  # further models are assumed to be like these
@@ -110,29 +112,29 @@ def _work(job: JobSpec) -> float:
     return settings.epochs * settings.train_fraction
 
 
-def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
+def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> Estimated:
     jobs = expand(job)
     job = jobs[-1]  # the most expensive: fine-tuning in a layer sweep
     settings = job.training
     machine = choose_machine(job.hardware, processes=job.hardware.processes)
 
     def stage(name: str) -> ProgressCallback:
-        working(name)
+        on_stage(name)
         return no_progress
 
-    read = read_rows(job, scratch / "dataset", stage)
-    working(phrase("Sampling input lengths"))
-    tokenizer = _tokenizer(read)
-    plan = _plan(read, sample(read, tokenizer, scratch / "sample"))
-    working(phrase("Measuring one step"))
-    bench = _Bench(read, tokenizer, machine, plan)
+    source = read_rows(job, scratch / "dataset", stage)
+    on_stage(phrase("Sampling input lengths"))
+    tokenizer = _tokenizer(source)
+    plan = _plan(source, sample(source, tokenizer, scratch / "sample"))
+    on_stage(phrase("Measuring one step"))
+    bench = _Bench(source, tokenizer, machine, plan)
     machine = bench.machine
     heaviest = bench.heaviest(plan)
     bench.update(heaviest)  # creates the optimiser state
     bench.update(heaviest)
     memory = peak_memory().decisive  # before the timed steps, which use dummy batches
     width = min(plan.usual_width, bench.length)
-    seconds_per_step = min(bench.step(plan.share, width) for _ in range(3))
+    seconds_per_step = min(bench.step(plan.rank_batch, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     runs = Home().runs
     existing = next(folder for folder in (runs, *runs.parents) if folder.exists())
@@ -149,7 +151,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         checkpoint=checkpoint_size(bench.network),
         snapshot=snapshot_size(bench.network),
         snapshots=count_snapshots(plan.steps, settings.snapshot_every) * len(jobs),
-        cache=bench.cache(plan),
+        cache=bench.cache_bytes(plan),
         disk_free=shutil.disk_usage(existing).free,
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
         runs=len(jobs),
@@ -160,17 +162,17 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
 class Sample:
     """Tokenized sample of the training rows.
 
-    `examples` starts with `drawn` random ones, followed by the longest rows, unless rows are
+    `examples` starts with `sampled` random ones, followed by the longest rows, unless rows are
     joined and split.
     """
 
     lengths: np.ndarray  # int [examples of the job], tokens of each, repeated from the sample
     examples: Examples
-    drawn: int
+    sampled: int
 
     def heaviest(self, batches: list[np.ndarray]) -> np.ndarray:
-        """Return the batch with most tokens, with the longest example added."""
-        batch = max(batches, key=lambda numbers: int(self.lengths[numbers].sum())) % self.drawn
+        """Return the batch with the most tokens, with the longest example added."""
+        batch = max(batches, key=lambda indices: int(self.lengths[indices].sum())) % self.sampled
         lengths = self.examples.lengths
         longest = int(lengths.argmax())
         if lengths[longest] > lengths[batch].max():
@@ -178,13 +180,13 @@ class Sample:
         return batch[np.argsort(lengths[batch], kind="stable")]
 
 
-def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
+def sample(source: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     """Tokenize some of the rows into `folder`."""
-    settings, learner, rows = read.job.training, read.learner, read.rows
-    random = rng_for(settings.seed, SHARE)
+    settings, learner, rows = source.job.training, source.learner, source.rows
+    random = rng_for(settings.seed, SUBSET)
 
-    def tokenize(some: Rows) -> Examples:
-        return learner.tokenize(some, tokenizer, settings.max_length, folder, no_progress)
+    def tokenize(part: Rows) -> Examples:
+        return learner.tokenize(part, tokenizer, settings.max_length, folder, no_progress)
 
     if isinstance(rows.texts, StoredTexts):
         texts = rows.texts.some(SAMPLED_ROWS, random)
@@ -194,22 +196,22 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
         count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
         return Sample(np.resize(examples.lengths, count), examples, len(examples))
     pick = random.permutation(len(rows))[:SAMPLED_ROWS]
-    examples = tokenize(rows.take(np.concatenate([pick, _longest(rows)])))
+    examples = tokenize(rows.take(np.concatenate([pick, _long_rows(rows)])))
     owners = np.array([learner.row(examples, index) for index in range(len(examples))])
-    drawn = int((owners < len(pick)).sum())
-    count = max(1, round(drawn * len(rows) / max(1, len(pick))))
-    return Sample(np.resize(examples.lengths[:drawn], count), examples, drawn)
+    sampled = int((owners < len(pick)).sum())
+    count = max(1, round(sampled * len(rows) / max(1, len(pick))))
+    return Sample(np.resize(examples.lengths[:sampled], count), examples, sampled)
 
 
-def _longest(rows: Rows) -> np.ndarray:
-    """Indices of the rows with most characters."""
+def _long_rows(rows: Rows) -> np.ndarray:
+    """Indices of the rows with the most characters."""
     columns = [rows.texts, rows.pairs or (), rows.beginnings or (), rows.negatives or ()]
     sizes = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
         sizes[: len(column)] += np.fromiter(map(len, column), np.int64, len(column))
     for index, endings in enumerate(rows.endings or ()):
         sizes[index] += max(map(len, endings))
-    return np.argsort(sizes)[-LONGEST_ROWS:]
+    return np.argsort(sizes)[-LONG_ROWS:]
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ class _Plan:
     sample: Sample
     order: BatchOrder
     batches: list[np.ndarray]  # examples of some steps
-    share: int  # examples of a batch per process
+    rank_batch: int  # examples of a batch per process
     processes: int
     steps: int
     evaluations: int
@@ -228,24 +230,24 @@ class _Plan:
     @property
     def usual_width(self) -> int:
         """Mean padded length of an input, in tokens."""
-        tokens = sum(int(self.sample.lengths[numbers].sum()) for numbers in self.batches)
-        return width_of(math.ceil(tokens / sum(map(len, self.batches))))
+        tokens = sum(int(self.sample.lengths[indices].sum()) for indices in self.batches)
+        return padded_width(math.ceil(tokens / sum(map(len, self.batches))))
 
 
-def _plan(read: TrainingRows, found: Sample) -> _Plan:
-    settings, processes = read.job.training, read.job.hardware.processes
-    order = BatchOrder(found.lengths, settings.batch_size, settings.seed, settings.train_fraction)
+def _plan(source: TrainingRows, sample: Sample) -> _Plan:
+    settings, processes = source.job.training, source.job.hardware.processes
+    order = BatchOrder(sample.lengths, settings.batch_size, settings.seed, settings.train_fraction)
     count = min(order.steps_per_epoch, SAMPLED_BATCHES)
     batches = [order.indices(step) for step in range(count)]
     return _Plan(
-        sample=found,
+        sample=sample,
         order=order,
         batches=batches,
-        share=math.ceil(len(batches[0]) / processes),
+        rank_batch=math.ceil(len(batches[0]) / processes),
         processes=processes,
-        steps=planned_steps(settings, order.steps_per_epoch),
-        evaluations=planned_evaluations(settings, order.steps_per_epoch),
-        validation_rows=read.dataset.spec.rows.get("validation", 0),
+        steps=count_steps(settings, order.steps_per_epoch),
+        evaluations=count_evaluations(settings, order.steps_per_epoch),
+        validation_rows=source.dataset.spec.rows.get("validation", 0),
     )
 
 
@@ -253,21 +255,21 @@ class _Bench:
     """Network of a job, to time steps."""
 
     def __init__(
-        self, read: TrainingRows, tokenizer: Tokenizer, machine: Machine, plan: _Plan
+        self, source: TrainingRows, tokenizer: Tokenizer, machine: Machine, plan: _Plan
     ) -> None:
-        self.settings, self.learner = read.job.training, read.learner
+        self.settings, self.learner = source.job.training, source.learner
         self.tokenizer = tokenizer
-        self.network = _network(read.job, read.learner)
+        self.network = _network(source.job, source.learner)
         configure(self.network, self.settings)
         self.network.encoder.cached_layers = count_cached_layers(self.network, self.settings)
         self.network.to(machine.device).train()
-        rows = self.settings.micro_batch_size or plan.share
-        hardware, width = read.job.hardware, plan.usual_width
+        rows = self.settings.micro_batch_size or plan.rank_batch
+        hardware, width = source.job.hardware, plan.usual_width
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
         self.network.encoder.token_multiple = self.machine.token_multiple
         cache_frozen_weights(self.network, self.machine)
         choose_attention(self.network.encoder, self.machine)
-        if read.job.hardware.processes == 1:
+        if source.job.hardware.processes == 1:
             self.network.reuse_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
         limit = self.network.spec.max_positions
@@ -277,9 +279,9 @@ class _Bench:
             self.network,
             self.learner,
             self.machine,
-            read.job,
+            source.job,
             tokenizer.pad,
-            lambda: self._dummy(plan.share, min(width, self.length), rng_for(0, SHARE)),
+            lambda: self._dummy(plan.rank_batch, min(width, self.length), rng_for(0, SUBSET)),
         ) or GradientAccumulator(self.network, self.learner, self.machine)
 
     @property
@@ -289,15 +291,17 @@ class _Bench:
     def heaviest(self, plan: _Plan) -> Batch:
         """Batch with the largest memory use, or the part of one process."""
         if self.has_long_inputs:
-            return self._dummy(plan.share, self.long_length, rng_for(self.settings.seed, SHARE))
-        numbers = plan.sample.heaviest(plan.batches)
-        own = numbers[:: -plan.processes][::-1]  # every n-th, including the longest
-        random = rng_for(self.settings.seed, SHARE)
-        return self.learner.batch(plan.sample.examples, own, self.tokenizer, random)
+            return self._dummy(
+                plan.rank_batch, self.long_length, rng_for(self.settings.seed, SUBSET)
+            )
+        indices = plan.sample.heaviest(plan.batches)
+        part = indices[:: -plan.processes][::-1]  # every n-th, including the longest
+        random = rng_for(self.settings.seed, SUBSET)
+        return self.learner.batch(plan.sample.examples, part, self.tokenizer, random)
 
     def step(self, count: int, width: int) -> float:
         """Seconds of a step with random inputs of this length."""
-        return self.update(self._dummy(count, width, rng_for(self.settings.seed, SHARE, width)))
+        return self.update(self._dummy(count, width, rng_for(self.settings.seed, SUBSET, width)))
 
     def update(self, batch: Batch) -> float:
         if self.vectors_per_token:
@@ -320,14 +324,14 @@ class _Bench:
             return len(self.network.probe.layers)
         return int(self.network.encoder.cached_layers > 0)
 
-    def cache(self, plan: _Plan) -> int:
+    def cache_bytes(self, plan: _Plan) -> int:
         lengths = plan.sample.lengths[plan.order.examples]
         tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
-        of_token = 4 * self.vectors_per_token * self.network.spec.hidden_size
-        return round(tokens * plan.sample.examples.inputs_per_example * of_token)
+        token_bytes = 4 * self.vectors_per_token * self.network.spec.hidden_size
+        return round(tokens * plan.sample.examples.inputs_per_example * token_bytes)
 
     def extract(self, width: int) -> float:
-        random = rng_for(0, SHARE)
+        random = rng_for(0, SUBSET)
         batch = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
         arguments = batch.tokens, batch.segments, batch.attention_mask
         encoder = self.network.eval().encoder
@@ -349,26 +353,28 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     seconds = plan.steps * usual
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
-        seconds += last * (min(bench.step(plan.share, bench.long_length) for _ in range(2)) - usual)
+        seconds += last * (
+            min(bench.step(plan.rank_batch, bench.long_length) for _ in range(2)) - usual
+        )
     if bench.vectors_per_token:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
-    batches = math.ceil(plan.validation_rows / plan.share)  # one process evaluates
-    return seconds + plan.evaluations * batches * usual * FORWARD_ALONE
+    batches = math.ceil(plan.validation_rows / plan.rank_batch)  # one process evaluates
+    return seconds + plan.evaluations * batches * usual * FORWARD_FRACTION
 
 
-def _tokenizer(read: TrainingRows) -> Tokenizer:
+def _tokenizer(source: TrainingRows) -> Tokenizer:
     """Tokenizer of the job, or one trained on a few rows if the job trains its own."""
-    base_model = read.job.base_model
-    if (tokenizer := given_tokenizer(base_model)) is not None:
+    base_model = source.job.base_model
+    if (tokenizer := base_tokenizer(base_model)) is not None:
         return tokenizer
     assert isinstance(base_model, FromScratch)
-    texts = read.rows.texts[:SAMPLED_ROWS]
+    texts = source.rows.texts[:SAMPLED_ROWS]
     return Tokenizer.train(texts, base_model.model.vocab_size, base_model.lowercase)
 
 
 def _network(job: JobSpec, learner: Learner) -> Network:
     if isinstance(job.base_model, FromScratch):
         return Network(job.base_model.model, learner.heads)
-    heads = wanted_heads(job, learner)
+    heads = heads_for(job, learner)
     return checkpoint.load(job.base_model.path, heads, learner.labels).network

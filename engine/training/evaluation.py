@@ -107,7 +107,7 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
         return metrics.compute(), metrics if metrics.rows is not None else None
     assert isinstance(metrics, PredictionCollector)
     report = metrics.report()
-    _warn_of_labels(run, report)
+    _warn_unpredicted(run, report)
     return report.metrics(), metrics
 
 
@@ -124,9 +124,9 @@ def _progress(run: TrainingRun) -> ProgressCallback:
     return report
 
 
-def _warn_of_labels(run: TrainingRun, report: Report) -> None:
+def _warn_unpredicted(run: TrainingRun, report: Report) -> None:
     progress = run.progress
-    new = [label for label in report.never_given() if label not in progress.never_predicted]
+    new = [label for label in report.never_predicted() if label not in progress.never_predicted]
     if not new:
         return
     progress.never_predicted += new
@@ -151,19 +151,19 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
     """
     try:
         _write(run, predicted, metrics)
-    except Exception as error:  # noqa: BLE001 (no run ends for what can be made again)
-        left = _remove_older(run)
-        understood = explain_error(error)
-        if understood is None:
+    except Exception as error:  # noqa: BLE001 (a run does not fail for files that can be rebuilt)
+        note = _remove_older(run)
+        explained = explain_error(error)
+        if explained is None:
             echo_error(*traceback.format_exc().splitlines())
         run.context.note(
             "The predictions for the validation rows at step {step} could not be kept: "
             "{error} To make them later: bert-studio evaluate --run FOLDER",
             step=run.progress.step,
-            error=understood.problem if understood else f"{type(error).__name__}: {error}.",
+            error=explained.problem if explained else f"{type(error).__name__}: {error}.",
         )
-        if left is not None:
-            run.context.note(left)
+        if note is not None:
+            run.context.note(note)
 
 
 def _remove_older(run: TrainingRun) -> Phrase | None:

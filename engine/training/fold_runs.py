@@ -48,10 +48,10 @@ def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Sc
     """
 
     def score(
-        numbers: NDArray[np.int64], given: NDArray[np.int64], names: list[str]
+        rows: NDArray[np.int64], labels: NDArray[np.int64], names: list[str]
     ) -> NDArray[np.float64]:
         folder = _folder(cache, dataset, base)
-        p = probabilities_of_fold_runs(dataset, base, numbers, given, names, folder, report)
+        p = predict_folds(dataset, base, rows, labels, names, folder, report)
         shutil.rmtree(folder)
         return p
 
@@ -59,18 +59,18 @@ def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Sc
 
 
 def _folder(cache: Path, dataset: Dataset, base: Path) -> Path:
-    facts = [
+    files = [
         (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in weight_files(base)
     ]
-    known = json.dumps([dataset.spec.fingerprint, str(base), facts])
-    return cache / hashlib.sha256(known.encode()).hexdigest()[:32]
+    key = json.dumps([dataset.spec.fingerprint, str(base), files])
+    return cache / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def probabilities_of_fold_runs(
+def predict_folds(
     dataset: Dataset,
     base: Path,
-    numbers: NDArray[np.int64],
-    given: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
     names: list[str],
     scratch: Path,
     report: Report,
@@ -83,24 +83,24 @@ def probabilities_of_fold_runs(
     or with `training`; its best checkpoint predicts the rows of the fold.
 
     Args:
-        numbers: int64 [N], rows of the data set, ascending.
-        given: int64 [N], index of their label in `names`.
+        rows: int64 [N], rows of the data set, ascending.
+        labels: int64 [N], index of their label in `names`.
         scratch: folder for data and checkpoints; a repeated call continues there.
 
     Raises StudioError if a run cannot be trained.
     """
-    fold_of, probabilities = stratified_folds(given, folds), np.zeros((len(given), len(names)))
+    row_folds, probabilities = stratified_folds(labels, folds), np.zeros((len(labels), len(names)))
     for fold in range(folds):
-        held_out, file = np.flatnonzero(fold_of == fold), scratch / f"fold-{fold}.npy"
+        held_out, file = np.flatnonzero(row_folds == fold), scratch / f"fold-{fold}.npy"
         if not file.exists():
             folder = scratch / f"data-{fold}" / "1"
-            data = _version(dataset, folder, numbers, set(held_out.tolist()))
+            data = _derive_data(dataset, folder, rows, set(held_out.tolist()))
             run = _run(scratch / f"run-{fold}", data, base, training)
             with run.lock():
                 train(run.job(), run, _emitter(run, report, fold, folds))
-            written = io.BytesIO()
-            np.save(written, _scores(run, len(held_out), names))
-            write_file(file, written.getvalue())
+            content = io.BytesIO()
+            np.save(content, _scores(run, len(held_out), names))
+            write_file(file, content.getvalue())
         probabilities[held_out] = np.load(check_regular(file), allow_pickle=False)
     return probabilities
 
@@ -116,26 +116,24 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     """Validation probabilities of the best checkpoint, float64 [rows, C]."""
-    predictions, scores = (
-        read_predictions(predictions_file(run.results, "validation")),
-        np.zeros((rows, len(names))),
-    )
+    predictions = read_predictions(predictions_file(run.results, "validation"))
+    scores = np.zeros((rows, len(names)))
     columns = np.array([names.index(label) for label in predictions.info.labels])
     scores[np.ix_(predictions.numbers("row").astype(np.int64), columns)] = predictions.scores
     return scores
 
 
-def _version(
-    dataset: Dataset, into: Path, numbers: NDArray[np.int64], held_out: set[int]
+def _derive_data(
+    dataset: Dataset, into: Path, rows: NDArray[np.int64], held_out: set[int]
 ) -> Dataset:
     """Derive a data set with these rows only; held-out rows are for validation."""
     if into.exists():
         return open_dataset(into)
     edits = Edits(
-        dropped=set(range(len(dataset))) - set(numbers.tolist()),
+        dropped=set(range(len(dataset))) - set(rows.tolist()),
         splits={
-            number: "validation" if index in held_out else "train"
-            for index, number in enumerate(numbers.tolist())
+            row: "validation" if index in held_out else "train"
+            for index, row in enumerate(rows.tolist())
         },
     )
     into.parent.mkdir(parents=True, exist_ok=True)

@@ -21,9 +21,8 @@ from engine.training.device.ranks import balance
 from engine.training.device.sharding import is_sharded
 
 # tokens per half times hidden size squared; below it, the threads wait for the GIL
-WORTH_TWO_THREADS = 20_000_000
-# ones the threads would mostly wait for Python, which runs in one of them at a time
-IN_SHORT_NUMBERS = 8  # higher threshold in reduced precision: products take less of a step
+MIN_PARALLEL = 20_000_000
+REDUCED_PRECISION_FACTOR = 8  # of this threshold: products then take less of a step
 
 
 @dataclass(frozen=True)
@@ -49,37 +48,37 @@ class GradientAccumulator:
         """
         seeds = torch.randint(2**62, (2,)).tolist()
         halves = [part]
-        if self._gains_by_two_threads(part):
+        if self._uses_two_threads(part):
             # planned one after the other, as threads would contend for the GIL
             rows = balance(part.lengths, 2)
-            halves = [part.taken(numbers).planned(self.network) for numbers in rows]
-        gradients = GradientSum(self._numbers, len(halves))
+            halves = [part.take(indices).plan(self.network) for indices in rows]
+        gradients = GradientSum(self._indices, len(halves))
 
-        def one(number: int) -> dict[str, Tensor]:
+        def run_half(index: int) -> dict[str, Tensor]:
             if len(halves) > 1:
                 torch.set_num_threads(max(1, self.machine.threads // 2))  # per thread
-            summing = gradients.half(number) if self._sums_gradients else nullcontext()
-            with dropout_seed(seeds[number]), summing:
-                return self._add(halves[number], counts, weight, scale)
+            accumulating = gradients.half(index) if self._sums_gradients else nullcontext()
+            with dropout_seed(seeds[index]), accumulating:
+                return self._add(halves[index], counts, weight, scale)
 
         if len(halves) < 2:
-            return one(0)
+            return run_half(0)
         try:
             # autograd adds under a lock, and a + b = b + a in either order
             with ThreadPoolExecutor(1) as executor:
-                other = executor.submit(one, 1)
-                values, more = one(0), other.result()
+                other = executor.submit(run_half, 1)
+                values, others = run_half(0), other.result()
             gradients.finish()
         finally:
             torch.set_num_threads(self.machine.threads)
-        return {name: value + more[name] for name, value in values.items()}
+        return {name: value + others[name] for name, value in values.items()}
 
     @cached_property
     def _parameters(self) -> list[Tensor]:
         return list(self.network.parameters())  # walking all modules takes 0.1 ms
 
     @cached_property
-    def _numbers(self) -> dict[Tensor, int]:
+    def _indices(self) -> dict[Tensor, int]:
         return index_weights(self._parameters)
 
     @property
@@ -88,7 +87,7 @@ class GradientAccumulator:
         plain = self.machine.device.type == "cpu" and self.machine.precision_name == "fp32"
         return plain and not is_sharded(self.network)
 
-    def _gains_by_two_threads(self, part: Batch) -> bool:
+    def _uses_two_threads(self, part: Batch) -> bool:
         if self.machine.device.type != "cpu" or self.machine.threads < 2 or part.size < 2:
             return False
         if self.learner.needs_whole_batch:
@@ -98,13 +97,13 @@ class GradientAccumulator:
         if any(parameter.grad is not None for parameter in self._parameters):
             return False  # the order of three summands matters
         work = part.token_count // 2 * self.network.spec.hidden_size**2
-        times = 1 if self.machine.precision_name == "fp32" else IN_SHORT_NUMBERS
-        return work >= times * WORTH_TWO_THREADS
+        factor = 1 if self.machine.precision_name == "fp32" else REDUCED_PRECISION_FACTOR
+        return work >= factor * MIN_PARALLEL
 
     def _add(self, part: Batch, counts: Counts, weight: float, scale: float) -> dict[str, Tensor]:
         with self.machine.precision():
             terms = self.network(
-                self.learner.losses, part.planned(self.network).to(self.machine.device), counts
+                self.learner.losses, part.plan(self.network).to(self.machine.device), counts
             )
             loss = total(terms) * (weight * scale)
         loss.backward()

@@ -19,7 +19,7 @@ from engine.progress import Cancelled
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext
-from engine.training.data.features import delete_own_features
+from engine.training.data.features import delete_features
 from engine.training.data.prefetch import batches
 from engine.training.device.machine import choose_machine
 from engine.training.device.ranks import current_rank, join_ranks
@@ -30,22 +30,22 @@ from engine.training.step import StepResult, out_of_memory_note, update
 from engine.training.training_run import TrainingRun
 
 Outcome = Literal["finished", "stopped"]
-POINTS_OF_SLOW_CURVES = 400  # of learning rate, gradient norm, speed and tokens
+CURVE_POINTS = 400  # of learning rate, gradient norm, speed and tokens
 
 
 def train(
     job: JobSpec,
     folder: RunFolder,
     emit: Emit = lambda event: None,
-    stop_wanted: Callable[[], bool] = lambda: False,
+    stop_requested: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, int]:
     """Train to the end or until a stop is requested; returns outcome and last step.
 
     Args:
         emit: receives all events; this function writes only checkpoints to the folder.
-        stop_wanted: polled before each step and during preparation.
+        stop_requested: polled before each step and during preparation.
     """
-    context, rank = RunContext(job, folder, emit, stop_wanted), current_rank()
+    context, rank = RunContext(job, folder, emit, stop_requested), current_rank()
     machine = choose_machine(job.hardware, rank.local, rank.local_world)
     with join_ranks(rank, machine.device, job.hardware.sharded) as ranks:
         resume = latest_checkpoint(context)
@@ -62,17 +62,17 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     progress, speed = run.progress, Speed()
     ahead = run.machine.device.type != "cpu"
     plans_for = run.network if ahead and run.graphs is None else None
-    coming = batches(run.setup.data, progress.step, ahead, plans_for)
+    inputs = batches(run.setup.data, progress.step, ahead, plans_for)
     while not run.is_over:
         if stop_agreed(run):
             if saved_step != progress.step:
                 save(run)
             return "stopped", progress.step
 
-        updated = update(run, next(coming))
+        result = update(run, next(inputs))
         run.average.update(progress.step)
-        speed.add(updated.tokens)
-        emit_curves(run, updated, speed)
+        speed.add(result.tokens)
+        emit_curves(run, result, speed)
 
         improved = False
         if run.evaluates_now:
@@ -88,7 +88,7 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     if progress.step < run.setup.data.steps:
         run.context.note(early_stopping_note(progress))
     if run.ranks.writes:
-        delete_own_features(run.context.folder)
+        delete_features(run.context.folder)
     return "finished", progress.step
 
 
@@ -96,7 +96,7 @@ def stop_agreed(run: TrainingRun) -> bool:
     """True if any rank should stop; also agrees on the smallest micro-batch size."""
     progress = run.progress
     own = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
-    stop, smallest = run.ranks.maximum(float(run.context.stop_wanted()), own)
+    stop, smallest = run.ranks.maximum(float(run.context.stop_requested()), own)
     if smallest > own:
         progress.micro_batch_size = round(1 / smallest)
         run.context.note(out_of_memory_note(progress), exact=False)
@@ -122,14 +122,14 @@ class Speed:
         return rate
 
 
-def emit_curves(run: TrainingRun, updated: StepResult, speed: Speed) -> None:
+def emit_curves(run: TrainingRun, result: StepResult, speed: Speed) -> None:
     """Emit the measurements of the last step: the loss always, other curves at 400 points."""
     step, steps = run.progress.step, run.setup.data.steps
-    run.context.emit(measured("loss", step, updated.loss))
-    is_told = step % max(1, steps // POINTS_OF_SLOW_CURVES) == 0 or step == steps
-    if is_told or run.evaluates_now:  # exact token count at evaluations
+    run.context.emit(measured("loss", step, result.loss))
+    is_point = step % max(1, steps // CURVE_POINTS) == 0 or step == steps
+    if is_point or run.evaluates_now:  # exact token count at evaluations
         run.context.emit(measured("tokens", step, run.progress.tokens))
-    if is_told:
-        run.context.emit(measured("learning_rate", step, updated.learning_rate))
-        run.context.emit(measured("gradient_norm", step, updated.gradient_norm))
+    if is_point:
+        run.context.emit(measured("learning_rate", step, result.learning_rate))
+        run.context.emit(measured("gradient_norm", step, result.gradient_norm))
         run.context.emit(measured("tokens_per_second", step, speed.tokens_per_second()))

@@ -33,7 +33,7 @@ def network_for(
         return Network(checkpoint.match_segments(spec, tokenizer), learner.heads)
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
-    loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)
+    loaded = checkpoint.load(folder, heads_for(context.job, learner), learner.labels)
     if problem := wrong_direction(context.job.task, folder.name, loaded.spec.is_causal):
         raise problem
     if resume_from is None:
@@ -44,7 +44,7 @@ def network_for(
     return loaded.network
 
 
-def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
+def heads_for(job: JobSpec, learner: Learner) -> Heads:
     """Heads of the network of a job; a probe replaces the task head."""
     if not job.features.trains_probe:
         return learner.heads

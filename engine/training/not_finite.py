@@ -22,11 +22,11 @@ class NotFinite(StudioError):
 
 @dataclass(frozen=True)
 class FailedStep:
-    """Input of a failed step; `number` counts from 1, `chosen` is int64 [B]."""
+    """Input of a failed step; `step` counts from 1, `indices` is int64 [B]."""
 
-    number: int
+    step: int
     examples: Examples
-    chosen: np.ndarray
+    indices: np.ndarray
     batch: Batch
 
 
@@ -36,23 +36,23 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
     `what` is “loss” or “gradient”. Runs a forward and backward pass per example.
     """
     causes = _causes(run, step)
-    named = _named(run, step, causes or [int(number) for number in step.chosen])
-    if len(causes) in (0, len(step.chosen)):
+    lines = _describe_examples(run, step, causes or [int(index) for index in step.indices])
+    if len(causes) in (0, len(step.indices)):
         sentence = phrase("No single example causes this.")
         if causes:
-            sentence = phrase("Each of its {count} examples causes this.", count=len(named))
+            sentence = phrase("Each of its {count} examples causes this.", count=len(lines))
         advice = phrase(
             "The last checkpoint is still good. Branch from it, or start a new run, with a lower "
             "learning rate, a longer warm-up or fp32."
         )
     else:
-        rest = len(named) - SHOWN_EXAMPLES
+        rest = len(lines) - SHOWN_EXAMPLES
         more = phrase("; and {count} more", count=rest) if rest > 0 else ""
-        shown = join("; ", named[:SHOWN_EXAMPLES])
+        shown = join("; ", lines[:SHOWN_EXAMPLES])
         sentence = phrase(
             "{count} of its {total} examples cause this: {shown}{more}.",
-            count=len(named),
-            total=len(step.chosen),
+            count=len(lines),
+            total=len(step.indices),
             shown=shown,
             more=more,
         )
@@ -63,10 +63,10 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
     return NotFinite(
         "The {what} is not finite ({value}) at step {step}, so the step was not taken. {sentence}",
         advice,
-        f"The {'examples' if causes else 'batch'} of step {step.number}:\n" + "\n".join(named),
+        f"The {'examples' if causes else 'batch'} of step {step.step}:\n" + "\n".join(lines),
         what=phrase("loss") if what == "loss" else phrase("gradient"),
         value=value,
-        step=step.number,
+        step=step.step,
         sentence=sentence,
     )
 
@@ -76,14 +76,14 @@ def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
     network, machine, rows = run.network, run.machine, []
     network.eval()
     counts = run.setup.data.learner.counts(step.batch)
-    for number, example in zip(step.chosen, step.batch.parts(1), strict=True):
+    for index, example in zip(step.indices, step.batch.parts(1), strict=True):
         network.zero_grad(set_to_none=True)
         with machine.precision():
             losses = run.setup.data.learner.losses
             loss = total(network(losses, example.to(machine.device), counts))
         loss.backward()
         if not (math.isfinite(float(loss.detach())) and math.isfinite(gradient_norm(network))):
-            rows.append(int(number))
+            rows.append(int(index))
     network.zero_grad(set_to_none=True)
     return rows
 
@@ -93,26 +93,26 @@ def gradient_norm(network: torch.nn.Module) -> float:
     return float(full_tensor(torch.nn.utils.get_total_norm(gradients)))
 
 
-def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:
+def _describe_examples(run: TrainingRun, step: FailedStep, indices: list[int]) -> list[str]:
     """Line or row of each example in the source, and its beginning."""
     data = run.setup.data
     rows = data.learner.rows(data.dataset, "train")
-    named: list[str] = []
-    for number in numbers:
-        row = data.learner.row(step.examples, number)
+    lines: list[str] = []
+    for index in indices:
+        row = data.learner.row(step.examples, index)
         if row is None:
-            ids = step.examples.tokenized.ids(number * step.examples.inputs_per_example)
+            ids = step.examples.tokenized.ids(index * step.examples.inputs_per_example)
             tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
-            text, where = " ".join(tokens), phrase("example {number}", number=number + 1)
+            text, location = " ".join(tokens), phrase("example {number}", number=index + 1)
         else:
             text = rows.texts[row]
-            where = (
+            location = (
                 phrase("line {line}", line=rows.lines[row])
                 if rows.lines
                 else phrase("row {row}", row=row + 1)
             )
         text = " ".join(text.replace(" ##", "").split())
         cut = "…" if len(text) > SHOWN_CHARACTERS else ""
-        begins = text[:SHOWN_CHARACTERS] + cut
-        named.append(phrase("{where} (“{begins}”)", where=where, begins=begins))
-    return named
+        beginning = text[:SHOWN_CHARACTERS] + cut
+        lines.append(phrase("{location} (“{beginning}”)", location=location, beginning=beginning))
+    return lines

@@ -68,32 +68,34 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     Raises Cancelled soon after a stop; leaves nothing incomplete.
     """
     job, settings = context.job, context.job.training
-    read = read_rows(job, context.folder.dataset, context.stage, context.stop_wanted)
-    metric = choose_best_metric(settings.best_metric, read.learner)
-    tokenizer = Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, read)
+    source = read_rows(job, context.folder.dataset, context.stage, context.stop_requested)
+    metric = choose_best_metric(settings.best_metric, source.learner)
+    tokenizer = (
+        Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, source)
+    )
     torch.manual_seed(settings.seed)  # for new weights
-    network = network_for(context, read.learner, tokenizer, resume_from)
+    network = network_for(context, source.learner, tokenizer, resume_from)
     configure(network, settings)
-    read.learner.fit_network(network)
+    source.learner.fit_network(network)
     is_split = job.hardware.processes > 1
     is_split = is_split or 0 < settings.micro_batch_size < settings.batch_size
-    if read.learner.needs_whole_batch and is_split:
+    if source.learner.needs_whole_batch and is_split:
         raise StudioError(
             "With in-batch negatives a batch cannot be split: its rows are compared.",
             "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
             "batch size that fits into memory.",
         )
     limit = network.spec.max_positions
-    if limit < max(settings.max_length, read.learner.long_inputs[0]):
+    if limit < max(settings.max_length, source.learner.long_inputs[0]):
         context.note(
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )
-    data = tokenise(read, tokenizer, limit, context.stage)
+    data = tokenise(source, tokenizer, limit, context.stage)
     if resume_from is None:
         _note_examples(context, data)
         if isinstance(job.base_model, FromScratch):
             examples = data.phases[0].examples
-            read.learner.init_output_bias(network, examples, tokenizer)
+            source.learner.init_output_bias(network, examples, tokenizer)
             if job.base_model.warm_init:
                 progress = context.stage(phrase("Counting co-occurrences"))
                 warm_init(network, examples.tokenized, special_ids(tokenizer), progress)

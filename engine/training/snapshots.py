@@ -21,12 +21,12 @@ def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
         snapshots.discard_after(run.context.folder, run.progress.step if resumed else -1)
     if not resumed:
         count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
-        each = snapshot_size(run.network)
+        size = snapshot_size(run.network)
         run.context.note(
-            "{count} snapshots of the weights, {each:.1f} MB each: {total:.0f} MB.",
+            "{count} snapshots of the weights, {size:.1f} MB each: {total:.0f} MB.",
             count=count,
-            each=each / 1e6,
-            total=count * each / 1e6,
+            size=size / 1e6,
+            total=count * size / 1e6,
         )
         _save(run)
 

@@ -26,7 +26,7 @@ from engine.training.optimiser import WeightAverage, adamw
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
 
-ABSENT_NAMED = 20  # labels missing from the validation set that are named
+MAX_ABSENT = 20  # named labels that the validation set lacks
 
 
 def start(
@@ -64,7 +64,7 @@ def start(
         _resume(run, resume, changed)
     cache_frozen_weights(setup.network, machine)
     progress.environment = now
-    context.emit(_prepared(run, changed))
+    context.emit(_prepared_event(run, changed))
     _note_frozen(run)
     return run
 
@@ -76,7 +76,7 @@ def _machine(
     hardware = context.job.hardware
     if before:
         threads = reusable_threads(before, ranks.description)
-        machine = machine.resumed(hardware, before.get("precision", ""), threads)
+        machine = machine.resume(hardware, before.get("precision", ""), threads)
     for remark in machine.remarks(hardware):
         context.note(remark)
     return machine
@@ -86,7 +86,7 @@ def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
 ) -> tuple[TrainingSetup, Machine]:
     folder = resume.folder if resume else None
-    with ranks.first_then_others():
+    with ranks.rank_zero_first():
         setup = context.retry_when_full(lambda: set_up(context, folder))
         setup.network.to(machine.device)
         if not (resume and resume.progress.environment):
@@ -122,11 +122,11 @@ def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
         )
 
 
-def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
+def _prepared_event(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
     truncated = 0.0
     if run.setup.data.learner.task.info.cuts_long_texts:
-        longest = min(run.settings.max_length, run.network.spec.max_positions)
-        truncated = float((run.setup.data.phases[0].examples.lengths >= longest).mean())
+        max_length = min(run.settings.max_length, run.network.spec.max_positions)
+        truncated = float((run.setup.data.phases[0].examples.lengths >= max_length).mean())
     return Prepared(
         steps=run.setup.data.steps,
         parameters=count_parameters(run.network),
@@ -152,15 +152,15 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
     data = run.setup.data
     if data.validation is None:
         return {}
-    there = data.learner.answer_counts(data.validation)
-    known = data.learner.answer_counts(data.phases[0].examples)
-    if not there or not known:
+    validation = data.learner.answer_counts(data.validation)
+    training = data.learner.answer_counts(data.phases[0].examples)
+    if not validation or not training:
         return {}
-    answer = known.most_common(1)[0][0]  # ties: the first, as in `engine.tasks.baselines`
+    answer = training.most_common(1)[0][0]  # ties: the first, as in `engine.tasks.baselines`
     return {
         "majority": answer,
-        "majority_score": there[answer] / there.total(),
-        "absent": tuple(label for label in known if not there[label])[:ABSENT_NAMED],
+        "majority_score": validation[answer] / validation.total(),
+        "absent": tuple(label for label in training if not validation[label])[:MAX_ABSENT],
     }
 
 

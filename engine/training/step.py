@@ -27,7 +27,7 @@ from engine.training.not_finite import FailedStep, not_finite
 from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
 from engine.training.training_run import TrainingRun
 
-WORTH_TWO_THREADS = 2**23  # gradient elements from which a second thread pays off
+MIN_PARALLEL = 2**23  # gradient elements from which a second thread pays off
 LOWEST_SCALE, HIGHEST_SCALE = 1.0, 2.0**24
 STEPS_UNTIL_DOUBLED = 2_000  # good steps
 
@@ -41,7 +41,7 @@ class StepResult(NamedTuple):
     tokens: int
 
 
-def update(run: TrainingRun, given: StepInput) -> StepResult:
+def update(run: TrainingRun, inputs: StepInput) -> StepResult:
     """Accumulate gradients, clip them and step the optimiser.
 
     Synchronises once, for the loss and the gradient norm.
@@ -54,7 +54,7 @@ def update(run: TrainingRun, given: StepInput) -> StepResult:
     scaler = LossScaler(run.machine, progress)
     if not run.network.training:  # walking all modules takes 0.2 ms
         run.network.train()
-    on_device = accumulate_gradients(run, given.batch, scaler.scale)
+    on_device = accumulate_gradients(run, inputs.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
     scaler.unscale(run.network)
     gradient_norm = total_gradient_norm(run.network, run.optimiser, run.machine.threads)
@@ -64,11 +64,11 @@ def update(run: TrainingRun, given: StepInput) -> StepResult:
     if scaler.overflowed(loss, norm):
         run.context.note(scaler.lower())
     else:
-        _check_finite(run, given, loss, norm)
+        _check_finite(run, inputs, loss, norm)
         run.optimiser.step()
         scaler.count_good_step()
     run.optimiser.zero_grad(set_to_none=True)
-    tokens = given.batch.token_count  # of the whole batch, on every rank
+    tokens = inputs.batch.token_count  # of the whole batch, on every rank
     progress.step, progress.tokens = progress.step + 1, progress.tokens + tokens
     if len(terms) > 1:
         for name, term in terms.items():
@@ -91,15 +91,15 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
     gradients = rows + [p.grad for p in rest if p.grad is not None]
     sizes = np.array([gradient.numel() for gradient in gradients])
     total_norm = torch.nn.utils.get_total_norm
-    is_shared = threads > 1 and sizes.sum() >= WORTH_TWO_THREADS
+    is_shared = threads > 1 and sizes.sum() >= MIN_PARALLEL
     if not is_shared or not _is_on_cpu(network, gradients[0]):
         return total_norm(gradients)
-    halves = [[gradients[number] for number in numbers] for numbers in balance(sizes, 2)]
+    halves = [[gradients[number] for number in indices] for indices in balance(sizes, 2)]
     with ThreadPoolExecutor(1) as executor:
         other = executor.submit(total_norm, halves[1])
         norms = torch.stack([total_norm(halves[0]), other.result()])
-    both: Tensor = torch.linalg.vector_norm(norms)
-    return both
+    norm: Tensor = torch.linalg.vector_norm(norms)
+    return norm
 
 
 def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: float) -> None:
@@ -118,12 +118,12 @@ def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not is_sharded(network)
 
 
-def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:
+def _check_finite(run: TrainingRun, inputs: StepInput, loss: float, norm: float) -> None:
     number = run.progress.step + 1
     for title, curve, value in (("loss", "loss", loss), ("gradient", "gradient_norm", norm)):
         if not math.isfinite(value):
             run.context.emit(measured(curve, number, value))
-            raise not_finite(run, FailedStep(number, *given), title, value)
+            raise not_finite(run, FailedStep(number, *inputs), title, value)
 
 
 def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:
@@ -137,10 +137,10 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
         try:
             return _accumulate(run, parts, batch, scale)
         except (RuntimeError, MemoryError) as error:
-            if run.graphs is not None and (why := failure_note(error)) is not None:
+            if run.graphs is not None and (reason := failure_note(error)) is not None:
                 run.graphs = None
                 run.network.zero_grad(set_to_none=True)
-                run.context.note(why, exact=False)
+                run.context.note(reason, exact=False)
                 continue
             if run.setup.data.learner.needs_whole_batch and is_out_of_memory(error):
                 raise StudioError(
@@ -187,7 +187,7 @@ def _seed_dropout(run: TrainingRun) -> None:
 def _accumulate(
     run: TrainingRun, parts: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, Tensor]:
-    """`shares` come from `Ranks.parts`."""
+    """`parts` come from `Ranks.parts`."""
     accumulator, graphs = run.accumulator, run.graphs
     counts = run.setup.data.learner.counts(batch)
     losses: dict[str, Tensor] = {}

@@ -25,19 +25,19 @@ from engine.progress import ProgressCallback
 
 CONTEXTS = 2048  # most frequent tokens, which serve as contexts
 MAX_CELLS = 1 << 26  # tokens x contexts; a larger vocabulary gets fewer contexts
-NEARNESS = (1.0, 0.8, 0.6, 0.4, 0.3)  # weight of a token at distance 1, 2, …
+DISTANCE_WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.3)  # weight of a token at distance 1, 2, …
 SMOOTHING = 0.75  # exponent of the context frequency
 PAIRS_AT_ONCE = 1 << 22
 
 SINUSOIDS = 16  # maximum
-SHORTEST_WAVE, LONGEST_WAVE = 2.2, 64.0  # wavelengths in tokens
+MIN_WAVELENGTH, MAX_WAVELENGTH = 2.2, 64.0  # in tokens
 LOWER_OFFSETS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of lower layers
 UPPER_OFFSETS = (-1, 1, None, None)  # of heads above them; None: uniform attention
 
 WORD_SIZE = 0.05  # standard deviation of the word vectors
 WAVE_SIZE = 0.08  # amplitude of the sinusoids
 SHARPNESS = 1.1  # gain in query and key: most weight falls on one token
-NEIGHBOUR_SHARE = 0.7  # fraction of a neighbour's vector that a layer adds
+NEIGHBOUR_FRACTION = 0.7  # fraction of a neighbour's vector that a layer adds
 SMALL_STD = 0.005  # standard deviation of the remaining weights
 TINY = 1e-12
 FEED_FORWARD_GAIN = 0.3  # gain of the feed-forward blocks, which are random
@@ -71,9 +71,9 @@ def warm_init(
     embeddings.token.weight.zero_()
     embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
     embeddings.segment.weight.normal_(std=SMALL_STD)
-    ends = math.log10(SHORTEST_WAVE), math.log10(LONGEST_WAVE)
-    pace = 2 * math.pi / torch.logspace(*ends, waves)  # [P]
-    angles = torch.arange(spec.max_positions)[:, None] * pace  # [positions, P]
+    ends = math.log10(MIN_WAVELENGTH), math.log10(MAX_WAVELENGTH)
+    frequencies = 2 * math.pi / torch.logspace(*ends, waves)  # [P]
+    angles = torch.arange(spec.max_positions)[:, None] * frequencies  # [positions, P]
     position = embeddings.position.weight.normal_(std=SMALL_STD)
     position[:, words::2] += WAVE_SIZE * angles.sin()
     position[:, words + 1 :: 2] += WAVE_SIZE * angles.cos()
@@ -82,7 +82,7 @@ def warm_init(
         assert isinstance(layer, Layer)
         is_low = index < min(len(LOWER_OFFSETS), spec.layers - 1)
         offsets = LOWER_OFFSETS[index] if is_low else UPPER_OFFSETS
-        _attend_to_neighbours(layer.attention, offsets, pace, words, spec.initializer_range)
+        _attend_to_neighbours(layer.attention, offsets, frequencies, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
     if network.mlm is not None:
         # compare the vector at a masked word with the word vectors directly
@@ -144,7 +144,7 @@ def _co_occurrences(
     for first in range(0, tokenized.tokens, PAIRS_AT_ONCE):
         ids = tokenized.token_ids(first, PAIRS_AT_ONCE)
         ids = ids[~np.isin(ids, special_ids)]
-        for distance, weight in enumerate(NEARNESS, start=1):
+        for distance, weight in enumerate(DISTANCE_WEIGHTS, start=1):
             first_ids, second_ids = ids[:-distance], ids[distance:]
             for token, context in ((first_ids, second_ids), (second_ids, first_ids)):
                 known = column[context] >= 0
@@ -156,7 +156,11 @@ def _co_occurrences(
 
 
 def _attend_to_neighbours(
-    attention: Attention, offsets: tuple[int | None, ...], pace: Tensor, words: int, spread: float
+    attention: Attention,
+    offsets: tuple[int | None, ...],
+    frequencies: Tensor,
+    words: int,
+    std: float,
 ) -> None:
     """Let each head attend to a neighbour and pass on part of its vector.
 
@@ -164,7 +168,7 @@ def _attend_to_neighbours(
     by o matches the key at t + o best.
     """
     query, key, value, output = (
-        part.weight.mul_(SMALL_STD / spread)
+        part.weight.mul_(SMALL_STD / std)
         for part in (attention.query, attention.key, attention.value, attention.output)
     )
     width = attention.head_size
@@ -172,12 +176,14 @@ def _attend_to_neighbours(
         offset = offsets[head % len(offsets)]
         row = head * width
         if offset is not None:
-            for wave, f in enumerate(pace.tolist()):
-                at, of = row + 2 * wave, words + 2 * wave
+            for wave, f in enumerate(frequencies.tolist()):
+                first, column = row + 2 * wave, words + 2 * wave
                 cos, sin = SHARPNESS * math.cos(f * offset), SHARPNESS * math.sin(f * offset)
-                query[at : at + 2, of : of + 2] += torch.tensor([[cos, sin], [-sin, cos]])
-                key[at : at + 2, of : of + 2] += SHARPNESS * torch.eye(2)
+                query[first : first + 2, column : column + 2] += torch.tensor(
+                    [[cos, sin], [-sin, cos]]
+                )
+                key[first : first + 2, column : column + 2] += SHARPNESS * torch.eye(2)
         for part in range(width):
-            of = part % words if offset is not None else (row + part) % words
-            value[row + part, of] += 1
-            output[of, row + part] += NEIGHBOUR_SHARE
+            column = part % words if offset is not None else (row + part) % words
+            value[row + part, column] += 1
+            output[column, row + part] += NEIGHBOUR_FRACTION

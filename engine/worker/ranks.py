@@ -53,7 +53,7 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
             byte = _read(run, byte, events.forward)
-            if events.stop_wanted() and not stop_sent:
+            if events.stop_requested() and not stop_sent:
                 stop_sent = True
                 _say_stop(ranks[0])
             if failed is None and (failed := _failed(ranks)) is not None:

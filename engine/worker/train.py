@@ -45,7 +45,7 @@ def main(
         end_with_worker(request.make)
     if rank is not None and rank.number:
         return _follow(run, rank, lambda: request.made)
-    events = EventWriter(run, on_event, lambda: request.made or run.stop_wanted())
+    events = EventWriter(run, on_event, lambda: request.made or run.stop_requested())
     if rank is not None and rank.has_worker:
         return _work(run, events, rank, processes)
     with run.lock(), reserve(run), sampling(run, os.getpid(), lambda: events.step):
@@ -90,7 +90,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         from engine.training.device.machine import peak_memory
         from engine.training.loop import train  # loads torch, now that the lock is held
 
-        outcome, step = train(job, run, events.write, events.stop_wanted)
+        outcome, step = train(job, run, events.write, events.stop_requested)
         peak = peak_memory()
         ended = Ended(
             outcome=outcome,
@@ -118,11 +118,11 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
     return BUG if ended.bug else FAILED
 
 
-def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
+def _follow(run: RunFolder, rank: Rank, stop_requested: Callable[[], bool]) -> int:
     try:
         from engine.training.loop import train
 
-        train(run.job(), run, stop_wanted=stop_wanted)
+        train(run.job(), run, stop_requested=stop_requested)
         return 0
     except RankLost:
         return RANK_LOST

@@ -262,7 +262,7 @@ def test_a_request_at_the_last_moment_is_done_and_runs_train_on(
     folder = first.until_waiting(going).run_folder()
     first.dispatcher.stop(stopping)
     first.dispatcher.close()
-    assert first.run(stopping).run_folder().stop_wanted() and folder.has_worker()
+    assert first.run(stopping).run_folder().stop_requested() and folder.has_worker()
     second = watch().begin()
     second.until(stopping, "stopped")
     assert second.run(going).state == "running"

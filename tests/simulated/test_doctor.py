@@ -42,7 +42,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
-        patch.setattr(fastest, "COUNTED", 1)
+        patch.setattr(fastest, "TIMED", 1)
         patch.setattr(cores, "thread_candidates", lambda: (1,))
         patch.setattr(machine, "SIDE", 32)
         patch.setattr(machine, "SECONDS", 0.01)

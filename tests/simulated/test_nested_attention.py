@@ -109,7 +109,7 @@ MACHINE = Machine(torch.device("cpu"), "fp32", 1)
 
 def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
-    monkeypatch.setattr(fastest, "COUNTED", 1)
+    monkeypatch.setattr(fastest, "TIMED", 1)
     machine = replace(MACHINE, device=device(), precision_name="bf16")
     encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
     with counted() as counts:
@@ -131,7 +131,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fastest, "COUNTED", 1)
+    monkeypatch.setattr(fastest, "TIMED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
     monkeypatch.setattr(Unpadded, "gather", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder

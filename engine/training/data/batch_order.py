@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from engine.config.training import TrainingSpec
-from engine.tasks.rng import ORDER, SHARE, rng_for
+from engine.tasks.rng import ORDER, SUBSET, rng_for
 
 
 class BatchOrder:
@@ -25,7 +25,7 @@ class BatchOrder:
         examples = np.arange(len(lengths))
         if fraction < 1:
             count = max(1, round(fraction * len(lengths)))
-            examples = np.sort(rng_for(seed, SHARE).permutation(examples)[:count])
+            examples = np.sort(rng_for(seed, SUBSET).permutation(examples)[:count])
         self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
         self.examples = examples  # int64, ascending: the training subset
         self._epoch, self._batches = -1, list[np.ndarray]()
@@ -38,22 +38,22 @@ class BatchOrder:
         """Examples of a step, int64 [B]; steps count from 0 over all epochs."""
         epoch, index = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
-            mixed = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
-            starts = range(0, len(mixed), self._batch_size)
-            batches = (mixed[start : start + self._batch_size] for start in starts)
+            shuffled = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
+            starts = range(0, len(shuffled), self._batch_size)
+            batches = (shuffled[start : start + self._batch_size] for start in starts)
             self._batches = [b[np.argsort(self._lengths[b], kind="stable")] for b in batches]
             self._epoch = epoch
         return self._batches[index]
 
 
-def planned_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:
+def count_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:
     """Number of updates of a run."""
     return settings.steps or max(1, math.ceil(settings.epochs * steps_per_epoch))
 
 
-def planned_evaluations(settings: TrainingSpec, steps_per_epoch: int) -> int:
+def count_evaluations(settings: TrainingSpec, steps_per_epoch: int) -> int:
     """Number of evaluations on the validation set."""
-    steps = planned_steps(settings, steps_per_epoch)
+    steps = count_steps(settings, steps_per_epoch)
     return math.ceil(steps / evaluation_interval(settings, steps_per_epoch))
 
 
@@ -64,7 +64,7 @@ def first_long_step(steps: int, fraction: float) -> int:
 
 def evaluation_interval(settings: TrainingSpec, steps_per_epoch: int) -> int:
     """Steps between evaluations: an epoch, or a quarter of the run if that is shorter."""
-    steps = planned_steps(settings, steps_per_epoch)
+    steps = count_steps(settings, steps_per_epoch)
     return settings.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
 
 

@@ -16,7 +16,7 @@ from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.data.tokenizer import given_tokenizer, tokenizer_folder
+from engine.training.data.tokenizer import base_tokenizer, tokenizer_folder
 from engine.training.data.training_data import TrainingData, read_rows, tokenise
 
 StageCallback = Callable[[str, int, int], None]  # stage, done, total
@@ -30,7 +30,7 @@ class BatchPreview:
     """Shows batches of runs; caches the data of the last run."""
 
     def __init__(self) -> None:
-        self._known: tuple[str, TrainingData] | None = None
+        self._cached: tuple[str, TrainingData] | None = None
 
     def batch(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> Batch:
         """Return the batch of a step, counted from 1.
@@ -49,7 +49,7 @@ class BatchPreview:
         return data.batch(step - 1)
 
     def show(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> BatchShown:
-        """Describe the batch of a step as text; raises as `batch` does."""
+        """Describe the batch of a step as text; raises like `batch`."""
         batch, data = self.batch(run, step, progress), self._data(run, progress)
         descriptions = data.learner.describe_targets(batch, data.tokenizer)
         rows = tuple(
@@ -59,9 +59,9 @@ class BatchPreview:
 
     def _data(self, run: RunFolder, progress: StageCallback) -> TrainingData:
         key = f"{run.path} {read_regular(run.spec_file)!r}"
-        if self._known is None or self._known[0] != key:
-            self._known = (key, _data(run, progress))
-        return self._known[1]
+        if self._cached is None or self._cached[0] != key:
+            self._cached = (key, _data(run, progress))
+        return self._cached[1]
 
 
 def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
@@ -80,7 +80,7 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
     if last:
         tokenizer = Tokenizer.from_folder(last[0])
     else:
-        tokenizer = given_tokenizer(base_model) or Tokenizer.from_folder(tokenizer_folder(run))
+        tokenizer = base_tokenizer(base_model) or Tokenizer.from_folder(tokenizer_folder(run))
     if isinstance(base_model, FromScratch):
         max_positions = base_model.model.max_positions
     else:
@@ -89,15 +89,15 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
     return tokenise(read_rows(job, run.dataset, stage), tokenizer, max_positions, stage)
 
 
-def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
+def _input(batch: Batch, row: int, target: str, data: TrainingData) -> BatchRow:
     ids: list[int] = batch.tokens[row].tolist()
     return BatchRow(
-        tokens=tuple(data.tokenizer.token(number) for number in ids),
+        tokens=tuple(data.tokenizer.token(token) for token in ids),
         ids=tuple(ids),
         segments=tuple(batch.segments[row].tolist()),
         length=len(ids) if batch.attention_mask is None else int(batch.attention_mask[row].sum()),
         targets=tuple(_targets(batch, row, data)),
-        wanted=wanted,
+        wanted=target,
     )
 
 

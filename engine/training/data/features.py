@@ -47,14 +47,14 @@ class CachedFeatures:
         self._maps = [np.load(check_regular(file), mmap_mode="r") for file in files]
         self._offsets = np.concatenate([[0], np.cumsum(lengths)])
 
-    def padded(self, rows: np.ndarray, width: int) -> Tensor:
+    def read_padded(self, rows: np.ndarray, width: int) -> Tensor:
         """Features of some inputs, float32 [B, T, N, D] with T = `width`; 0 on padding."""
         shape = (len(rows), width, len(self._maps), self._maps[0].shape[1])
         vectors = np.zeros(shape, dtype=np.float32)
         for index, row in enumerate(rows):
             first, last = self._offsets[row], self._offsets[row + 1]
-            for number, layer_map in enumerate(self._maps):
-                vectors[index, : last - first, number] = layer_map[first:last]
+            for layer, layer_map in enumerate(self._maps):
+                vectors[index, : last - first, layer] = layer_map[first:last]
         return torch.from_numpy(vectors)
 
 
@@ -71,14 +71,14 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     network, frozen = setup.network, count_cached_layers(setup.network, context.job.training)
     if network.probe is None and not frozen:
         return
-    data, job, folder = setup.data, context.job, _own_features(context.folder)
+    data, job, folder = setup.data, context.job, _feature_folder(context.folder)
     shared = job.features.cache
     if shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir()):
         folder = shared  # else the run was moved elsewhere
     vectors = job.group.vectors if job.group is not None else ()  # of the runs of a layer sweep
     probes = [job.features.model_copy(update={"vectors": row}) for row in vectors]
     layers = [layer_indices(p, network.spec.layers) for p in probes if p.trains_probe]
-    others = tuple(layer for some in layers for layer in some)
+    others = tuple(layer for indices in layers for layer in indices)
     extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
     training = phrase("Extracting features of the training set")
     validation = phrase("Extracting features of the validation set")
@@ -104,9 +104,9 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     context.note(note)
 
 
-def delete_own_features(run: RunFolder) -> None:
-    """Delete the run's own features after it has finished; failures are ignored."""
-    shutil.rmtree(_own_features(run), ignore_errors=True)
+def delete_features(run: RunFolder) -> None:
+    """Delete the features of a run after it has finished; failures are ignored."""
+    shutil.rmtree(_feature_folder(run), ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class FeatureExtractor:
         """Return the features of some inputs; computes missing ones.
 
         Args:
-            rows: indices of the inputs, int64 [n], ascending; the others stay undefined.
+            rows: indices of the inputs, int64 [n], ascending; other rows stay undefined.
             others: layers that other runs will read, computed in the same pass.
         """
         needed: tuple[int, ...] = (self.frozen,)
@@ -164,8 +164,8 @@ class FeatureExtractor:
             self._fill(tokenized, rows, maps, layer_indices, progress)
             for layer_map, file, h in zip(maps, new, layer_indices, strict=True):
                 layer_map.flush()
-                with open(file, "rb+") as opened:
-                    os.fsync(opened.fileno())
+                with open(file, "rb+") as handle:
+                    os.fsync(handle.fileno())
                 os.replace(file, _file(inside, h))
 
     def _fill(
@@ -179,18 +179,18 @@ class FeatureExtractor:
         device = self.machine.device
         offsets = np.concatenate([[0], np.cumsum(tokenized.lengths)])
 
-        def fill(places: np.ndarray) -> None:
-            some = rows[places]
-            tokens, segments, attention_mask = pad(tokenized, some, self.tokenizer.pad)
+        def fill(positions: np.ndarray) -> None:
+            batch_rows = rows[positions]
+            tokens, segments, attention_mask = pad(tokenized, batch_rows, self.tokenizer.pad)
             attention_mask = None if attention_mask is None else attention_mask.to(device)
             vectors = self._vectors(
                 tokens.to(device), segments.to(device), attention_mask, layer_indices
             )
-            numbers = vectors.float().cpu().numpy()
-            for index, row in enumerate(some):
+            values = vectors.float().cpu().numpy()
+            for index, row in enumerate(batch_rows):
                 length = tokenized.lengths[row]
-                for number, layer_map in enumerate(maps):
-                    layer_map[offsets[row] : offsets[row + 1]] = numbers[index, :length, number]
+                for layer, layer_map in enumerate(maps):
+                    layer_map[offsets[row] : offsets[row + 1]] = values[index, :length, layer]
 
         batches = in_turn(tokenized.lengths[rows], EXTRACTION_BATCH)
         precision = self.machine.precision
@@ -230,7 +230,7 @@ class FeatureExtractor:
         return digest.hexdigest()[:24]
 
 
-def _own_features(run: RunFolder) -> Path:
+def _feature_folder(run: RunFolder) -> Path:
     return run.cache / "vectors"
 
 

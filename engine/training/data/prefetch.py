@@ -31,22 +31,22 @@ def batches(
     helps on a GPU only; on a CPU the threads compete with the step.
     """
 
-    def one(step: int, examples: Examples, indices: np.ndarray) -> StepInput:
-        batch = examples.read(data.batch_of(step, examples, indices), indices)
+    def build(step: int, examples: Examples, indices: np.ndarray) -> StepInput:
+        batch = examples.read(data.build_batch(step, examples, indices), indices)
         if plans_for is not None:
-            batch = batch.planned(plans_for)
+            batch = batch.plan(plans_for)
         return StepInput(examples, indices, batch)
 
     steps = range(first, data.steps)
     if not ahead:
         for step in steps:
-            yield one(step, *data.examples_at(step))
+            yield build(step, *data.examples_at(step))
         return
-    coming = deque[Future[StepInput]]()
+    pending = deque[Future[StepInput]]()
     with ThreadPoolExecutor(PREFETCH_THREADS) as threads:
         for step in steps:
-            coming.append(threads.submit(one, step, *data.examples_at(step)))
-            if len(coming) > PREFETCH_THREADS:
-                yield coming.popleft().result()
-        while coming:
-            yield coming.popleft().result()
+            pending.append(threads.submit(build, step, *data.examples_at(step)))
+            if len(pending) > PREFETCH_THREADS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

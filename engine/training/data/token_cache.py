@@ -31,37 +31,37 @@ class TokenCache:
         self._root = root
 
     @contextmanager
-    def reserved(self, name: str, waiting: Callable[[], None]) -> Iterator[Path]:
+    def reserve(self, name: str, on_wait: Callable[[], None]) -> Iterator[Path]:
         """Lock the folder `name` for this process.
 
-        `waiting` is called while another process holds it, and may raise to stop waiting.
+        `on_wait` is called while another process holds it, and may raise to stop waiting.
         """
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with ExitStack() as held:
-            while not self._take(name, held):
-                waiting()
+        with ExitStack() as stack:
+            while not self._try_lock(name, stack):
+                on_wait()
             folder = self._root / name
             folder.mkdir(mode=0o700, exist_ok=True)
             clear_leftovers(folder)
             os.utime(folder)
             yield folder
 
-    def drop_old(self) -> None:
+    def delete_old(self) -> None:
         """Delete folders unused for 30 days, unless locked."""
         if not self._root.is_dir():
             return
         for folder in [entry for entry in self._root.iterdir() if entry.is_dir()]:
             if time.time() - folder.stat().st_mtime < UNUSED_SECONDS:
                 continue
-            with ExitStack() as held:
-                if self._take(folder.name, held):
+            with ExitStack() as stack:
+                if self._try_lock(folder.name, stack):
                     shutil.rmtree(folder, ignore_errors=True)
 
-    def _take(self, name: str, held: ExitStack) -> bool:
+    def _try_lock(self, name: str, stack: ExitStack) -> bool:
         """Try to lock a folder within a second."""
         conflict = StudioError("Another run is tokenising the same data.")
         try:
-            held.enter_context(hold(self._root / f"{name}.lock", conflict))
+            stack.enter_context(hold(self._root / f"{name}.lock", conflict))
         except StudioError as error:
             if error is not conflict:
                 raise

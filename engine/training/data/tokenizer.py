@@ -16,7 +16,7 @@ from engine.training.data.token_cache import shared_tokens
 from engine.training.data.training_data import TrainingRows
 
 
-def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
+def base_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
     """Tokenizer of a base model; None if a new one is to be trained."""
     if isinstance(base_model, FromCheckpoint):
         return Tokenizer.from_folder(base_model.path)
@@ -27,17 +27,19 @@ def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
     return Tokenizer.from_vocabulary(base_model.tokenizer, base_model.lowercase)
 
 
-def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
+def tokenizer_for(context: RunContext, source: TrainingRows) -> Tokenizer:
     """Tokenizer of a new run; a trained one is saved in the run and shared through the cache."""
     base_model = context.job.base_model
-    if (tokenizer := given_tokenizer(base_model)) is not None:
+    if (tokenizer := base_tokenizer(base_model)) is not None:
         return tokenizer
     assert isinstance(base_model, FromScratch)
     own = tokenizer_folder(context.folder)
     if not own.is_dir():
         progress = context.stage(phrase("Training the tokenizer"))
-        with shared_tokens().reserved(_name(base_model, read), lambda: progress(0, 0)) as inside:
-            trained = _trained(inside / "made", read.rows, base_model, progress)
+        with shared_tokens().reserve(
+            _cache_key(base_model, source), lambda: progress(0, 0)
+        ) as inside:
+            trained = _load_or_train(inside / "made", source.rows, base_model, progress)
         with atomic_folder(own) as folder:
             trained.save(folder)
     return Tokenizer.from_folder(own)
@@ -48,15 +50,15 @@ def tokenizer_folder(folder: RunFolder) -> Path:
     return folder.cache / "vocabulary"
 
 
-def _name(base_model: FromScratch, read: TrainingRows) -> str:
+def _cache_key(base_model: FromScratch, source: TrainingRows) -> str:
     """Cache key: equal for equal tokenizers."""
-    rows = read.rows
-    texts = (read.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
+    rows = source.rows
+    texts = (source.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
     content = (*texts, base_model.model.vocab_size, base_model.lowercase)
     return f"vocabulary-{hashlib.sha256(repr(content).encode('utf-8')).hexdigest()[:24]}"
 
 
-def _trained(
+def _load_or_train(
     folder: Path, rows: Rows, base_model: FromScratch, progress: ProgressCallback
 ) -> Tokenizer:
     """Load the tokenizer in `folder`, or train it if it is missing or damaged."""

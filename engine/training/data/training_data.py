@@ -20,7 +20,7 @@ from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.rng import MASKS, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.data.batch_order import BatchOrder, first_long_step, planned_steps
+from engine.training.data.batch_order import BatchOrder, count_steps, first_long_step
 from engine.training.data.token_cache import shared_tokens
 
 Stage = Callable[[str], ProgressCallback]  # progress callback of a named stage
@@ -64,17 +64,17 @@ class TrainingData:
 
     def batch(self, step: int) -> Batch:
         """Batch of a step."""
-        return self.batch_of(step, *self.examples_at(step))
+        return self.build_batch(step, *self.examples_at(step))
 
-    def batch_of(self, step: int, examples: Examples, numbers: np.ndarray) -> Batch:
+    def build_batch(self, step: int, examples: Examples, indices: np.ndarray) -> Batch:
         """Batch from the result of `examples_at`; thread-safe."""
         return self.learner.batch(
-            examples, numbers, self.tokenizer, rng_for(self.seed, MASKS, step)
+            examples, indices, self.tokenizer, rng_for(self.seed, MASKS, step)
         )
 
 
 def read_rows(
-    job: JobSpec, folder: Path, stage: Stage, stop_wanted: Callable[[], bool] = lambda: False
+    job: JobSpec, folder: Path, stage: Stage, stop_requested: Callable[[], bool] = lambda: False
 ) -> TrainingRows:
     """Read the data set of a job; the run keeps a copy in `folder`.
 
@@ -83,7 +83,7 @@ def read_rows(
         Cancelled: a stop was requested.
     """
     reading = stage(phrase("Reading the data set"))
-    dataset = resolve(job.data, folder, reading, stop_wanted, job.task)
+    dataset = resolve(job.data, folder, reading, stop_requested, job.task)
     for problem in dataset_problems(dataset.spec, job.task):
         raise problem
     learner = learner_for(job.task)
@@ -93,34 +93,34 @@ def read_rows(
 
 
 def tokenise(
-    read: TrainingRows, tokenizer: Tokenizer, max_positions: int, stage: Stage
+    source: TrainingRows, tokenizer: Tokenizer, max_positions: int, stage: Stage
 ) -> TrainingData:
-    """Tokenize what was read, or reuse the token cache.
+    """Tokenize the rows, or reuse the token cache.
 
     Args:
         max_positions: maximum length of the network, in tokens.
     """
-    settings, learner = read.job.training, read.learner
+    settings, learner = source.job.training, source.learner
     long_length, long_fraction = learner.long_inputs
     length, long_length = (min(n, max_positions) for n in (settings.max_length, long_length))
-    tokenizing = _CachedTokenizer(read, tokenizer)
+    tokenizing = _CachedTokenizer(source, tokenizer)
     train = tokenizing.tokenize(
-        read.rows, "train", length, stage(phrase("Tokenising the training set"))
+        source.rows, "train", length, stage(phrase("Tokenising the training set"))
     )
     validation = None
-    if len(rows := learner.rows(read.dataset, "validation")):
+    if len(rows := learner.rows(source.dataset, "validation")):
         progress = stage(phrase("Tokenising the validation set"))
         validation = tokenizing.tokenize(rows, "validation", length, progress)
     if not len(train):
         raise StudioError("The training set has no text.", "Choose another text column.")
     phases = [_phase(0, train, settings)]
-    steps = planned_steps(settings, phases[0].order.steps_per_epoch)
+    steps = count_steps(settings, phases[0].order.steps_per_epoch)
     if long_length > length:
         progress = stage(phrase("Tokenising the training set for long inputs"))
-        long = tokenizing.tokenize(read.rows, "train", long_length, progress)
+        long = tokenizing.tokenize(source.rows, "train", long_length, progress)
         phases.append(_phase(first_long_step(steps, long_fraction), long, settings))
     return TrainingData(
-        tokenizer, learner, read.dataset, tuple(phases), validation, steps, settings.seed
+        tokenizer, learner, source.dataset, tuple(phases), validation, steps, settings.seed
     )
 
 
@@ -135,15 +135,15 @@ def _phase(first: int, examples: Examples, settings: TrainingSpec) -> Phase:
 class _CachedTokenizer:
     """Tokenizes rows through the token cache."""
 
-    read: TrainingRows
+    source: TrainingRows
     tokenizer: Tokenizer
 
     def tokenize(
         self, rows: Rows, split: SplitName, length: int, progress: ProgressCallback
     ) -> Examples:
-        shared, learner = shared_tokens(), self.read.learner
-        shared.drop_old()
-        name = cache_key(self.read.dataset.spec.fingerprint, self.tokenizer, 0, split)
-        with shared.reserved(name, lambda: progress(0, 0)) as inside:
+        shared, learner = shared_tokens(), self.source.learner
+        shared.delete_old()
+        name = cache_key(self.source.dataset.spec.fingerprint, self.tokenizer, 0, split)
+        with shared.reserve(name, lambda: progress(0, 0)) as inside:
             folder = inside / f"{learner.tokenization}-{length}"
             return learner.tokenize(rows, self.tokenizer, length, folder, progress)

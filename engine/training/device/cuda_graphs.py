@@ -36,7 +36,7 @@ USED_ON = ("cuda",)
 SIZES = 4  # sizes per power of two: at most a quarter is padding
 MAX_GRAPHS = 64
 WARM_UP = 2  # passes before a capture, in which libraries allocate memory
-WARM_UP_PASSES, COUNTED = 2, 5  # passes per timing
+WARM_UP_PASSES, TIMED_PASSES = 2, 5  # passes per timing
 MIN_SPEEDUP = 1.1
 
 Terms = dict[str, Tensor]
@@ -52,10 +52,10 @@ class _Graph:
     replay: Callable[[], None]
     terms: Terms
 
-    def take(self, batch: Batch, values: Tensor, device: torch.device) -> None:
+    def load(self, batch: Batch, values: Tensor, device: torch.device) -> None:
         """Copy a batch of the same shape from the host into the static input."""
-        there = sent_together([*batch.tensors, values], device)
-        for buffer, tensor in zip([*self.batch.tensors, self.values], there, strict=True):
+        on_device = sent_together([*batch.tensors, values], device)
+        for buffer, tensor in zip([*self.batch.tensors, self.values], on_device, strict=True):
             buffer.copy_(tensor)
 
 
@@ -74,11 +74,11 @@ class CudaGraphs:
 
         Raises RuntimeError if the passes cannot be captured.
         """
-        padded = self.padded(part)
+        padded = self.pad(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
         shape = (*(tensor.shape for tensor in padded.tensors), *counts)
         if shape in self._graphs:
-            self._graphs[shape].take(padded, values, self._machine.device)
+            self._graphs[shape].load(padded, values, self._machine.device)
         else:
             while len(self._graphs) >= MAX_GRAPHS:
                 self._graphs.pop(next(iter(self._graphs)))
@@ -88,26 +88,26 @@ class CudaGraphs:
         graph.replay()
         return {name: term.clone() for name, term in graph.terms.items()}
 
-    def padded(self, batch: Batch) -> Batch:
+    def pad(self, batch: Batch) -> Batch:
         """Pad a batch to its graph shape; see `pad_to_graph_shape`."""
-        longest = self._network.spec.max_positions
-        return pad_to_graph_shape(batch, self._pad, longest, self._learner.no_target)
+        max_length = self._network.spec.max_positions
+        return pad_to_graph_shape(batch, self._pad, max_length, self._learner.no_target)
 
-    def _graph(self, given: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
+    def _graph(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
-        *tensors, values = sent_together([*given.tensors, values], device)
-        batch = given.with_tensors(tensors)
+        *tensors, values = sent_together([*host_batch.tensors, values], device)
+        batch = host_batch.with_tensors(tensors)
 
         def passes() -> Terms:
             factor, *counts = values.unbind()
-            with _padded(network.encoder), self._machine.precision():
+            with _compute_padding(network.encoder), self._machine.precision():
                 counted = dict(zip(names, counts, strict=True))
                 terms = network(self._learner.losses, batch, counted)
                 loss = total(terms) * factor
             loss.backward()
             return {name: term.detach().double() for name, term in terms.items()}
 
-        with _restored(network, device):
+        with _preserve_state(network, device):
             if not self._gradients:
                 network.zero_grad(set_to_none=True)
                 passes()
@@ -133,17 +133,17 @@ class CudaGraphs:
             parameter.grad = buffer
 
 
-def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
+def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, no_target: int) -> Batch:
     """Pad a batch on the host to one of few shapes, always with a mask.
 
     Args:
         pad: token id of padding.
-        longest: maximum T.
+        max_length: maximum T.
         no_target: target of added positions.
     """
     old = batch.segments.size(1)
-    width = max(old, min(graph_size(old), longest))
-    more, mask = width - old, batch.attention_mask
+    width = max(old, min(graph_size(old), max_length))
+    extra, mask = width - old, batch.attention_mask
     if mask is None:
         mask = torch.ones(batch.segments.shape, dtype=torch.bool)
     targets, positions = batch.targets, batch.positions
@@ -153,9 +153,9 @@ def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> 
         positions = F.pad(positions // old * width + positions % old, (0, added))
         targets = F.pad(targets, (0, added), value=no_target)
     return batch._replace(
-        tokens=F.pad(batch.tokens, (0, more), value=pad),
-        segments=F.pad(batch.segments, (0, more)),
-        attention_mask=F.pad(mask, (0, more), value=False),
+        tokens=F.pad(batch.tokens, (0, extra), value=pad),
+        segments=F.pad(batch.segments, (0, extra)),
+        attention_mask=F.pad(mask, (0, extra), value=False),
         targets=targets,
         positions=positions,
         numbers=None,
@@ -163,10 +163,10 @@ def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> 
     )
 
 
-def graph_size(number: int) -> int:
+def graph_size(size: int) -> int:
     """Round up to 8, 16, 24, 32, 40, 48, 56, 64, 80, …: `SIZES` steps per power of two."""
-    step = max(8, (1 << (max(1, number - 1).bit_length() - 1)) // SIZES)
-    return max(8, -(-number // step) * step)
+    step = max(8, (1 << (max(1, size - 1).bit_length() - 1)) // SIZES)
+    return max(8, -(-size // step) * step)
 
 
 def choose_graphs(
@@ -230,18 +230,18 @@ def _are_faster(
 ) -> bool:
     """Time a batch with and without graphs; False if capturing fails."""
     network, counts = plain.network, plain.learner.counts(batch)
-    planned = batch.planned(network)  # as prefetching does in a run
-    padding = 1 - batch.token_count / graphs.padded(batch).segments.numel()
+    prepared = batch.plan(network)  # as prefetching does in a run
+    padding = 1 - batch.token_count / graphs.pad(batch).segments.numel()
     try:
-        seconds = _seconds(lambda: graphs.add(batch, counts), network)
+        seconds = _time_passes(lambda: graphs.add(batch, counts), network)
     except RuntimeError as error:
-        if (why := failure_note(error)) is None:
+        if (reason := failure_note(error)) is None:
             raise
-        note(why)
+        note(reason)
         return False
     finally:
         network.zero_grad(set_to_none=True)
-    without = _seconds(lambda: plain.add(planned, counts), network)
+    without = _time_passes(lambda: plain.add(prepared, counts), network)
     note(
         phrase(
             "Forward and backward pass of a batch: {seconds:.1f} ms with CUDA graphs ({padding:.0f}"
@@ -263,9 +263,9 @@ def failure_note(error: Exception) -> str | None:
     return None
 
 
-def _seconds(work: Callable[[], Terms], network: Network) -> float:
+def _time_passes(work: Callable[[], Terms], network: Network) -> float:
     times = list[float]()
-    for _ in range(WARM_UP_PASSES + COUNTED):
+    for _ in range(WARM_UP_PASSES + TIMED_PASSES):
         began = time.perf_counter()
         for term in work().values():
             float(term)  # synchronises
@@ -275,7 +275,7 @@ def _seconds(work: Callable[[], Terms], network: Network) -> float:
 
 
 @contextmanager
-def _padded(encoder: Encoder) -> Iterator[None]:
+def _compute_padding(encoder: Encoder) -> Iterator[None]:
     """Compute padding too, so that shapes do not depend on lengths."""
     encoder.computes_padding = True
     try:
@@ -285,7 +285,7 @@ def _padded(encoder: Encoder) -> Iterator[None]:
 
 
 @contextmanager
-def _restored(network: Network, device: torch.device) -> Iterator[None]:
+def _preserve_state(network: Network, device: torch.device) -> Iterator[None]:
     """Restore gradients and random state afterwards."""
     before = [(p, None if p.grad is None else p.grad.clone()) for p in network.parameters()]
     devices = [device] if device.type == "cuda" else []
@@ -303,12 +303,12 @@ def new_pool() -> Any:
 
 def capture(passes: Callable[[], Terms], pool: Any) -> Captured:
     """Capture the kernels of `passes` on the current GPU, after warm-up runs."""
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
         for _ in range(WARM_UP):
             passes()
-    torch.cuda.current_stream().wait_stream(aside)
+    torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
         terms = passes()

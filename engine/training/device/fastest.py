@@ -33,7 +33,7 @@ MAX_TOKENS = 1024  # of the timed batch: 2 to 3 s for a layer of BERT base
 ROUNDS, SECONDS = 3, 0.1  # minimum rounds and seconds
 MEASURED_ON = ("cuda",)
 LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the timed batch
-WARM, COUNTED = 3, 12  # passes; each with other lengths, as in a run
+WARM_UP, TIMED = 3, 12  # passes; each with other lengths, as in a run
 
 
 def choose_precision(
@@ -57,10 +57,10 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     """Time the top layer in fp32 and in the machine's precision, unless known."""
     width = min(MAX_TOKENS, network.spec.max_positions, max(8, _power_of_two(tokens)))
     count = max(1, min(_power_of_two(rows), MAX_TOKENS // width))
-    encoder, short = network.encoder, machine.precision_name
+    encoder, reduced = network.encoder, machine.precision_name
     layer = encoder.layers[-1]
     key = (
-        f"layer, {describe_device(machine.device, machine.threads)}, {short}, "
+        f"layer, {describe_device(machine.device, machine.threads)}, {reduced}, "
         f"{sum(weights.numel() for weights in layer.parameters())} weights, "
         f"{encoder.heads} heads, {count} × {width} tokens"
     )
@@ -70,7 +70,7 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     layer = copy.deepcopy(layer).train().requires_grad_()
     layout = _layout(encoder, count, width, machine.device)
     x = torch.ones(count * width, network.spec.hidden_size, device=machine.device)
-    best: dict[Precision, float] = {"fp32": math.inf, short: math.inf}
+    best: dict[Precision, float] = {"fp32": math.inf, reduced: math.inf}
     done, end = -1, time.perf_counter() + SECONDS  # first round: warm-up
     while done < ROUNDS or time.perf_counter() < end:
         for name, quickest in best.items():
@@ -120,9 +120,9 @@ def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> st
     if machine.device.type not in MEASURED_ON or encoder.relative is not None:
         encoder.nested = False
         return ""
-    way = before if before in ATTENTION_METHODS else measure_attention(encoder, machine).fastest
-    encoder.nested = way == "nested"
-    return way
+    method = before if before in ATTENTION_METHODS else measure_attention(encoder, machine).fastest
+    encoder.nested = method == "nested"
+    return method
 
 
 def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
@@ -140,18 +140,20 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
         return known
     shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
     seconds = {
-        way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, dropout)
-        for way in ATTENTION_METHODS
+        method: _attention_seconds(
+            replace(shape, nested=method == "nested"), machine, size, dropout
+        )
+        for method in ATTENTION_METHODS
     }
     times = AttentionTimes(key, seconds)
     precision.save(times)
     return times
 
 
-def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
+def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, dropout: float) -> float:
     """Median seconds of a forward and backward pass; 0 if the device has no such kernel."""
     dtype, times = DTYPES[machine.precision_name], list[float]()
-    for index in range(WARM + COUNTED):
+    for index in range(WARM_UP + TIMED):
         lengths = LENGTHS + index
         layout = unpad(lengths, int(lengths.max()), shape).layers
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
@@ -160,7 +162,7 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share
         float(x.detach()[0, 0])  # synchronises
         began = time.perf_counter()
         try:
-            layout.gather(x, x, x, shape.heads, share).sum().backward()
+            layout.gather(x, x, x, shape.heads, dropout).sum().backward()
         except RuntimeError as error:
             if layout.spans is None or is_out_of_memory(error):
                 raise
@@ -168,4 +170,4 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share
         assert x.grad is not None
         float(x.grad[0, 0])
         times.append(time.perf_counter() - began)
-    return statistics.median(times[WARM:])
+    return statistics.median(times[WARM_UP:])

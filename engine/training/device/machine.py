@@ -29,7 +29,7 @@ DTYPES: dict[Precision, torch.dtype] = {
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 SIDE, SECONDS = 1024, 0.2  # size and duration of the matrix products to time
 STATUS = Path("/proc/self/status")
-OWN_PEAK = "VmHWM:"  # kB, of this process; see proc(5)
+PEAK_FIELD = "VmHWM:"  # kB, of this process; see proc(5)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Machine:
         if hardware.cores and not cores.supports_affinity():
             yield phrase("This system does not support choosing cores: the run uses all of them.")
 
-    def resumed(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
-        """Return the machine with the settings of a resumed run, unless the job fixes them.
+    def resume(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
+        """Return the machine with the settings of a resume run, unless the job fixes them.
 
         An unknown `precision` is ignored; `threads` is 0 if they may change. Sets the thread count
         of this process.
@@ -97,15 +97,15 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
 
     Raises StudioError if the device or a core does not exist.
     """
-    there = {
+    available = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available() and processes == 1,
     }
     name: str = hardware.device
     if name == "auto":
-        name = next(n for n in ("cuda", "mps", "cpu") if there[n])
-    if not there[name]:
+        name = next(n for n in ("cuda", "mps", "cpu") if available[n])
+    if not available[name]:
         raise StudioError(
             "This machine has no device “{name}” that torch {version} can use.",
             "Choose “auto” or “cpu”, or install a torch build for this device.",
@@ -122,8 +122,8 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
             )
         torch.cuda.set_device(local_rank)
     sharing = processes
-    if (numbers := parse_ranges(hardware.cores)) and cores.supports_affinity():
-        cores.pin_to(cores.divide_cores(numbers, local_rank, processes))
+    if (core_ids := parse_ranges(hardware.cores)) and cores.supports_affinity():
+        cores.pin_to(cores.divide_cores(core_ids, local_rank, processes))
         sharing = 1  # already divided
     threads = hardware.threads or _best_threads(sharing, alone=processes == 1)
     torch.set_num_threads(threads)
@@ -133,7 +133,7 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
     device = (
         torch.device(name, local_rank) if name == "cuda" and processes > 1 else torch.device(name)
     )
-    torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
+    torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32
     torch.backends.cuda.enable_cudnn_sdp(False)  # plans each new attention shape for 7 ms
     requested = hardware.precision
     chosen = matmul_speeds(device, threads).fastest if requested == "auto" else requested
@@ -142,13 +142,13 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
 
 def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     """Speed of matrix products in each precision; measured unless known."""
-    key, short = describe_device(device, threads), _reduced_precision(device)
+    key, reduced = describe_device(device, threads), _reduced_precision(device)
     known = precision.find(Speeds, key)
-    if known is not None and (short is None or getattr(known, short)):
+    if known is not None and (reduced is None or getattr(known, reduced)):
         return known
     speeds = Speeds(key)
-    if short is not None:
-        rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
+    if reduced is not None:
+        rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", reduced)}
         speeds = Speeds(key, **rates)
     precision.save(speeds)
     return speeds
@@ -167,19 +167,19 @@ def _best_threads(sharing: int, alone: bool) -> int:
 
     Not measured if several processes share the computer.
     """
-    numbers = cores.thread_candidates()
-    if len(numbers) == 1 or not alone:
-        return max(1, numbers[0] // sharing)
-    key = f"{cores.cpu_and_cores()}, {format_ranges(numbers)} threads, torch {torch.__version__}"
-    pace = precision.find(ThreadSpeeds, key)
-    if pace is None:
+    candidates = cores.thread_candidates()
+    if len(candidates) == 1 or not alone:
+        return max(1, candidates[0] // sharing)
+    key = f"{cores.cpu_and_cores()}, {format_ranges(candidates)} threads, torch {torch.__version__}"
+    speeds = precision.find(ThreadSpeeds, key)
+    if speeds is None:
         rates = {}
-        for number in numbers:
-            torch.set_num_threads(number)
-            rates[str(number)] = _measure_rate(torch.float32, torch.device("cpu"))
-        pace = ThreadSpeeds(key, numbers[0], rates)
-        precision.save(pace)
-    return pace.fastest
+        for count in candidates:
+            torch.set_num_threads(count)
+            rates[str(count)] = _measure_rate(torch.float32, torch.device("cpu"))
+        speeds = ThreadSpeeds(key, candidates[0], rates)
+        precision.save(speeds)
+    return speeds.fastest
 
 
 def _reduced_precision(device: torch.device) -> Literal["bf16", "fp16"] | None:
@@ -202,7 +202,7 @@ def _bf16() -> list[str]:
 
 
 def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
-    """Operations per second of the fastest of some matrix products."""
+    """Operations per second of a matrix product, the fastest of several."""
     matrix = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
     float((matrix @ matrix)[0, 0])
     best, end = float("inf"), time.perf_counter() + SECONDS
@@ -242,7 +242,7 @@ def _peak_rss() -> int:
         return int(psutil.Process().memory_info().peak_wset)
     if sys.platform == "linux":
         for line in STATUS.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith(OWN_PEAK):
+            if line.startswith(PEAK_FIELD):
                 return int(line.split()[1]) * 1024
     import resource
 

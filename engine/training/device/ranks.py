@@ -29,7 +29,7 @@ class Ranks:
     """Process group of a run; a single process makes every method a no-op."""
 
     def __init__(self, rank: Rank, device: torch.device, sharded: bool = False) -> None:
-        """Join the group; waits without limit for the other ranks."""
+        """Join the group; waits indefinitely for the other ranks."""
         self.rank, self.world = rank.number, rank.world
         self.shards = sharded and self.world > 1  # each rank holds a shard of the weights
         self._device = device
@@ -57,29 +57,29 @@ class Ranks:
         """True on the rank that emits events, evaluates and saves."""
         return self.rank == 0
 
-    def parts(self, batch: Batch, at_once: int) -> list[tuple[Batch, float]]:
+    def parts(self, batch: Batch, size: int) -> list[tuple[Batch, float]]:
         """Split a batch into this rank's micro-batches, each with its loss weight.
 
         The weight is 0 for a dummy that keeps sharded ranks in step.
         """
         if self.world == 1:
-            return [(part, 1.0) for part in batch.parts(at_once)]
-        mine = balance(batch.lengths, self.world)[self.rank]
-        own = batch.taken(mine).parts(at_once) if len(mine) else []
-        steps = self.maximum(len(own))[0] if self.shards else 1
-        empty = batch.taken(np.zeros(1, dtype=np.int64))
-        return [(part, 1.0) for part in own] + [(empty, 0.0)] * (int(steps) - len(own))
+            return [(part, 1.0) for part in batch.parts(size)]
+        indices = balance(batch.lengths, self.world)[self.rank]
+        parts = batch.take(indices).parts(size) if len(indices) else []
+        steps = self.maximum(len(parts))[0] if self.shards else 1
+        empty = batch.take(np.zeros(1, dtype=np.int64))
+        return [(part, 1.0) for part in parts] + [(empty, 0.0)] * (int(steps) - len(parts))
 
     def sum_gradients(self, network: nn.Module) -> None:
         """All-reduce gradients; sharded networks have done so already."""
         if self.world == 1 or self.shards:
             return
         gradients = [p.grad for p in network.parameters() if p.grad is not None]
-        for some in _buckets(gradients):
-            flat = torch.cat([gradient.reshape(-1) for gradient in some])
+        for bucket in _buckets(gradients):
+            flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
             dist.all_reduce(flat, group=self._gpus)
-            sums = flat.split([gradient.numel() for gradient in some])
-            for gradient, summed in zip(some, sums, strict=True):
+            sums = flat.split([gradient.numel() for gradient in bucket])
+            for gradient, summed in zip(bucket, sums, strict=True):
                 gradient.copy_(summed.view_as(gradient))
 
     def sums(self, values: dict[str, float]) -> dict[str, float]:
@@ -115,18 +115,18 @@ class Ranks:
                 dist.broadcast(tensor.data, 0, group=self._gpus)
 
     @contextmanager
-    def first_then_others(self) -> Iterator[None]:
+    def rank_zero_first(self) -> Iterator[None]:
         """Run the block on rank 0 first; the others then find its files."""
         if self.world == 1:
             yield
             return
         if not self.writes:
-            self.meet()
+            self.barrier()
         yield
         if self.writes:
-            self.meet()
+            self.barrier()
 
-    def meet(self) -> None:
+    def barrier(self) -> None:
         """Wait for all ranks."""
         if self.world > 1:
             dist.barrier()
@@ -141,14 +141,14 @@ class Ranks:
     def gather(
         self, network: Network, optimiser: torch.optim.Optimizer
     ) -> tuple[Network, dict[str, Tensor]]:
-        """The network and the memory of its optimiser, to be saved by rank 0; all ranks ask."""
+        """Network and optimiser state, to be saved by rank 0; collective."""
         if not self.shards:
             return network, optimiser_tensors(optimiser, network) if self.writes else {}
-        memory = optimiser_tensors(optimiser, network, keep=self.writes)
-        return gather(network, keep=self.writes), memory
+        state = optimiser_tensors(optimiser, network, keep=self.writes)
+        return gather(network, keep=self.writes), state
 
     def gather_network(self, network: Network) -> Network:
-        """The network alone, for rank 0; all ranks ask."""
+        """Network to be saved by rank 0; collective."""
         return gather(network, keep=self.writes) if self.shards else network
 
     def leave(self) -> None:
@@ -186,22 +186,22 @@ def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
     by at most one example.
     """
     parts: list[list[int]] = [[] for _ in range(world)]
-    fewest = [(0, rank) for rank in range(world)]
-    for number in np.argsort(-lengths, kind="stable"):
-        tokens, rank = fewest[0]
-        parts[rank].append(int(number))
-        heapq.heapreplace(fewest, (tokens + int(lengths[number]), rank))
-    return [np.sort(np.array(numbers, dtype=np.int64)) for numbers in parts]
+    heap = [(0, rank) for rank in range(world)]
+    for index in np.argsort(-lengths, kind="stable"):
+        tokens, rank = heap[0]
+        parts[rank].append(int(index))
+        heapq.heapreplace(heap, (tokens + int(lengths[index]), rank))
+    return [np.sort(np.array(indices, dtype=np.int64)) for indices in parts]
 
 
 def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
     """Group gradients into one all-reduce each."""
-    some, size = list[Tensor](), 0
+    bucket, size = list[Tensor](), 0
     for gradient in gradients:
-        some.append(gradient)
+        bucket.append(gradient)
         size += gradient.numel()
         if size >= BUCKET_SIZE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield bucket
+            bucket, size = [], 0
+    if bucket:
+        yield bucket

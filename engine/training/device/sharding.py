@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> None:
     """Shard a network that is identical on all ranks.
 
-    Afterwards use it by calling it, which gathers the weights outside of its layers.
+    Afterwards call the network, which gathers the weights outside of its layers.
     """
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -49,12 +49,12 @@ def full_tensor(tensor: Tensor) -> Tensor:
 
 def shard_like(value: Tensor, parameter: Tensor) -> Tensor:
     """Copy a full tensor to the device of a parameter, sharded like it."""
-    there = value.to(parameter.device).clone()
+    full = value.to(parameter.device).clone()
     if not _is_sharded_tensor(parameter):
-        return there
+        return full
     from torch.distributed.tensor import distribute_tensor
 
-    return distribute_tensor(there, parameter.device_mesh, parameter.placements, src_data_rank=None)
+    return distribute_tensor(full, parameter.device_mesh, parameter.placements, src_data_rank=None)
 
 
 def _is_sharded_tensor(tensor: Tensor) -> "TypeGuard[DTensor]":

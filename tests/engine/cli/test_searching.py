@@ -37,7 +37,7 @@ def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
     ):
         run.append(event)
         on_event(event)
-        if run.stop_wanted():
+        if run.stop_requested():
             run.append(Ended(outcome="stopped", step=1, problem=run.stop_reason()))
             return 0
     run.append(Saved(step=3, folder="", best=True))

@@ -143,7 +143,7 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
     network = load(classifier).network
     tokens = torch.tensor([[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]])
     batch = Batch(tokens, torch.zeros_like(tokens), tokens != 0, torch.zeros(1), None)
-    batch = batch.planned(network)
+    batch = batch.plan(network)
     ways = (
         lambda network, given: network.encoder(*given.inputs[:3]).last[given.attention_mask],
         lambda network, given: network.encode_pooled(*given.inputs),

@@ -83,7 +83,7 @@ def test_stop_saves_and_resume_continues_in_the_same_folder(window):
     window.manager.resume(run_id)
     window.say(run_id, "go on")
     run = window.until(run_id, "finished")
-    assert not run.run_folder().stop_wanted()
+    assert not run.run_folder().stop_requested()
     with window.record.read() as session:
         assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 

@@ -90,7 +90,7 @@ def main(folder: RunFolder) -> int:
 def _wait(folder: RunFolder) -> str:
     """Wait for the file `do` or a request to stop."""
     do = folder.path / "do"
-    while not folder.stop_wanted():
+    while not folder.stop_requested():
         word = do.read_text() if do.exists() else ""
         match word:
             case "die":

@@ -27,7 +27,7 @@ def test_a_run_is_copied_with_all_that_counts(source, tmp_path):
     assert copy.job() == source.job() and copy.created() == source.created()
     assert copy.events_after(0) == source.events_after(0)
     assert len(copy.checkpoint_folders()) == len(source.checkpoint_folders()) == 3
-    assert not copy.stop_wanted() and not copy.cache.exists() and not copy.lock_file.exists()
+    assert not copy.stop_requested() and not copy.cache.exists() and not copy.lock_file.exists()
 
 
 def test_nothing_is_written_over_and_nothing_is_there_twice(source, tmp_path):

@@ -280,10 +280,10 @@ def test_leftovers_of_an_interrupted_save_are_removed_by_the_next_worker(folder)
 def test_a_wish_to_stop_is_a_file(folder):
     folder.ask_stop()
     folder.ask_stop()
-    assert folder.stop_wanted() and folder.stop_file.read_bytes() == b""
+    assert folder.stop_requested() and folder.stop_file.read_bytes() == b""
     folder.clear_stop()
     folder.clear_stop()
-    assert not folder.stop_wanted()
+    assert not folder.stop_requested()
 
 
 # ── checkpoints ──────────────────────────────────────────────────────────────────────────────
@@ -320,7 +320,7 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
         with pytest.raises(StudioError, match="link"), folder.lock():
             pass
     if name == "stop":
-        assert folder.stop_wanted() and not folder.stop_file.is_symlink()
+        assert folder.stop_requested() and not folder.stop_file.is_symlink()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

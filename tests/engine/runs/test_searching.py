@@ -188,7 +188,7 @@ def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
         ):
             run.append(event)
             on_event(event)
-        assert run.stop_wanted() == stops
+        assert run.stop_requested() == stops
         run.append(Ended(outcome="stopped", step=2, problem=run.stop_reason()))
         found, higher = search_run(run)
         assert higher and found.score == value and found.has_ended == found.is_pruned == stops

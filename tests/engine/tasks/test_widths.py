@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from engine.tasks.learner import Batch, width_of
+from engine.tasks.learner import Batch, padded_width
 
 
 @pytest.mark.parametrize("endings", [1, 3])
 @pytest.mark.parametrize("most", [0, 2])
 def test_parts_keep_tokens_targets_and_places(endings, most):
     lengths = torch.tensor([5, 7, 60, 61]).repeat_interleave(endings)
-    width = width_of(61)
+    width = padded_width(61)
     real = torch.arange(width) < lengths[:, None]
     tokens = torch.arange(real.numel()).reshape(real.shape) * real
     places = torch.tensor([n * width + k for n in range(len(lengths)) for k in (1, 4)])

@@ -152,11 +152,11 @@ def test_a_rate_is_that_of_a_real_product() -> None:
 
 def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
-    assert now.resumed(auto, "bf16", 0).precision_name == "bf16"
-    assert now.resumed(auto, "fp16", 0).precision_name == "fp16"
-    assert now.resumed(auto, "fp32", 0) == now
-    assert now.resumed(auto, "", 0) == now  # a run of an earlier version
-    assert now.resumed(HardwareSpec(precision="fp32"), "bf16", 0) == now
+    assert now.resume(auto, "bf16", 0).precision_name == "bf16"
+    assert now.resume(auto, "fp16", 0).precision_name == "fp16"
+    assert now.resume(auto, "fp32", 0) == now
+    assert now.resume(auto, "", 0) == now  # a run of an earlier version
+    assert now.resume(HardwareSpec(precision="fp32"), "bf16", 0) == now
 
 
 def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(

@@ -21,7 +21,7 @@ from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.training import fold_runs
-from engine.training.fold_runs import probabilities_of_fold_runs
+from engine.training.fold_runs import predict_folds
 
 
 class Stored(NamedTuple):
@@ -44,7 +44,7 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
 def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, tmp_path: Path) -> None:
     (data, base, numbers, given, names, _), _ = arguments(stored, tmp_path)
     told: list[tuple[str, int, int]] = []
-    p = probabilities_of_fold_runs(
+    p = predict_folds(
         *(data, base, numbers, given, names, tmp_path / "folds"),
         lambda *said: told.append(said),
         folds=2,
@@ -75,7 +75,7 @@ from pathlib import Path
 import numpy as np
 from tests.engine.training.test_fold_runs import Stored, arguments
 from engine.training import fold_runs
-from engine.training.fold_runs import probabilities_of_fold_runs
+from engine.training.fold_runs import predict_folds
 
 def tell(stage, done, total):
     if done > total // 2 + 1:
@@ -83,7 +83,7 @@ def tell(stage, done, total):
 
 version, base, label, scratch = sys.argv[1:]
 given, options = arguments(Stored(Path(version), Path(base), label), Path(scratch))
-probabilities_of_fold_runs(*given, tell, **options)
+predict_folds(*given, tell, **options)
 """
 
 
@@ -109,10 +109,10 @@ def test_folds_that_were_killed_are_resumed(stored: Stored, tmp_path: Path) -> N
     assert (folder / "fold-0.npy").exists() and not (folder / "fold-1.npy").exists()
     before = first.read_bytes()
     told: list[int] = []
-    found = probabilities_of_fold_runs(*given, lambda _, done, __: told.append(done), **options)
+    found = predict_folds(*given, lambda _, done, __: told.append(done), **options)
     assert first.read_bytes() == before, "the finished fold is not trained again"
     whole, _ = arguments(stored, tmp_path / "whole")
-    assert np.array_equal(found, probabilities_of_fold_runs(*whole, lambda *_: None, **options))
+    assert np.array_equal(found, predict_folds(*whole, lambda *_: None, **options))
 
 
 def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(
@@ -127,7 +127,7 @@ def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(
         return words[3]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fold_runs, "probabilities_of_fold_runs", answer)
+        patch.setattr(fold_runs, "predict_folds", answer)
         for base in (stored.base, stored.base, minilm()):
             fold_runs.fold_scorer(given[0], base, cache, lambda *_: None)(*given[2:5])
     assert asked[0] == asked[1] != asked[2] and asked[0].parent == cache

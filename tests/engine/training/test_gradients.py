@@ -48,7 +48,7 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         took_part.add(threading.get_ident())
         return dropout_seed(seed)
 
-    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
+    monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)
     monkeypatch.setattr(gradients, "dropout_seed", noted)
     monkeypatch.setattr(linear, "LARGE", 0)
     return took_part
@@ -86,7 +86,7 @@ def test_both_halves_together_are_the_whole(
         (folder := tmp_path / task).mkdir()
         job = on_two(make(folder, steps=STEPS, dropout=0.0, epochs=1))
         with monkeypatch.context() as patch:
-            patch.setattr(gradients, "WORTH_TWO_THREADS", 1 << 60)
+            patch.setattr(gradients, "MIN_PARALLEL", 1 << 60)
             whole = trained(folder / "whole", job)
         assert len(by_halves) == 1, task
         halves = trained(folder / "halves", job)
@@ -161,7 +161,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextClassificationLearner, "losses", heard)
         run = small.new_run(tmp_path / "run", job.model_copy(update={"data": data}))
-        train(run.job(), run, stop_wanted=lambda: len(said) > 1)
+        train(run.job(), run, stop_requested=lambda: len(said) > 1)
     assert said[0] != said[1]
 
 

@@ -129,7 +129,7 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
 def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     threads: int, stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)  # each of two threads has a half
+    monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)  # each of two threads has a half
     begin_with(monkeypatch, 2.0**26)
     monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
     job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))

@@ -314,13 +314,13 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
     places = torch.tensor([1, 16 * 2 + 2, 16 * 5 + 8, 16 * 7 + 11])
     values = tokens.view(-1)[places]
     whole = Batch(tokens, tokens + 1, real, values, places, torch.arange(4), torch.arange(4), 2)
-    some = whole.taken(np.array([1, 2]))
+    some = whole.take(np.array([1, 2]))
     assert some.tokens.shape == (4, 16) and some.size == 2
     assert some.tokens.tolist() == tokens[2:6].tolist()
     assert some.positions is not None and some.follows is not None
     assert some.tokens.view(-1)[some.positions].tolist() == some.targets.tolist() == [34, 88]
     assert some.follows.tolist() == [1, 2]
-    short = whole.taken(np.array([0, 1]))
+    short = whole.take(np.array([0, 1]))
     assert short.tokens.shape == (4, 8) and short.targets.tolist() == [1, 34]
 
 

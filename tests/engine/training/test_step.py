@@ -34,7 +34,7 @@ def tiny(keeps: bool) -> Network:
 def test_clipping_is_torchs(
     keeps: bool, limit: float, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)
+    monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
     ours, theirs = tiny(keeps), tiny(False)
     before = [parameter.detach().clone() for parameter in theirs.parameters()]
@@ -56,7 +56,7 @@ def test_slices_of_a_network_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) 
     """Collective calls must be made in the same order, so by one thread."""
     network = tiny(False)
     optimiser = adamw(network, TrainingSpec(learning_rate=1e-2))
-    monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)
+    monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     monkeypatch.setattr(step, "is_sharded", lambda network: True)
     monkeypatch.setattr(step, "ThreadPoolExecutor", None)
     norm = total_gradient_norm(network, optimiser, 2)

@@ -159,7 +159,7 @@ def test_only_one_run_makes_what_two_need(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
         "from engine.training.data.token_cache import TokenCache\n"
-        "with TokenCache(Path(sys.argv[1])).reserved('a', lambda: None) as folder:\n"
+        "with TokenCache(Path(sys.argv[1])).reserve('a', lambda: None) as folder:\n"
         "    (folder / 'begun').touch(); print('here', flush=True); input()\n"
         "    (folder / 'ended').touch()\n"
     )
@@ -177,7 +177,7 @@ def test_only_one_run_makes_what_two_need(tmp_path: Path) -> None:
             other.stdin.write(b"\n")
             other.stdin.flush()
 
-        with cache.reserved("a", waiting) as folder:
+        with cache.reserve("a", waiting) as folder:
             assert waits >= 1 and (folder / "ended").exists()
 
 
@@ -188,9 +188,9 @@ def test_a_wait_can_be_ended(tmp_path: Path) -> None:
         raise StudioError("enough")
 
     with (
-        cache.reserved("a", enough),
+        cache.reserve("a", enough),
         pytest.raises(StudioError, match="enough"),
-        cache.reserved("a", enough),
+        cache.reserve("a", enough),
     ):
         raise AssertionError("two at once")
 
@@ -198,13 +198,13 @@ def test_a_wait_can_be_ended(tmp_path: Path) -> None:
 def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
     cache = shared_tokens()
     for name in ("old", "new", "busy"):
-        with cache.reserved(name, lambda: None) as folder:
+        with cache.reserve(name, lambda: None) as folder:
             (folder / "ids.npy").touch()
     long_ago = time.time() - UNUSED_SECONDS - 10
     for name in ("old", "busy"):
         os.utime(home.cache / "tokens" / name, (long_ago, long_ago))
-    with cache.reserved("busy", lambda: None) as folder:
+    with cache.reserve("busy", lambda: None) as folder:
         os.utime(folder, (long_ago, long_ago))
-        cache.drop_old()
+        cache.delete_old()
     left = sorted(p.name for p in (home.cache / "tokens").iterdir() if p.is_dir())
     assert left == ["busy", "new"]

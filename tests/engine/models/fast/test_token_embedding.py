@@ -102,7 +102,7 @@ def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
 
 def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On two threads, and in micro-batches with a third addend."""
-    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
+    monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)
     kept = list[bool]()
 
     def noted(network: Network) -> None:
