@@ -88,7 +88,7 @@ class Dispatcher(QObject):
             self._thread.wait()
         # pending events refer to this object and must not outlive it
         QCoreApplication.removePostedEvents(self._runner)
-        self._manager.leave()
+        self._manager.detach()
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────
 

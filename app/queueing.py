@@ -16,7 +16,7 @@ from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.runner import has_work
 from engine.record.runs import WORKING, Run, all_runs, runs_in
-from engine.record.searches import group_of, has_open
+from engine.record.searches import get_group, has_open
 from engine.record.workers import QueueRunner
 from engine.runs.job_file import read_job
 from engine.runs.lock import is_held
@@ -95,7 +95,7 @@ def _start_jobs(record: Record, home: Home, jobs: Sequence[JobSpec], after: str)
     if has_work(record) and not is_held(home.lock):
         runner = QueueRunner(home)
         runner.ensure()
-        runner.leave()
+        runner.detach()
     return ids
 
 
@@ -121,8 +121,8 @@ def _all_finished(record: Record, ids: set[str]) -> bool:
     while True:
         with record.read() as session:
             runs = all_runs(session)
-        groups = {group_of(run) for run in runs if run.id in ids} - {None}
-        selected = [run for run in runs if run.id in ids or group_of(run) in groups]
+        groups = {get_group(run) for run in runs if run.id in ids} - {None}
+        selected = [run for run in runs if run.id in ids or get_group(run) in groups]
         if not {run.state for run in selected} & {"queued", *WORKING} and not has_open(record):
             return all(run.state == FINISHED or is_by_search(run.problem) for run in selected)
         time.sleep(POLL_SECONDS)

@@ -19,7 +19,7 @@ from app.translation import tr
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import Checkpoint, all_checkpoints
-from engine.record.metrics import value_at
+from engine.record.metrics import get_value
 from engine.record.opening import open_record
 from engine.record.runs import Run, all_runs
 from engine.record.workers import QueueRunner
@@ -119,7 +119,7 @@ class Studio(QObject):
             runs = {run.id: run for run in all_runs(session)}
             saved = [c for c in all_checkpoints(session) if c.run_id in runs]
             scores = {
-                c.folder: value_at(session, str(c.run_id), runs[str(c.run_id)].best_metric, c.step)
+                c.folder: get_value(session, str(c.run_id), runs[str(c.run_id)].best_metric, c.step)
                 for c in saved
             }
         last = {c.run_id: c.folder for c in saved}  # ordered by run, then step

@@ -379,7 +379,7 @@ def _click_start(studio: Any, window: Any, job: "JobSpec", stands_by: bool) -> C
     returned = time.perf_counter() - began
     wait(lambda: shown)
     held = longest(beats)
-    worker = psutil.Process(manager.workers.process_of(run_id).pid)
+    worker = psutil.Process(manager.workers.get_process(run_id).pid)
     with studio.record.read() as session:
         folder = find_run(session, run_id).run_folder()
     spent = sum(worker.cpu_times()[:2]) - spent

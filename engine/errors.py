@@ -64,13 +64,13 @@ class BadCheckpoint(StudioError):
 
 
 class DiskFull(StudioError):
-    """The disk of `place` is full; `needed` bytes would be enough, and 0 means unknown."""
+    """The disk of `path` is full; `needed` bytes would be enough, and 0 means unknown."""
 
     def __init__(
-        self, problem: str, advice: str = "", place: Path | None = None, needed: int = 0
+        self, problem: str, advice: str = "", path: Path | None = None, needed: int = 0
     ) -> None:
         super().__init__(problem, advice)
-        self.place, self.needed = place, needed
+        self.path, self.needed = path, needed
 
 
 OUT_OF_MEMORY = (  # texts of torch, the last on a Mac

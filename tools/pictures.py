@@ -619,7 +619,7 @@ def main() -> None:
                 inner(home, "take", scale, "--out", str(asked.out.absolute()), *chosen)
         finally:
             for folder in home.runs.iterdir():
-                launch.stop_now(folder)
+                launch.kill_worker(folder)
 
 
 if __name__ == "__main__":

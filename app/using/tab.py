@@ -28,7 +28,7 @@ from engine.errors import StudioError
 from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
-from engine.runs.snapshots import run_of
+from engine.runs.snapshots import find_run
 
 WIDEST = 220 * SPACE  # of the text boxes
 
@@ -99,7 +99,7 @@ class UseTab(QWidget):
 
         def read() -> tuple[CheckpointInfo | None, RunFolder | None]:
             try:
-                return checkpoint_info(checkpoint), run_of(checkpoint)
+                return checkpoint_info(checkpoint), find_run(checkpoint)
             except StudioError:
                 return None, None  # the page itself shows the problem
 

@@ -54,14 +54,14 @@ def make_run(path: Path, spec: "EncoderSpec", tokenizer: "Tokenizer", steps: int
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.runs.folder import RunFolder
-    from engine.runs.snapshots import run_of, snapshot
+    from engine.runs.snapshots import find_run, snapshot
 
     run = RunFolder(path)
     network = Network(spec, Heads(mlm=True))
     half = checkpoint.HALF["float16"]
     with atomic_folder(run.snapshots) as inside:
         checkpoint.write_config(inside, network, tokenizer, (), half)
-    tiny = run_of(tiny_model())
+    tiny = find_run(tiny_model())
     assert tiny is not None
     shutil.copy(tiny.spec_file, run.spec_file)
     for step in range(steps):

@@ -31,8 +31,8 @@ from engine.files.shipped import starter_model
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.runs import all_runs
-from engine.record.searches import runs_of
-from engine.runs.searching import best_trial, trials_of
+from engine.record.searches import list_search_runs
+from engine.runs.searching import best_trial, list_trials
 
 WORDS = ("film", "play", "actor", "story", "scene", "music", "end", "plot")
 POLLING = 0.5  # s
@@ -63,7 +63,7 @@ def night(folder: Path, runs: int) -> bool:
     record = open_record(home.record, home.backups)
     manager = RunManager(record, home)
     ids = manager.add(job)
-    manager.leave()
+    manager.detach()
     remove_model(home.runs / ids[1])
     began = time.monotonic()
     variables = {**os.environ, "BERT_STUDIO_HOME": str(home.root)}
@@ -77,14 +77,14 @@ def night(folder: Path, runs: int) -> bool:
     with record.read() as session:
         found = {run.id: run for run in all_runs(session)}
         states = Counter(run.state for run in found.values())
-        group = found[ids[0]].asked().group
+        group = found[ids[0]].parse_job().group
     assert group is not None
     print(f"{len(ids)} runs in {seconds:.0f} s: {dict(states)}; killed: {killed}")
     for run in found.values():
         if run.state != "finished":
             print(f"  {run.state}: {run.name}: {run.problem[:160]}")
-    searched, higher = runs_of(record, group.id)
-    best = best_trial(trials_of(searched), higher)
+    searched, higher = list_search_runs(record, group.id)
+    best = best_trial(list_trials(searched), higher)
     print(f"best: {best.values if best else None}, {best.score if best else None}")
     record.close()
     planned = Counter(finished=runs - 2, failed=1, crashed=1)

@@ -15,10 +15,10 @@ from engine.runs.lineage import (
     export_key,
     model_key,
     read_lineage,
+    read_runs,
     run_key,
-    runs_of,
 )
-from engine.runs.needed import as_text, needed_for
+from engine.runs.needed import format_requirements, list_requirements
 from engine.system.terminal import echo, echo_json
 
 MAX_LISTED = 200  # printed descendants
@@ -35,7 +35,7 @@ def lineage(
     It covers the runs, data sets, models and exports of the home folder.
     """
     home = Home()
-    graph = read_lineage(home, runs_of(home))
+    graph = read_lineage(home, read_runs(home))
     key = _find_key(graph, home, item)
     before, after = graph.ancestors(key), graph.descendants(key)
     if as_json:
@@ -48,7 +48,7 @@ def lineage(
     if len(after) > MAX_LISTED:
         echo(f"  and {len(after) - MAX_LISTED:,} more")
     echo("", "Needed to reproduce it:")
-    for line in as_text(needed_for(graph, key)):
+    for line in format_requirements(list_requirements(graph, key)):
         echo(f"  {line}")
 
 
@@ -73,8 +73,8 @@ def _find_key(graph: Lineage, home: Home, item: Path) -> str:
 
 
 def _line(node: Node) -> str:
-    missing = "" if node.is_there else ", no longer there"
-    return f"{node.title} ({node.detail}{missing}): {node.place}"
+    missing = "" if node.exists else ", no longer there"
+    return f"{node.title} ({node.detail}{missing}): {node.path}"
 
 
 def _to_json(graph: Lineage, keys: list[str], focus: str) -> dict[str, object]:
@@ -84,17 +84,17 @@ def _to_json(graph: Lineage, keys: list[str], focus: str) -> dict[str, object]:
             "kind": node.kind,
             "name": node.title,
             "detail": str(node.detail),
-            "place": str(node.place),
-            "is_there": node.is_there,
+            "place": str(node.path),
+            "is_there": node.exists,
         }
         for node in (graph.nodes[key] for key in keys)
     ]
     edges = [
-        {"from": edge.source, "to": edge.target, "how": str(edge.how)}
+        {"from": edge.source, "to": edge.target, "how": str(edge.label)}
         for edge in graph.edges_among(keys)
     ]
     needed = [
         {"title": str(item.title), "lines": [*map(str, item.lines)], "problem": str(item.problem)}
-        for item in needed_for(graph, focus)
+        for item in list_requirements(graph, focus)
     ]
     return {"of": focus, "nodes": nodes, "edges": edges, "needed": needed}

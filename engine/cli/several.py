@@ -81,7 +81,7 @@ def _train_search(into: Path, names: list[str]) -> int | None:
     names = list(names)
     for name in names:  # the list grows
         runs, higher = _search_runs(into, names)
-        why = searching.end_of(runs, higher)
+        why = searching.end_reason(runs, higher)
         if why is not None and not runs[names.index(name)].state:
             echo_error(phrase("The search ends: {why}.", why=why))
             return None
@@ -112,7 +112,7 @@ def _train(into: Path, names: list[str], name: str) -> int:
     prune: Callable[[Event], None] | None = None
     if group is not None and group.search is not None and group.search.prune:
         others = [searching.search_run(member)[0] for member in all_runs if member.path != run.path]
-        prune = searching.pruning(run, others)
+        prune = searching.prune_handler(run, others)
 
     with ProgressLine(sys.stderr, run) as line, awake_while_training(Home().settings):
 
@@ -144,7 +144,7 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     if values is None or group is None:
         return []
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
-    new = _create_runs(into, groups.runs_of_setting(job, group, number, values), len(group.seeds))
+    new = _create_runs(into, groups.expand_setting(job, group, number, values), len(group.seeds))
     listed = [{"folder": name} for name in (*names, *new)]
     _write(into, {"name": group.name, "runs": listed})
     return new
@@ -219,7 +219,7 @@ def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
         return
     search_runs = [searching.search_run(run) for run in runs]
     best = searching.best_trial(
-        searching.trials_of([run for run, _ in search_runs]),
+        searching.list_trials([run for run, _ in search_runs]),
         all(higher for _, higher in search_runs),
     )
     for row in rows:
@@ -259,7 +259,7 @@ def _run_result(run: RunFolder) -> dict[str, Any]:
 
 def _values(job: JobSpec) -> dict[str, Any]:
     search = job.group.search if job.group is not None else None
-    return {} if search is None else searching.values_of(job, search)
+    return {} if search is None else searching.get_values(job, search)
 
 
 def _write(into: Path, summary: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.store import baselines_in, logged_evaluations, predictions_file
 from engine.runs.folder import RunFolder
-from engine.runs.snapshots import run_of
+from engine.runs.snapshots import find_run
 from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
@@ -40,7 +40,7 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
     Raises StudioError if the checkpoint cannot be read.
     """
-    info, run = checkpoint_info(checkpoint), run_of(checkpoint)
+    info, run = checkpoint_info(checkpoint), find_run(checkpoint)
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = stored_results(run, checkpoint) if run is not None else {}

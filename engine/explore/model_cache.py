@@ -12,7 +12,7 @@ import torch
 from engine.errors import StudioError
 from engine.files.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.models.checkpoint import Checkpoint, load
-from engine.runs.snapshots import run_of, snapshot_folders
+from engine.runs.snapshots import find_run, snapshot_folders
 from engine.serving.serving import Serving
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
@@ -148,7 +148,7 @@ class SnapshotCache:
     def _distances(self, folder: Path) -> dict[Path, float]:
         """Distance of each snapshot of the run from `folder`, counted in snapshots; later ones
         first. Snapshots of other runs are the farthest."""
-        run = run_of(folder)
+        run = find_run(folder)
         order = snapshot_folders(run) if run is not None else []
         current = order.index(folder) if folder in order else 0
         distances = {

@@ -12,7 +12,7 @@ from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
-from engine.runs.snapshots import run_of
+from engine.runs.snapshots import find_run
 
 MAX_EXAMPLES = 24  # rows of a file or of a run
 
@@ -75,7 +75,7 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
         chosen = _examples(_of_file(texts), chooses)
         names += [f"row {number} of {texts.name}" for number in range(1, len(chosen) + 1)]
         sources.append(f"the first {len(chosen)} rows of {texts.name}")
-    elif (run := run_of(checkpoint.absolute())) is not None:
+    elif (run := find_run(checkpoint.absolute())) is not None:
         name = run.path.name
         try:
             rows = _of_run(run)

@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, is_full, temporary_path
 from engine.phrases import phrase
-from engine.record.checking import Damaged, is_sound, version_of
+from engine.record.checking import Damaged, is_sound, read_version
 
 BACKUPS_KEPT = 5  # for each reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
@@ -60,11 +60,11 @@ def all_backups(backups: Path) -> list[Path]:
     return sorted((b for b in files if NAME.fullmatch(b.name)), key=_number)
 
 
-def newest_good(backups: Path, version: int) -> Path | None:
+def newest_sound(backups: Path, version: int) -> Path | None:
     """The newest sound backup with at most this `version` of the tables."""
     for backup in reversed(all_backups(backups)):
         try:
-            if version_of(backup, version):
+            if read_version(backup, version):
                 return backup
         except (Damaged, StudioError, OSError):
             continue  # an older one may be good
@@ -82,7 +82,7 @@ def restore(backup: Path, record: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def date_of(backup: Path) -> str:
+def backup_date(backup: Path) -> str:
     match = NAME.fullmatch(backup.name)
     return f"{match[2][:4]}-{match[2][4:6]}-{match[2][6:]}" if match else ""
 

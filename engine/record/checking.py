@@ -24,8 +24,8 @@ from engine.record.runs import Run, State
 from engine.record.tables import About
 
 MAX_VERSIONS_AHEAD = 1000  # a version farther ahead means damage
-OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table
-NOT_THE_FILE = {  # SQLite errors that say nothing about the file itself
+MIGRATION_TABLES = {"alembic_version"}  # made before the first table
+ACCESS_ERRORS = {  # SQLite errors that say nothing about the file itself
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_CANTOPEN,
@@ -69,24 +69,24 @@ def program_version() -> str:
         return "a checkout"
 
 
-def version_of(path: Path, known: int) -> int:
+def read_version(path: Path, current: int) -> int:
     """Version of the tables in the file; 0 if there are none, or they were never finished.
 
-    `known` is the version of this program. Raises NewerRecord, Damaged, or StudioError if the file
-    may be in order but cannot be read.
+    `current` is the version of this program. Raises NewerRecord, Damaged, or StudioError if the
+    file may be in order but cannot be read.
     """
     log = path.with_name(path.name + "-wal")
     if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
         return 0
     try:
         with closing(sqlite3.connect(read_only(path), uri=True, timeout=10)) as connection:
-            return _checked(connection, path, known)
+            return _check_version(connection, path, current)
     except (UnicodeDecodeError, OverflowError) as error:  # raised while SQLite describes the damage
         raise Damaged from error
     except sqlite3.Error as error:
         if is_disk_full(error, path):
             raise
-        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in ACCESS_ERRORS:
             raise StudioError(
                 "The run database {path} cannot be read: {error}.",
                 "Check the disk and the permissions of this file, then start again.",
@@ -96,18 +96,18 @@ def version_of(path: Path, known: int) -> int:
         raise Damaged from error
 
 
-def _checked(connection: sqlite3.Connection, path: Path, known: int) -> int:
+def _check_version(connection: sqlite3.Connection, path: Path, current: int) -> int:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not tables - OF_THE_MIGRATIONS and is_sound(connection):
+    if not tables - MIGRATION_TABLES and is_sound(connection):
         return 0
     version = _number(connection)
-    if version > known + MAX_VERSIONS_AHEAD:
+    if version > current + MAX_VERSIONS_AHEAD:
         raise Damaged
-    if version > known:
-        raise NewerRecord(path, _program_of(connection))
+    if version > current:
+        raise NewerRecord(path, _read_program(connection))
     if not is_sound(connection):
         raise Damaged
-    if version == known:
+    if version == current:
         _read_every_row(connection)
     return version
 
@@ -152,7 +152,7 @@ def _read_every_row(connection: sqlite3.Connection) -> None:
             for run in session.scalars(select(Run)):
                 if run.state not in get_args(State) or not Path(run.folder).is_absolute():
                     raise Damaged
-                run.asked_device(), run.asked_processes()
+                run.requested_device(), run.requested_processes()
     except (SQLAlchemyError, ValueError, TypeError, AttributeError) as error:
         raise Damaged from error
 
@@ -173,10 +173,10 @@ def is_disk_full(error: BaseException | None, path: Path) -> bool:
     """True if the disk is full, which SQLite may report as a read-only or unopenable file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     is_tight = shutil.disk_usage(path.parent).free < ALMOST_FULL
-    return code == sqlite3.SQLITE_FULL or (code in NOT_THE_FILE and is_tight)
+    return code == sqlite3.SQLITE_FULL or (code in ACCESS_ERRORS and is_tight)
 
 
-def _program_of(connection: sqlite3.Connection) -> str:
+def _read_program(connection: sqlite3.Connection) -> str:
     try:
         rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
     except (sqlite3.Error, UnicodeDecodeError):

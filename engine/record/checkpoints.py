@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from engine.messages.events import Saved
 from engine.record.runs import Run
-from engine.record.tables import Moment, Place, Table
+from engine.record.tables import Moment, PathColumn, Table
 from engine.runs.folder import RunFolder, checkpoint_step, modified_at
 from engine.system.errors import may_exist
 from engine.visible import is_valid_text
@@ -21,7 +21,7 @@ class Checkpoint(Table):
 
     __tablename__ = "checkpoints"
 
-    folder: Mapped[Path] = mapped_column(Place, primary_key=True)
+    folder: Mapped[Path] = mapped_column(PathColumn, primary_key=True)
     run_id: Mapped[str | None] = mapped_column(ForeignKey(Run.id, ondelete="CASCADE"), index=True)
     step: Mapped[int] = mapped_column(default=0)
     best: Mapped[bool] = mapped_column(default=False)  # of its run
@@ -39,7 +39,7 @@ _UNMARK = update(_TABLE).where(_TABLE.c.run_id == bindparam("run")).values(best=
 _FOLDERS = select(_TABLE.c.folder).where(_TABLE.c.run_id == bindparam("run"))
 
 
-def checkpoints_of(session: Session, run_id: str) -> Sequence[Checkpoint]:
+def get_checkpoints(session: Session, run_id: str) -> Sequence[Checkpoint]:
     return session.scalars(
         select(Checkpoint).where(Checkpoint.run_id == run_id).order_by(Checkpoint.step)
     ).all()
@@ -88,14 +88,14 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     delete a folder by hand.
     """
     known = set(session.connection().scalars(_FOLDERS, {"run": run_id}))
-    standing = set(folder.checkpoint_folders())
-    for gone in known - standing:
-        remove_checkpoint(session, gone)
-    untold = standing - known
-    if not untold:
+    existing = set(folder.checkpoint_folders())
+    for removed in known - existing:
+        remove_checkpoint(session, removed)
+    unrecorded = existing - known
+    if not unrecorded:
         return  # the usual case; no need to read all events again
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
-    for new in untold:
+    for new in unrecorded:
         _add(
             session,
             new,
@@ -110,11 +110,11 @@ def match_imported(session: Session, models: Path) -> None:
     """Make the rows of imported models match the folders on the disk."""
     folders = models.iterdir() if models.is_dir() else ()
     named = (f for f in folders if not f.name.startswith(".") and is_valid_text(f.name))
-    standing = {f for f in named if may_exist(f / "config.json")}
+    existing = {f for f in named if may_exist(f / "config.json")}
     known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
-    for gone in known - standing:
-        remove_checkpoint(session, gone)
-    for new in standing - known:
+    for removed in known - existing:
+        remove_checkpoint(session, removed)
+    for new in existing - known:
         _add(session, new, None, 0, False, modified_at(new))
 
 

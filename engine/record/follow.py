@@ -33,7 +33,7 @@ from engine.runs.folder import RunFolder, checkpoint_step
 
 BATCH_BYTES = 256 << 10  # of events in one transaction, about 2,000 lines
 MAX_GAP = timedelta(hours=1)  # between two events; the machine slept during a longer gap
-NO_TIME = timedelta()
+ZERO = timedelta()
 
 
 def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
@@ -51,14 +51,14 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
     points: list[Measured] = []
     prepared = False
     state: State | None = None
-    for kind, some in groupby(events, type):
+    for kind, group_events in groupby(events, type):
         if kind is Measured:
-            group: list[Measured] = list(some)  # type: ignore[arg-type]  # it is what it is grouped by
+            group: list[Measured] = list(group_events)  # type: ignore[arg-type]  # it is what it is grouped by
             points += group
             state = _apply_points(run, folder, group) or state
             continue
         prepared = prepared or kind is Prepared
-        for event in some:
+        for event in group_events:
             state = _apply(session, run, folder, event) or state
     add_metrics(session, run.id, points)
     if prepared or {point.name for point in points} & {run.best_metric, TIE_BREAKER}:
@@ -76,13 +76,13 @@ def record_folder(session: Session, folder: RunFolder, job: JobSpec, queued: boo
     A run that never started is queued only if `queued`; nothing is trained unasked.
     """
     run = add_run(session, folder, job, "queued" if queued else "stopped")
-    held = folder.has_worker()  # before the lines are read, so that no last event is missed
+    has_worker = folder.has_worker()  # before the lines are read, so that no last event is missed
     with session.no_autoflush:  # no query below depends on the row of the run
         while _record_next(session, run, folder):
             pass
-    if held and run.state not in WORKING:
+    if has_worker and run.state not in WORKING:
         run.state, run.launched = "starting", now()
-    elif not held and run.state in WORKING:
+    elif not has_worker and run.state in WORKING:
         crash(session, run, folder)
     match_folders(session, run.id, folder)
     return run
@@ -150,16 +150,16 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         run.seconds += _gap(run.heard or event.at, event.at).total_seconds()
     run.heard = event.at
     _follow_stage(run, event)
-    leads_to: State | None = None
+    new_state: State | None = None
     if run.problem and isinstance(event, Prepared | Progressed | Saved):
         run.problem = run.advice = ""  # the wait is over
-        leads_to = at_work(folder)
+        new_state = working_state(folder)
     match event:
         case Started():
             run.started, run.step = run.started or event.at, event.step
             run.ended = run.paced_from = None
             run.problem = run.advice = run.details = ""
-            return at_work(folder)
+            return working_state(folder)
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
@@ -182,7 +182,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             run.ended, run.bug = event.at, event.bug
             run.problem, run.advice, run.details = event.problem, event.advice, event.details
             return event.outcome
-    return leads_to
+    return new_state
 
 
 def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> State | None:
@@ -191,8 +191,8 @@ def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> St
     Sets each field of the run only once, because SQLAlchemy tracks every assignment.
     """
     times = [point.at for point in points]
-    spent = sum((_gap(*pair) for pair in pairwise((run.heard or times[0], *times))), NO_TIME)
-    run.heard, run.seconds = times[-1], run.seconds + spent.total_seconds()
+    elapsed = sum((_gap(*pair) for pair in pairwise((run.heard or times[0], *times))), ZERO)
+    run.heard, run.seconds = times[-1], run.seconds + elapsed.total_seconds()
     _follow_stage(run, points[-1])
     if run.paced_from is None:
         run.paced_from, run.paced_step = points[0].at, points[0].step
@@ -203,7 +203,7 @@ def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> St
     if not run.problem:
         return None
     run.problem = run.advice = ""  # the wait is over
-    return at_work(folder)
+    return working_state(folder)
 
 
 def _follow_stage(run: Run, event: AnyEvent) -> None:
@@ -217,10 +217,10 @@ def _follow_stage(run: Run, event: AnyEvent) -> None:
             run.stage, run.stage_done, run.stage_total = "", 0, 0
 
 
-def at_work(folder: RunFolder) -> State:
+def working_state(folder: RunFolder) -> State:
     return "stopping" if folder.stop_requested() else "running"
 
 
 def _gap(before: datetime, after: datetime) -> timedelta:
     """Time between two events, robust against clock changes."""
-    return min(max(after - before, NO_TIME), MAX_GAP)
+    return min(max(after - before, ZERO), MAX_GAP)

@@ -33,7 +33,7 @@ FORMS: dict[LiveCurves, tuple[type[CurveFiles], ...]] = {
     "mlflow": (MLflowFiles,),
     "both": (TensorBoardFiles, MLflowFiles),
 }
-LIVE_SECONDS = 2.0  # s between two looks at a run
+LIVE_SECONDS = 2.0  # s between two writes of a run
 
 
 def notify_ends(
@@ -49,8 +49,8 @@ def notify_ends(
 
 
 def _notify_end(end: RunEnd, home: Home, preferences: RunPreferences) -> list[RunUpdate]:
-    is_wanted = end.by_user or is_by_search(end.problem)
-    if preferences.notify and not is_wanted:
+    is_expected = end.by_user or is_by_search(end.problem)
+    if preferences.notify and not is_expected:
         threading.Thread(target=_notify, args=(end, preferences.sound), daemon=True).start()
     if not preferences.on_end:
         return []
@@ -99,8 +99,8 @@ class LiveCurvesWriter:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._looked: dict[str, float] = {}  # monotonic time, by the id of a run
-        self._given_up: set[str] = set()  # runs whose curves cannot be written
+        self._last_write: dict[str, float] = {}  # monotonic time, by the id of a run
+        self._failed: set[str] = set()  # runs whose curves cannot be written
 
     def follow(
         self, working: Sequence[Run], updates: Iterable[RunUpdate], form: LiveCurves
@@ -111,27 +111,27 @@ class LiveCurvesWriter:
             return []
         now, notes = time.monotonic(), list[RunUpdate]()
         for run in working:
-            if now - self._looked.get(run.id, -LIVE_SECONDS) >= LIVE_SECONDS:
-                self._looked[run.id] = now
+            if now - self._last_write.get(run.id, -LIVE_SECONDS) >= LIVE_SECONDS:
+                self._last_write[run.id] = now
                 notes += self._write(run.id, run.run_folder(), form, False)
         for end in (v for update in updates for v in update.values if isinstance(v, RunEnd)):
             notes += self._write(end.run_id, RunFolder(end.folder), form, True)
-            self._looked.pop(end.run_id, None)
+            self._last_write.pop(end.run_id, None)
         return notes
 
     def _write(
         self, run_id: str, folder: RunFolder, form: LiveCurves, is_over: bool
     ) -> list[RunUpdate]:
         """Write the curves of a run; a failure is reported once and never stops training."""
-        if run_id in self._given_up:
+        if run_id in self._failed:
             return []
         try:
             for kind in FORMS[form]:
                 kind(folder, self._home.curves / kind.form.lower()).catch_up(is_over)
         except (StudioError, OSError) as error:
-            why = explain_error(error)
-            if why is None:
+            problem = explain_error(error)
+            if problem is None:
                 raise
-            self._given_up.add(run_id)
-            return [RunUpdate("noted", (run_id, why.phrase))]
+            self._failed.add(run_id)
+            return [RunUpdate("noted", (run_id, problem.phrase))]
         return []

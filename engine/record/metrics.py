@@ -27,7 +27,7 @@ SLICE = 2_000  # points that are Python objects at a time
 class Points:
     """A part of one curve."""
 
-    steps: "Steps"  # int64 [N], rising
+    steps: "Steps"  # int64 [N], ascending
     values: "Values"  # float64 [N]; NaN where a value was not finite
     not_finite: tuple[tuple[int, str], ...] = ()  # steps and statuses of these values
 
@@ -51,13 +51,13 @@ class Pairs(Sequence[tuple[int, float]]):
         return len(self._steps)
 
     @overload
-    def __getitem__(self, place: int) -> tuple[int, float]: ...
+    def __getitem__(self, index: int) -> tuple[int, float]: ...
     @overload
-    def __getitem__(self, place: slice) -> "Pairs": ...
-    def __getitem__(self, place: int | slice) -> "tuple[int, float] | Pairs":
-        if isinstance(place, slice):
-            return Pairs(self._steps[place], self._values[place])
-        return int(self._steps[place]), float(self._values[place])
+    def __getitem__(self, index: slice) -> "Pairs": ...
+    def __getitem__(self, index: int | slice) -> "tuple[int, float] | Pairs":
+        if isinstance(index, slice):
+            return Pairs(self._steps[index], self._values[index])
+        return int(self._steps[index]), float(self._values[index])
 
 
 class Metric(Table):
@@ -73,12 +73,12 @@ class Metric(Table):
     status: Mapped[str]
 
 
-MANY = 250  # points in one statement, which saves a third of the time
+BATCH = 250  # points in one statement, which saves a third of the time
 ADD = (
     "INSERT INTO metrics (run_id, name, step, value, status) VALUES {rows}"
     " ON CONFLICT DO UPDATE SET value = excluded.value, status = excluded.status"
 )
-ONE = "(?, ?, ?, ?, ?)"
+ROW = "(?, ?, ?, ?, ?)"
 
 BEST = (
     "SELECT score.step, score.value FROM metrics AS score LEFT JOIN metrics AS loss"
@@ -94,19 +94,19 @@ def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> No
     Uses the driver directly, because the ORM would take as long as everything else together.
     """
     rows = [(run_id, point.name, point.step, point.value, point.status) for point in points]
-    rest = len(rows) % MANY
-    for first in range(0, len(rows) - rest, MANY):
-        many = tuple(chain.from_iterable(rows[first : first + MANY]))
-        session.connection().exec_driver_sql(ADD.format(rows=", ".join([ONE] * MANY)), many)
+    rest = len(rows) % BATCH
+    for first in range(0, len(rows) - rest, BATCH):
+        many = tuple(chain.from_iterable(rows[first : first + BATCH]))
+        session.connection().exec_driver_sql(ADD.format(rows=", ".join([ROW] * BATCH)), many)
     if rest:
-        session.connection().exec_driver_sql(ADD.format(rows=ONE), rows[-rest:])
+        session.connection().exec_driver_sql(ADD.format(rows=ROW), rows[-rest:])
 
 
 def curves(session: Session, run_id: str) -> dict[str, Points]:
-    return {name: points_of(session, run_id, name) for name in names_of(session, run_id)}
+    return {name: read_points(session, run_id, name) for name in list_names(session, run_id)}
 
 
-def names_of(session: Session, run_id: str) -> list[str]:
+def list_names(session: Session, run_id: str) -> list[str]:
     """Names of the curves of a run, by one index lookup per name."""
     names: list[str] = []
     after = ""
@@ -119,7 +119,7 @@ def names_of(session: Session, run_id: str) -> list[str]:
         after = name
 
 
-def points_of(session: Session, run_id: str, name: str) -> Points:
+def read_points(session: Session, run_id: str, name: str) -> Points:
     """Read one curve of a run; empty if it was not measured.
 
     Uses the driver directly, in slices: an ORM row for each point would hold the GIL, and so block
@@ -143,7 +143,7 @@ def points_of(session: Session, run_id: str, name: str) -> Points:
     return Points(steps[:end], values[:end], tuple(not_finite))
 
 
-def values_of(
+def get_values(
     session: Session, run_id: str, name: str, steps: Sequence[int] | None = None
 ) -> dict[int, float | None]:
     """Values of one curve by step, optionally only at `steps`; None if a value was not finite."""
@@ -157,7 +157,7 @@ When = Literal["at best", "last", "lowest", "highest"]
 """A point of a curve: at the best checkpoint, the last one, the lowest or the highest."""
 
 
-def values_of_runs(
+def get_values_by_run(
     session: Session, name: str, when: When, run_ids: Sequence[str] | None = None
 ) -> dict[str, float]:
     """One value of `name` for each run that measured it, by run id; all runs by default.
@@ -179,7 +179,7 @@ def values_of_runs(
     return {row.id: row.value for row in session.execute(query) if row.value is not None}
 
 
-def value_at(session: Session, run_id: str, name: str, step: int) -> float | None:
+def get_value(session: Session, run_id: str, name: str, step: int) -> float | None:
     """One point of a curve; None if it was not measured or not finite."""
     metric = session.get(Metric, (run_id, name, step))
     return None if metric is None else metric.value

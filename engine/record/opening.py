@@ -39,12 +39,18 @@ from engine.errors import DiskFull, StudioError
 from engine.files.atomic_write import disk_errors_for
 from engine.messages import now
 from engine.phrases import phrase
-from engine.record.backups import back_up, newest_good, restore
-from engine.record.checking import NOT_THE_FILE, Damaged, is_disk_full, program_version, version_of
+from engine.record.backups import back_up, newest_sound, restore
+from engine.record.checking import (
+    ACCESS_ERRORS,
+    Damaged,
+    is_disk_full,
+    program_version,
+    read_version,
+)
 from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run
-from engine.record.tables import Place, fact, set_fact
+from engine.record.tables import PathColumn, get_fact, set_fact
 from engine.system.drives import drive_of
 
 VERSION = 1  # of the tables: the number of the last migration
@@ -89,7 +95,7 @@ class Record:
         self.path = path
         self.set_aside: Path | None = None
         self.restored: Path | None = None
-        self._place = _place_of(path)
+        self._identity = _file_identity(path)
         self._engine = _engine(path)
         self._writing = self._engine.execution_options(writes=True)
 
@@ -99,9 +105,9 @@ class Record:
 
         Raises RecordMoved if the file was moved or replaced.
         """
-        self.check_place()
+        self.check_moved()
         with (
-            _in_plain_language(self.path),
+            _translated_errors(self.path),
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -112,21 +118,21 @@ class Record:
     def read(self) -> Iterator[Session]:
         """A read-only snapshot of the record."""
         with (
-            _in_plain_language(self.path),
+            _translated_errors(self.path),
             Session(self._engine, expire_on_commit=False) as session,
         ):
             yield session
 
-    def check_place(self) -> None:
+    def check_moved(self) -> None:
         """Raise RecordMoved if the path no longer leads to the opened file."""
-        if _place_of(self.path) != self._place:
+        if _file_identity(self.path) != self._identity:
             raise RecordMoved(self.path)
 
     def close(self) -> None:
         self._engine.dispose()
 
 
-def _place_of(path: Path) -> tuple[int, int]:
+def _file_identity(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -147,49 +153,52 @@ def open_record(path: Path, backups: Path) -> Record:
             "Replace the link with the file it points to.",
             path=path,
         )
-    with _in_plain_language(path), disk_errors_for(path):
+    with _translated_errors(path), disk_errors_for(path):
         try:
-            return _opened(path, backups, restores=True)
+            return _open(path, backups, restores=True)
         except Damaged:
             set_aside(path)
         try:
-            return _opened(path, backups, restores=True)
+            return _open(path, backups, restores=True)
         except Damaged:  # a backup that only seemed to be good
             set_aside(path)
-        return _opened(path, backups, restores=False)
+        return _open(path, backups, restores=False)
 
 
-def _opened(path: Path, backups: Path, restores: bool) -> Record:
+def _open(path: Path, backups: Path, restores: bool) -> Record:
     """Raises Damaged."""
     _roll_back(path)
-    version = version_of(path, VERSION)
+    version = read_version(path, VERSION)
     aside = restored = None
     if not version:
-        restored = newest_good(backups, VERSION) if restores else None
+        restored = newest_sound(backups, VERSION) if restores else None
         aside = _newest_aside(path, restored)
     if restored is not None:
         set_aside(path)  # an unfinished file, or a log without its record
         restore(restored, path)
-        version = version_of(path, VERSION)
+        version = read_version(path, VERSION)
     if version < VERSION:
         _upgrade(path, backups, version)
     record = Record(path)
     try:
         with record.session() as session:
             _try_out(session)
-            _settle_home(session, path.parent)
+            _update_home(session, path.parent)
             set_fact(session, "program", program_version())
             for name, file in (("set_aside", aside), ("restored", restored)):
                 if file is not None:
                     set_fact(session, name, file.name)
-            waiting, taken = fact(session, "set_aside"), fact(session, "restored")
+            set_aside_name, restored_name = (
+                get_fact(session, "set_aside"),
+                get_fact(session, "restored"),
+            )
     except BaseException as error:
         record.close()
         if _says_read_only(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
             raise Damaged from error  # the file's header marks it read-only
         raise
-    record.set_aside = path.with_name(waiting) if waiting else None
-    record.restored = backups / taken if taken else None
+    record.set_aside = path.with_name(set_aside_name) if set_aside_name else None
+    record.restored = backups / restored_name if restored_name else None
     return record
 
 
@@ -234,7 +243,7 @@ def _try_out(session: Session) -> None:
     """
     trial = "\0trial"
     try:
-        with session.begin_nested() as taken_back:
+        with session.begin_nested() as savepoint:
             session.execute(insert(Run).values(**TRIAL, id=trial, name=trial, folder=Path(trial)))
             session.execute(
                 insert(Metric).values(run_id=trial, name="loss", step=1, status="finite")
@@ -243,14 +252,14 @@ def _try_out(session: Session) -> None:
                 insert(Checkpoint).values(folder=Path(trial), run_id=trial, saved=now())
             )
             session.execute(delete(Run).where(Run.id == trial))
-            left = session.scalar(select(Metric.step).where(Metric.run_id == trial))
-            taken_back.rollback()
+            row = session.scalar(select(Metric.step).where(Metric.run_id == trial))
+            savepoint.rollback()
     except DBAPIError as error:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or code in NOT_THE_FILE:
+        if code == sqlite3.SQLITE_FULL or code in ACCESS_ERRORS:
             raise
         raise Damaged from error
-    if left is not None:
+    if row is not None:
         raise Damaged
 
 
@@ -283,15 +292,15 @@ def _upgrade(path: Path, backups: Path, version: int) -> None:
         engine.dispose()
 
 
-def _settle_home(session: Session, home: Path) -> None:
+def _update_home(session: Session, home: Path) -> None:
     """Store the path of the home folder; if it was moved, adjust the paths in the record."""
-    before = fact(session, "home")
+    before = get_fact(session, "home")
     if before is not None and before != str(home):
         for table in (Run, Checkpoint):
             folder = type_coerce(table.folder, String)
             rest = func.substr(folder, len(before) + 1)
             statement = update(table).where(func.substr(folder, 1, len(before)) == before)
-            session.execute(statement.values(folder=type_coerce(str(home) + rest, Place)))
+            session.execute(statement.values(folder=type_coerce(str(home) + rest, PathColumn)))
     set_fact(session, "home", str(home))
 
 
@@ -345,7 +354,7 @@ def _begin_to_write(connection: Connection) -> None:
 
 
 @contextmanager
-def _in_plain_language(path: Path) -> Iterator[None]:
+def _translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
@@ -360,7 +369,7 @@ def _in_plain_language(path: Path) -> Iterator[None]:
                 ),
                 path.parent,
             ) from error
-        if code in NOT_THE_FILE:
+        if code in ACCESS_ERRORS:
             raise StudioError(
                 "The run database cannot be used at the moment: {error}.",
                 "Make sure that no other program has it open and that its disk works.",

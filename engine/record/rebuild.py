@@ -23,7 +23,7 @@ from engine.record.checkpoints import Checkpoint, match_imported
 from engine.record.follow import record_folder
 from engine.record.opening import Record, open_record, set_aside
 from engine.record.runs import Run, add_unreadable, all_runs, remove_run
-from engine.record.tables import forget_fact
+from engine.record.tables import delete_fact
 from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error, may_exist
 from engine.visible import is_valid_text
@@ -59,7 +59,7 @@ def rebuild(home: Home, sets_aside: bool = False) -> int:
         back_up(home.record, home.backups, "rebuild")
         annotations = _lost_annotations(record, home.backups)
         with record.session() as session:
-            annotations |= _annotations_in(session)
+            annotations |= _read_annotations(session)
             for table in (Checkpoint, Run):
                 session.execute(delete(table))
             return len(_record_folders(session, home, annotations).added)
@@ -91,7 +91,7 @@ def refill(record: Record, home: Home) -> RefillReport:
 def _record_folders(
     session: Session, home: Home, annotations: dict[str, Annotations]
 ) -> RefillReport:
-    """Record each folder by itself: an unreadable one is listed and does not affect others."""
+    """Record each folder separately: an unreadable one is listed and does not affect others."""
     match_imported(session, home.models)
     states = {run.id: run.state for run in session.execute(select(Run.id, Run.state))}
     report = RefillReport([], [])
@@ -119,7 +119,7 @@ def _record_folders(
     for run in all_runs(session) if annotations else ():
         _annotate(run, annotations.get(run.id))
     for name in ("set_aside", "restored"):
-        forget_fact(session, name)
+        delete_fact(session, name)
     return report
 
 
@@ -138,7 +138,7 @@ def _record_folder(
     try:
         with session.begin_nested():
             if listed:
-                annotations = annotations or _annotations_in(session).get(run_id)
+                annotations = annotations or _read_annotations(session).get(run_id)
                 remove_run(session, run_id)
             run = record_folder(
                 session, folder, folder.job(), annotations is not None and annotations.queued
@@ -166,7 +166,7 @@ def _annotate(run: Run, annotations: Annotations | None) -> None:
         run.tags, run.archived = list(annotations.tags), annotations.archived
 
 
-def _annotations_in(session: Session) -> dict[str, Annotations]:
+def _read_annotations(session: Session) -> dict[str, Annotations]:
     columns = (Run.id, Run.name, Run.notes, Run.star, Run.state, Run.tags, Run.archived)
     return {row[0]: _parse_annotations(*row) for row in session.execute(select(*columns))}
 
@@ -194,9 +194,19 @@ def _salvage(file: Path) -> dict[str, Annotations]:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
             for row in connection.execute(COLUMNS):
                 match row:
-                    case (str(run_id), str(name), str(notes), int(star), str(state), tags, kept):
+                    case (
+                        str(run_id),
+                        str(name),
+                        str(notes),
+                        int(star),
+                        str(state),
+                        tags,
+                        archived,
+                    ):
                         fields = (run_id, name, notes, bool(star), state)
-                        annotations[run_id] = _parse_annotations(*fields, _tags(tags), bool(kept))
+                        annotations[run_id] = _parse_annotations(
+                            *fields, _tags(tags), bool(archived)
+                        )
     except (sqlite3.Error, UnicodeDecodeError):
         return annotations
     return annotations

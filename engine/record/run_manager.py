@@ -25,7 +25,7 @@ from engine.files.home import Home, free_folder
 from engine.messages import now
 from engine.phrases import Phrase, phrase
 from engine.record import rebuild
-from engine.record.backups import back_up_daily, date_of
+from engine.record.backups import back_up_daily, backup_date
 from engine.record.follow import record_folder
 from engine.record.follow_ups import LiveCurvesWriter, notify_ends
 from engine.record.opening import Record
@@ -73,12 +73,12 @@ class RunManager:
         self._record = record
         self._home = home
         self._runner = runner
-        self._lead = ExitStack()
-        self._leads = False
+        self._queue_lock = ExitStack()
+        self._has_queue = False
         self._known: set[str] | None = None  # ids of the listed runs
         self.workers = Workers()
         self.awake = Awake()
-        self._told_of_sleep = False
+        self._sleep_reported = False
         self._preferences = RunPreferencesFile(home.settings)
         self.watch = RunWatch(record, self.workers)
         self._live_curves = LiveCurvesWriter(home)
@@ -92,8 +92,8 @@ class RunManager:
         clear_leftovers(self._home.runs)
         self._clear_features()
         updates: list[RunUpdate] = []
-        if (loss := _loss(self._record)) is not None:
-            updates.append(RunUpdate("noted", ("", loss)))
+        if (repair := _describe_repair(self._record)) is not None:
+            updates.append(RunUpdate("noted", ("", repair)))
         report = rebuild.refill(self._record, self._home)
         updates += [self._added(run_id) for run_id in report.added]
         updates += [RunUpdate("noted", ("", problem)) for problem in report.problems]
@@ -116,15 +116,15 @@ class RunManager:
         `everything`: also runs that ended, which may have been resumed without the window. Raises
         RecordMoved.
         """
-        self._record.check_place()
+        self._record.check_moved()
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
         updates = [*self._new_runs(), *self.watch.follow(runs)]
         updates += notify_ends(updates, self._home, self._preferences.get())
-        if self.lead():
+        if self.acquire_queue():
             live = self._preferences.get().live_curves
-            at_work = [run for run in runs if run.state in WORKING]
-            updates += self._live_curves.follow(at_work, updates, live)
+            following = [run for run in runs if run.state in WORKING]
+            updates += self._live_curves.follow(following, updates, live)
             updates += self._searches.follow(updates)
         updates += self._start_queued()
         with self._record.read() as session:
@@ -132,8 +132,8 @@ class RunManager:
         self.is_busy = bool(queued or working or self._searches.is_busy)
         if working and self._preferences.get().keep_awake:
             self.awake.hold()
-            if self.awake.problem and not self._told_of_sleep:
-                self._told_of_sleep = True
+            if self.awake.problem and not self._sleep_reported:
+                self._sleep_reported = True
                 log.info("the system cannot be kept awake: %s", self.awake.problem)
         else:
             self.awake.release()
@@ -145,9 +145,9 @@ class RunManager:
     def _is_followed(self, working: Sequence[Run]) -> bool:
         """True if the working runs must be followed even after this process ends."""
         preferences = self._preferences.get()
-        tells = preferences.notify or preferences.on_end or preferences.keep_awake
-        tells = tells or preferences.live_curves != "off"
-        return any(tells or MARK in run.job for run in working)
+        has_followers = preferences.notify or preferences.on_end or preferences.keep_awake
+        has_followers = has_followers or preferences.live_curves != "off"
+        return any(has_followers or MARK in run.job for run in working)
 
     def _new_runs(self) -> list[RunUpdate]:
         with self._record.read() as session:
@@ -161,22 +161,22 @@ class RunManager:
             self._known.add(run_id)
         return RunUpdate("run_added", (run_id,))
 
-    def lead(self) -> bool:
-        """Become the process that starts runs, if no other is; stays so until `leave` or
-        `step_back`."""
-        if not self._leads:
+    def acquire_queue(self) -> bool:
+        """Become the process that starts runs, unless another one is; ends with `detach` or
+        `release_queue`."""
+        if not self._has_queue:
             others = StudioError("Another process starts the runs.")
             try:
-                self._lead.enter_context(hold(self._home.queue_lock, others, timeout=0.0))
-                self._leads = True
+                self._queue_lock.enter_context(hold(self._home.queue_lock, others, timeout=0.0))
+                self._has_queue = True
             except StudioError as error:
                 if error is not others:
                     raise
-        return self._leads
+        return self._has_queue
 
-    def step_back(self) -> None:
-        self._lead.close()
-        self._leads = False
+    def release_queue(self) -> None:
+        self._queue_lock.close()
+        self._has_queue = False
 
     def _is_working(self, run_id: str) -> bool:
         with self._record.read() as session:
@@ -188,7 +188,7 @@ class RunManager:
     def _start_queued(self) -> list[RunUpdate]:
         """Start queued runs on free devices in queue order, one per device or as many as the user
         prefers. Runs that wait for another run are skipped."""
-        if not self.lead():
+        if not self.acquire_queue():
             return []
         limit = self._preferences.get().runs_per_device
         with self._record.read() as session:
@@ -196,7 +196,7 @@ class RunManager:
             queued = runs_in(session, ("queued",))
         updates: list[RunUpdate] = []
         for run in queued:
-            if (update := self._held_back(run)) is not None:
+            if (update := self._check_predecessor(run)) is not None:
                 updates += update
                 continue
             device = _device(run)
@@ -209,7 +209,7 @@ class RunManager:
             used[device] += 1 if starts else limit  # later runs do not overtake it
         return updates
 
-    def _held_back(self, run: Run) -> list[RunUpdate] | None:
+    def _check_predecessor(self, run: Run) -> list[RunUpdate] | None:
         """Return None if a run may start; if it waits for another one, the updates caused by that.
 
         If the other run has not finished and will not by itself, this one is put on hold.
@@ -218,19 +218,19 @@ class RunManager:
         if not before_id:
             return None
         with self._record.read() as session:
-            before = find(session, before_id)
-        if before is not None and before.state == "finished":
+            predecessor = find(session, before_id)
+        if predecessor is not None and predecessor.state == "finished":
             return None
-        if before is not None and before.state in (*WAITING, *WORKING):
+        if predecessor is not None and predecessor.state in (*WAITING, *WORKING):
             return []
         with self._record.session() as session:
-            if (held := find(session, run.id)) is not None and held.state == "queued":
-                held.state = "on hold"
-                held.problem = phrase(
+            if (run_row := find(session, run.id)) is not None and run_row.state == "queued":
+                run_row.state = "on hold"
+                run_row.problem = phrase(
                     "It was to start after “{run}”, which has not finished.",
-                    run=before.name if before is not None else before_id,
+                    run=predecessor.name if predecessor is not None else before_id,
                 )
-                held.advice = phrase("Release it to start it without that run.")
+                run_row.advice = phrase("Release it to start it without that run.")
         return [RunUpdate("run_changed", (run.id,))]
 
     def _launch(self, queued: Run) -> None:
@@ -268,8 +268,8 @@ class RunManager:
         transaction; all or none.
         """
         with self._record.read() as session:
-            apart = _named_apart(job, names(session))
-        return self._add(expand(apart, self._home.cache / FEATURES_FOLDER), after)
+            renamed = _number_name(job, names(session))
+        return self._add(expand(renamed, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
         folders: list[Path] = []
@@ -297,7 +297,7 @@ class RunManager:
             if run.state in WAITING:
                 run.state, run.ended = "stopped", now()
             elif run.state in WORKING:
-                run.run_folder().ask_stop()
+                run.run_folder().request_stop()
                 is_alive = run.state in ("running", "paused", "not responding")
                 run.state = "stopping" if is_alive else run.state
         return [RunUpdate("run_changed", (run_id,))]
@@ -325,7 +325,7 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,)), *self._start_queued()]
 
     def hold(self, run_id: str) -> list[RunUpdate]:
-        """Keep a queued run from starting until it is resumed; the others go on."""
+        """Keep a queued run from starting until it is resumed; the others continue."""
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state == "queued":
@@ -338,17 +338,17 @@ class RunManager:
             waiting = runs_in(session, WAITING)
             highest = max((run.priority for run in waiting), default=0)
             chosen = {run.id: run for run in waiting if run.id in run_ids}
-            for ahead, run_id in enumerate(reversed(run_ids), 1):
+            for offset, run_id in enumerate(reversed(run_ids), 1):
                 if run_id in chosen:
-                    chosen[run_id].priority = highest + ahead
+                    chosen[run_id].priority = highest + offset
         return [RunUpdate("run_changed", (run_id,)) for run_id in chosen]
 
     def order(self, run_ids: Sequence[str]) -> list[RunUpdate]:
         """Reorder the waiting runs; those not given come last."""
         with self._record.session() as session:
             waiting = {run.id: run for run in runs_in(session, WAITING)}
-            named = [run_id for run_id in run_ids if run_id in waiting]
-            ordered = [*named, *(run_id for run_id in waiting if run_id not in named)]
+            requested = [run_id for run_id in run_ids if run_id in waiting]
+            ordered = [*requested, *(run_id for run_id in waiting if run_id not in requested)]
             for rank, run_id in enumerate(ordered):
                 waiting[run_id].priority = len(ordered) - rank
         return [RunUpdate("run_changed", (run_id,)) for run_id in ordered]
@@ -380,14 +380,14 @@ class RunManager:
         with self._record.read() as session:
             run = self._find(session, run_id)
         self.watch.expect_crash(run_id)
-        if not launch.stop_now(run.folder) and run.state == "starting":
+        if not launch.kill_worker(run.folder) and run.state == "starting":
             self.workers.kill(run_id)
         return self.refresh()
 
     def remove(
         self, run_ids: Sequence[str], to_trash: Callable[[Path], Path | None]
     ) -> list[RunUpdate]:
-        """Forget runs and move their folders to the trash, or delete them if there is none.
+        """Remove runs and move their folders to the trash, or delete them if there is none.
 
         Failures are reported for each run; a run that is not listed counts as removed.
         """
@@ -435,11 +435,11 @@ class RunManager:
     def restore(self, trashed: Sequence[Trashed]) -> list[RunUpdate]:
         """List runs again whose folders are back from the trash, with their annotations."""
         updates = []
-        for gone in trashed:
-            folder = RunFolder(gone.folder)
+        for item in trashed:
+            folder = RunFolder(item.folder)
             with self._record.session() as session:
                 run = record_folder(session, folder, folder.job())
-                annotate(session, run.id, **gone.annotations)
+                annotate(session, run.id, **item.annotations)
             updates.append(self._added(run.id))
         return updates
 
@@ -459,19 +459,19 @@ class RunManager:
         """Create a run from a checkpoint of another one. Slow; safe in any thread."""
         with self._record.read() as session:
             source = self._find(session, run_id).run_folder()
-            apart = _named_apart(job, names(session))
-        return branch(source, step, apart, free_folder(self._home.runs, apart.name))
+            renamed = _number_name(job, names(session))
+        return branch(source, step, renamed, free_folder(self._home.runs, renamed.name))
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Detach the workers: they train on after this process, except the standby one.
 
         The queue runner continues the queue.
         """
-        self.workers.leave()
+        self.workers.detach()
         self.awake.release()
-        self.step_back()
+        self.release_queue()
         if self._runner is not None:
-            self._runner.leave()
+            self._runner.detach()
 
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)
@@ -480,7 +480,7 @@ class RunManager:
         return run
 
 
-def _named_apart(job: JobSpec, used: set[str]) -> JobSpec:
+def _number_name(job: JobSpec, used: set[str]) -> JobSpec:
     """Append a number to the name of the job if one of its runs has the name of another."""
     base = NUMBERED.sub("", job.name)
     for number in itertools.count(2):
@@ -491,7 +491,7 @@ def _named_apart(job: JobSpec, used: set[str]) -> JobSpec:
     return job
 
 
-def _loss(record: Record) -> Phrase | None:
+def _describe_repair(record: Record) -> Phrase | None:
     """Describe what happened to the record before it was opened, and how it was repaired."""
     aside = record.set_aside.name if record.set_aside is not None else ""
     if record.restored is None:
@@ -501,7 +501,7 @@ def _loss(record: Record) -> Phrase | None:
             set_aside=aside,
         )
         return rebuilt if aside else None
-    day = date_of(record.restored)
+    day = backup_date(record.restored)
     if not aside:
         return phrase(
             "The run database was missing. Its backup of {day} was restored, and newer runs were"
@@ -530,4 +530,4 @@ def _delete(folder: Path) -> None:
 
 def _device(run: Run) -> str:
     """The device of a run, or the requested one until that is known."""
-    return (run.device or run.asked_device()).partition(":")[0]
+    return (run.device or run.requested_device()).partition(":")[0]

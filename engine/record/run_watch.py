@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from engine.messages import now
 from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.phrases import phrase
-from engine.record.follow import at_work, catch_up, crash
+from engine.record.follow import catch_up, crash, working_state
 from engine.record.opening import Record
 from engine.record.runs import WORKING, Annotations, Run, runs_in
 from engine.record.runs import run as find
@@ -113,10 +113,10 @@ class RunWatch:
         try:
             updates = self._follow(run)
         except OSError as error:
-            why = explain_error(error)
-            if why is None:
+            problem = explain_error(error)
+            if problem is None:
                 raise
-            return self._set_problem(run.id, why.problem, why.advice)
+            return self._set_problem(run.id, problem.problem, problem.advice)
         if run.id in self._unreadable:
             updates += self._set_problem(run.id, "", "")
         return updates
@@ -137,26 +137,26 @@ class RunWatch:
 
     def _follow(self, seen: Run) -> list[RunUpdate]:
         folder = seen.run_folder()
-        held = seen.state in WORKING and folder.has_worker()  # before its lines are read
-        if held:
+        has_worker = seen.state in WORKING and folder.has_worker()  # before its lines are read
+        if has_worker:
             self._silent_since.pop(seen.id, None)
         else:
-            self._activity.forget(seen.id)
+            self._activity.discard(seen.id)
         run, updates, behind = self._read_events(seen, folder)
         if run is None:
             return updates
         self.is_behind = self.is_behind or behind
         changed = run.bytes_read != seen.bytes_read
         by_user = seen.state == "stopping" or seen.id in self._force_stopped
-        if run.state in WORKING and not held and not behind:
+        if run.state in WORKING and not has_worker and not behind:
             changed = self._record_crash(run, folder) or changed
-        elif held:
+        elif has_worker:
             changed = self._check_response(run, folder) or changed
         if not changed:
             return updates
-        return [*updates, RunUpdate("run_changed", (run.id,)), *self._end_of(seen, by_user)]
+        return [*updates, RunUpdate("run_changed", (run.id,)), *self._detect_end(seen, by_user)]
 
-    def _end_of(self, seen: Run, by_user: bool) -> list[RunUpdate]:
+    def _detect_end(self, seen: Run, by_user: bool) -> list[RunUpdate]:
         with self._record.read() as session:
             run = find(session, seen.id)
         if seen.state not in WORKING or run is None or run.state in WORKING:
@@ -178,7 +178,7 @@ class RunWatch:
             if run is None or run.state != seen.state:
                 return False
             if hung:
-                run.state, run.problem, run.advice = at_work(folder), "", ""
+                run.state, run.problem, run.advice = working_state(folder), "", ""
             else:
                 run.state = "not responding"
                 run.problem = phrase("The training process is not responding.")
@@ -206,7 +206,7 @@ class RunWatch:
                 run = current
             if run.bytes_read == before:
                 return run, updates, False  # the last line is still being written
-            updates += _updates_of(run.id, events)
+            updates += _list_updates(run.id, events)
         return run, updates, True
 
     def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
@@ -225,7 +225,7 @@ class RunWatch:
                 return False
             while catch_up(session, run, folder):  # its last events, written after they were read
                 session.flush()
-            if run.state == "starting" and self._workers.process_of(run.id) is None:
+            if run.state == "starting" and self._workers.get_process(run.id) is None:
                 run.state = "queued"  # the process that was to start it died
             elif run.state in WORKING:
                 crash(session, run, folder, exit_code, seen.id in self._force_stopped)
@@ -247,7 +247,7 @@ def _launched_long_ago(run: Run) -> bool:
     return not 0 <= (now() - run.launched).total_seconds() <= START_TIMEOUT
 
 
-def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
+def _list_updates(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
     points = [event for event in events if isinstance(event, Measured)]
     updates = [RunUpdate("measured", (run_id, points))] if points else []
     updates += [

@@ -8,8 +8,8 @@ It uses no port; locks in the home show which processes are alive:
 | queue.lock | the process that starts runs: the window or the runner |
 | runner.lock | the runner |
 
-While a window is open the runner only waits, so that the queue continues at once when the window is
-closed or killed. It ends when nothing is left to do.
+While a window is open the runner only waits, so that the queue continues as soon as the
+window is closed or killed. It ends when nothing is left to do.
 """
 
 import sys
@@ -29,7 +29,7 @@ from engine.runs.lock import hold, is_held
 from engine.system.errors import explain_error
 from engine.system.terminal import echo, echo_error
 
-INTERVAL = 0.25  # s between two looks while it starts runs
+INTERVAL = 0.25  # s between two checks while it starts runs
 WAITING_INTERVAL = 0.5  # s while a window does
 
 
@@ -39,9 +39,9 @@ def main() -> int:
     try:
         run_queue(Home())
     except Exception as error:
-        if (understood := explain_error(error)) is None:
+        if (studio_error := explain_error(error)) is None:
             raise
-        echo_error(understood)
+        echo_error(studio_error)
         return 1
     return 0
 
@@ -69,7 +69,7 @@ def _until_done(home: Home, record: Record) -> None:
     try:
         while True:
             if is_held(home.lock):
-                manager.step_back()
+                manager.release_queue()
                 if not has_work(record):
                     return
                 time.sleep(WAITING_INTERVAL)
@@ -79,7 +79,7 @@ def _until_done(home: Home, record: Record) -> None:
                 return
             time.sleep(0 if manager.watch.is_behind else INTERVAL)
     finally:
-        manager.leave()
+        manager.detach()
 
 
 def has_work(record: Record) -> bool:

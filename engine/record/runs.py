@@ -12,7 +12,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
-from engine.record.tables import Moment, Place, Sentence, Sentences, Table
+from engine.record.tables import Moment, PathColumn, Sentence, Sentences, Table
 from engine.runs.folder import RunFolder, modified_at
 
 State = Literal[
@@ -55,7 +55,7 @@ class Run(Table):
 
     task: Mapped[str]
     job: Mapped[str]  # the JobSpec as JSON
-    folder: Mapped[Path] = mapped_column(Place)
+    folder: Mapped[Path] = mapped_column(PathColumn)
     state: Mapped[str] = mapped_column(index=True)
     created: Mapped[datetime] = mapped_column(Moment)
     launched: Mapped[datetime | None] = mapped_column(Moment)  # the last time
@@ -92,22 +92,22 @@ class Run(Table):
     remarks: Mapped[list[str]] = mapped_column(Sentences, default=list)  # what the worker noted
     bytes_read: Mapped[int] = mapped_column(default=0)  # of its events
 
-    def asked(self) -> JobSpec:
+    def parse_job(self) -> JobSpec:
         """Parse the job. Raises ValidationError if another version made it."""
         return JobSpec.model_validate_json(self.job)
 
     def readable_job(self) -> JobSpec | None:
         """Parse the job; None if another version made it."""
         try:
-            return self.asked()
+            return self.parse_job()
         except ValidationError:
             return None
 
-    def asked_device(self) -> str:
+    def requested_device(self) -> str:
         """The requested device, also for a job of another version; “auto” by default."""
         return str(self._hardware().get("device", "auto"))
 
-    def asked_processes(self) -> int:
+    def requested_processes(self) -> int:
         """The requested number of processes, also for a job of another version."""
         return int(self._hardware().get("processes", 1))
 
@@ -118,7 +118,7 @@ class Run(Table):
     def data_name(self) -> str:
         """The name of its data; empty if another version made the job."""
         try:
-            return self.asked().data.name
+            return self.parse_job().data.name
         except ValidationError:
             return ""
 
@@ -211,8 +211,8 @@ def annotate(session: Session, run_id: str, **annotations: Unpack[Annotations]) 
     if (row := run(session, run_id)) is None:
         return
     if "tags" in annotations:
-        cut = (tag.strip()[:TAG_LENGTH] for tag in annotations["tags"])
-        annotations["tags"] = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
+        stripped = (tag.strip()[:TAG_LENGTH] for tag in annotations["tags"])
+        annotations["tags"] = list(dict.fromkeys(tag for tag in stripped if tag))[:MAX_TAGS]
     for field, value in annotations.items():
         setattr(row, field, value)
 

@@ -17,13 +17,13 @@ from engine.messages.events import Ended, Measured
 from engine.messages.question import Answer, Refused, parse_answer
 from engine.messages.searching import Suggest, Suggested
 from engine.phrases import phrase
-from engine.record.metrics import values_of
+from engine.record.metrics import get_values
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate
 from engine.record.runs import WAITING, Run
 from engine.record.runs import run as find
 from engine.runs import launch, searching
-from engine.runs.groups import runs_of_setting
+from engine.runs.groups import expand_setting
 
 MARK = '"search":{'  # in the job of a run of a search
 ENDED = ("finished", "failed", "crashed", "stopped")
@@ -38,14 +38,14 @@ class Searches:
 
     def __init__(self, record: Record, add: Callable[[Sequence[JobSpec]], list[str]]) -> None:
         self._record, self._add = record, add
-        self._unseen: set[str] | None = None  # ids of groups to look at; None: all
-        self._asked: _Asked | None = None
+        self._pending: set[str] | None = None  # ids of groups to check; None: all
+        self._request: _Request | None = None
         self._refused: set[str] = set()  # groups for which the worker failed
 
     @property
     def is_busy(self) -> bool:
         """True while a next combination is requested or will be."""
-        return self._asked is not None or bool(self._unseen)
+        return self._request is not None or bool(self._pending)
 
     def follow(self, updates: Iterable[RunUpdate]) -> list[RunUpdate]:
         new_updates: list[RunUpdate] = []
@@ -54,64 +54,64 @@ class Searches:
                 case RunUpdate("measured", (str(run_id), points)):
                     new_updates += self._prune(run_id, points)  # type: ignore[arg-type]
                 case RunUpdate("run_changed" | "run_added", (str(run_id),)):
-                    self._look_later(run_id)
-        return new_updates + self._look()
+                    self._mark_pending(run_id)
+        return new_updates + self._check()
 
-    def _look_later(self, run_id: str) -> None:
+    def _mark_pending(self, run_id: str) -> None:
         with self._record.read() as session:
             run = find(session, run_id)
-        group = group_of(run) if run is not None and run.state in ENDED else None
-        if self._unseen is not None and group is not None:
-            self._unseen.add(group)
+        group = get_group(run) if run is not None and run.state in ENDED else None
+        if self._pending is not None and group is not None:
+            self._pending.add(group)
 
-    def _look(self) -> list[RunUpdate]:
-        if self._asked is not None:
-            return self._hear(self._asked)
-        if self._unseen is None:
-            self._unseen = set(all_groups(self._record))
+    def _check(self) -> list[RunUpdate]:
+        if self._request is not None:
+            return self._take_answer(self._request)
+        if self._pending is None:
+            self._pending = set(all_groups(self._record))
         updates: list[RunUpdate] = []
-        while self._unseen and self._asked is None:
-            group = self._unseen.pop()
+        while self._pending and self._request is None:
+            group = self._pending.pop()
             if group not in self._refused:
-                updates += self._go_on(group)
+                updates += self._continue(group)
         return updates
 
-    def _go_on(self, group: str) -> list[RunUpdate]:
+    def _continue(self, group: str) -> list[RunUpdate]:
         """Request the next combination of a search, or remove the rest of an ended one from the
         queue."""
-        runs, higher = runs_of(self._record, group)
+        runs, higher = list_search_runs(self._record, group)
         if not runs:
             return []
-        if (why := searching.end_of(runs, higher)) is not None:
-            return self._clear(group, why)
+        if (reason := searching.end_reason(runs, higher)) is not None:
+            return self._clear(group, reason)
         if (question := searching.next_question(runs, higher)) is not None:
-            self._asked = _Asked(group, question)
+            self._request = _Request(group, question)
         return []
 
-    def _clear(self, group: str, why: str) -> list[RunUpdate]:
-        problem = phrase("Not trained, because the search has ended: {why}.", why=why)
+    def _clear(self, group: str, reason: str) -> list[RunUpdate]:
+        problem = phrase("Not trained, because the search has ended: {why}.", why=reason)
         with self._record.session() as session:
-            waiting = [run for run in _of_group(session, group) if run.state in WAITING]
+            waiting = [run for run in _runs_in_group(session, group) if run.state in WAITING]
             for run in waiting:
                 run.state, run.ended, run.problem = "stopped", now(), problem
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
-    def _hear(self, request: "_Asked") -> list[RunUpdate]:
+    def _take_answer(self, request: "_Request") -> list[RunUpdate]:
         if request.is_open:
             return []
-        self._asked = None
+        self._request = None
         answer = request.answer
         if isinstance(answer, Refused):
             self._refused.add(request.group)
             return [RunUpdate("noted", ("", answer.phrase))]
-        runs, higher = runs_of(self._record, request.group)
+        runs, higher = list_search_runs(self._record, request.group)
         is_new = searching.next_question(runs, higher) == request.question if runs else False
         if not isinstance(answer, Suggested) or answer.values is None or not is_new:
             return []
         job, group = runs[0].job, runs[0].job.group
         assert group is not None
         number = 1 + max(run.job.group.setting for run in runs if run.job.group is not None)
-        ids = self._add(runs_of_setting(job, group, number, answer.values))
+        ids = self._add(expand_setting(job, group, number, answer.values))
         return [RunUpdate("run_added", (run_id,)) for run_id in ids]
 
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
@@ -130,21 +130,21 @@ class Searches:
             own = _evaluations(session, run)
             others = [
                 searching.best_so_far(_evaluations(session, other), run.higher_is_better)
-                for other in _of_group(session, job.group.id)
+                for other in _runs_in_group(session, job.group.id)
                 if other.state == "finished" or searching.is_by_search(other.problem)
             ]
         median = searching.is_below_median(own, others, run.higher_is_better)
         if median is None or _was_pruned(run):
             return []
         score = searching.best_so_far(own, run.higher_is_better)[-1]
-        run.run_folder().ask_stop(searching.why_pruned(max(scored), score, median))
+        run.run_folder().request_stop(searching.pruning_reason(max(scored), score, median))
         with self._record.session() as session:
             if (current := find(session, run_id)) is not None and current.state == "running":
                 current.state = "stopping"
         return [RunUpdate("run_changed", (run_id,))]
 
 
-class _Asked:
+class _Request:
     """A question to the worker with Optuna, and its answer once it has come."""
 
     def __init__(self, group: str, question: Suggest) -> None:
@@ -189,7 +189,7 @@ def _answer(question: Suggest) -> Answer:
             process.kill()
 
 
-def group_of(run: Run) -> str | None:
+def get_group(run: Run) -> str | None:
     job = run.readable_job() if MARK in run.job else None
     return job.group.id if job is not None and job.group is not None else None
 
@@ -197,27 +197,27 @@ def group_of(run: Run) -> str | None:
 def all_groups(record: Record) -> list[str]:
     with record.read() as session:
         runs = session.scalars(select(Run).where(Run.job.contains(MARK, autoescape=True))).all()
-    return list(dict.fromkeys(group for run in runs if (group := group_of(run)) is not None))
+    return list(dict.fromkeys(group for run in runs if (group := get_group(run)) is not None))
 
 
 def has_open(record: Record) -> bool:
     """True if some search needs its next combination."""
     return any(
         runs and searching.next_question(runs, higher) is not None
-        for runs, higher in (runs_of(record, group) for group in all_groups(record))
+        for runs, higher in (list_search_runs(record, group) for group in all_groups(record))
     )
 
 
-def runs_of(record: Record, group: str) -> tuple[list[searching.SearchRun], bool]:
+def list_search_runs(record: Record, group: str) -> tuple[list[searching.SearchRun], bool]:
     """The runs of a search, and whether a higher score is better."""
     with record.read() as session:
-        runs = _of_group(session, group)
+        runs = _runs_in_group(session, group)
         search_runs = [_search_run(session, run) for run in runs]
     higher = all(run.higher_is_better for run in runs if run.best_metric)
     return [run for run in search_runs if run is not None], higher
 
 
-def _of_group(session: Session, group: str) -> Sequence[Run]:
+def _runs_in_group(session: Session, group: str) -> Sequence[Run]:
     condition = Run.job.contains(f'"id":"{group}"', autoescape=True)
     return session.scalars(select(Run).where(condition).order_by(Run.created, Run.id)).all()
 
@@ -238,7 +238,7 @@ def _search_run(session: Session, run: Run) -> searching.SearchRun | None:
 
 
 def _evaluations(session: Session, run: Run) -> list[float]:
-    scores = values_of(session, run.id, run.best_metric)
+    scores = get_values(session, run.id, run.best_metric)
     return [value for _, value in sorted(scores.items()) if value is not None]
 
 

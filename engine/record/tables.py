@@ -38,7 +38,7 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else datetime.fromisoformat(value)
 
 
-class Place(TypeDecorator[Path]):
+class PathColumn(TypeDecorator[Path]):
     """An absolute path."""
 
     impl = String
@@ -92,7 +92,7 @@ class About(Table):
     value: Mapped[str]
 
 
-def fact(session: Session, key: str) -> str | None:
+def get_fact(session: Session, key: str) -> str | None:
     return session.scalar(select(About.value).where(About.key == key))
 
 
@@ -101,5 +101,5 @@ def set_fact(session: Session, key: str, value: str) -> None:
     session.execute(upsert.on_conflict_do_update(set_={"value": value}))
 
 
-def forget_fact(session: Session, key: str) -> None:
+def delete_fact(session: Session, key: str) -> None:
     session.execute(delete(About).where(About.key == key))

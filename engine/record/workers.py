@@ -19,10 +19,10 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
 
 EXIT_CODE_WAIT = 1.0  # s that a process without a lock may take to exit
-LOOK_INTERVAL = 1.0  # s between two looks at a worker
-MAX_SILENT_STEP = 2.0  # s that one look may add, so that time asleep does not count
+CHECK_INTERVAL = 1.0  # s between two checks of a worker
+MAX_SILENT_STEP = 2.0  # s that one check may add, so that time asleep does not count
 SILENCE = 10.0  # s without any CPU time or events after which a worker does not respond
-STANDBY_SECONDS = 600.0  # until it ends, since it was last wanted
+STANDBY_SECONDS = 600.0  # until it ends, since its last use
 
 
 class Workers:
@@ -37,7 +37,7 @@ class Workers:
         """All running processes except the standby one."""
         return [*self._by_run.values(), *self._replaced]
 
-    def process_of(self, run_id: str) -> "subprocess.Popen[bytes] | None":
+    def get_process(self, run_id: str) -> "subprocess.Popen[bytes] | None":
         return self._by_run.get(run_id)
 
     def start(self, run: Run) -> None:
@@ -45,26 +45,26 @@ class Workers:
         if run.id in self._by_run:
             self._replaced.append(self._by_run.pop(run.id))
         process = None
-        if self.standby is not None and run.asked_processes() <= 1:
+        if self.standby is not None and run.requested_processes() <= 1:
             standby, self.standby = self.standby, None
             process = standby.assign(run.folder)
         self._by_run[run.id] = process or launch.start(run.folder)
 
     def has_ended(self, run_id: str) -> bool:
         """True if a process was started here for this run and has ended."""
-        worker = self.process_of(run_id)
+        worker = self.get_process(run_id)
         return worker is not None and worker.poll() is not None
 
     def exit_code(self, run_id: str) -> int | None:
         """Exit code of the process; minus the signal after a signal, None if unknown."""
-        worker = self.process_of(run_id)
+        worker = self.get_process(run_id)
         try:
             return None if worker is None else worker.wait(EXIT_CODE_WAIT)
         except subprocess.TimeoutExpired:
             return None
 
     def kill(self, run_id: str) -> None:
-        if (worker := self.process_of(run_id)) is not None:
+        if (worker := self.get_process(run_id)) is not None:
             worker.kill()
 
     def reap(self, is_working: Callable[[str], bool]) -> None:
@@ -89,11 +89,11 @@ class Workers:
         if standby is not None:
             standby.end()
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Detach all processes: they train on, except the standby one, which is ended."""
         self.end_standby()
         for worker in self.processes():
-            launch.leave(worker)
+            launch.detach(worker)
         self._by_run.clear()
         self._replaced.clear()
 
@@ -108,16 +108,14 @@ class StandbyWorker:
 
     def __init__(self) -> None:
         self._process = launch.spawn(launch.worker("wait"), subprocess.DEVNULL, subprocess.PIPE)
-        self._last_wanted = time.monotonic()
+        self._last_used = time.monotonic()
 
     def keep(self) -> None:
-        self._last_wanted = time.monotonic()
+        self._last_used = time.monotonic()
 
     def is_usable(self) -> bool:
-        """True if it lives, and was wanted recently."""
-        return (
-            self._process.poll() is None and time.monotonic() - self._last_wanted < STANDBY_SECONDS
-        )
+        """True if it is alive and was used recently."""
+        return self._process.poll() is None and time.monotonic() - self._last_used < STANDBY_SECONDS
 
     def assign(self, folder: Path) -> "subprocess.Popen[bytes] | None":
         """Let it train in the folder of a run; None if it has died meanwhile."""
@@ -140,7 +138,7 @@ class StandbyWorker:
 @dataclass
 class _Watched:
     pid: int  # 0: on another machine, or unknown
-    seen: float  # monotonic time of the last look
+    checked: float  # monotonic time of the last check
     sign: tuple[float, int]  # CPU time in s, and bytes of events
     silent: float = 0.0  # s
 
@@ -150,27 +148,27 @@ class WorkerActivity:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._watched: dict[str, _Watched] = {}
+        self._workers: dict[str, _Watched] = {}
 
     def is_silent(self, run_id: str, folder: RunFolder) -> bool:
         """True if the worker, which holds the lock, has done nothing for `SILENCE` seconds."""
-        now, watched = self._clock(), self._watched.get(run_id)
+        now, watched = self._clock(), self._workers.get(run_id)
         if watched is None:
             pid = _worker_pid(folder)
-            self._watched[run_id] = _Watched(pid, now, _activity(pid, folder))
+            self._workers[run_id] = _Watched(pid, now, _activity(pid, folder))
             return False
-        if not watched.pid or now - watched.seen < LOOK_INTERVAL:
+        if not watched.pid or now - watched.checked < CHECK_INTERVAL:
             return watched.silent >= SILENCE
         sign = _activity(watched.pid, folder)
         if sign != watched.sign:
             watched.sign, watched.silent = sign, 0.0
         else:
-            watched.silent += min(now - watched.seen, MAX_SILENT_STEP)
-        watched.seen = now
+            watched.silent += min(now - watched.checked, MAX_SILENT_STEP)
+        watched.checked = now
         return watched.silent >= SILENCE
 
-    def forget(self, run_id: str) -> None:
-        self._watched.pop(run_id, None)
+    def discard(self, run_id: str) -> None:
+        self._workers.pop(run_id, None)
 
 
 def _worker_pid(folder: RunFolder) -> int:
@@ -213,6 +211,6 @@ class QueueRunner:
         finally:
             os.close(out)
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         if self._process is not None:
-            launch.leave(self._process)
+            launch.detach(self._process)

@@ -27,7 +27,7 @@ from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.results.predictions import METADATA_KEY, PredictionInfo
 from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
-from engine.runs.snapshots import run_of
+from engine.runs.snapshots import find_run
 
 SUFFIX = ".parquet"
 LOOKS = "test-evaluations.jsonl"
@@ -77,7 +77,7 @@ def results_root(folder: Path) -> Path:
 
 def results_folder(checkpoint: Path, home: Home) -> Path:
     """The results folder of a checkpoint: of its run, or in the home for a model."""
-    run = run_of(checkpoint)
+    run = find_run(checkpoint)
     return run.results if run is not None else home.results / folder_name(checkpoint.name)
 
 

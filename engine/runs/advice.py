@@ -23,15 +23,15 @@ from engine.phrases import Phrase, phrase
 
 Curve = Sequence[tuple[int, float]]  # step and value, by step
 
-ENOUGH = 1 / 3  # of the steps, before a run can be said not to have learned
+MIN_PROGRESS = 1 / 3  # of the steps, before a run can be said not to have learned
 FEW_EVALUATIONS = 2
-NO_BETTER = 0.01  # of accuracy, above that of the majority label
-NOTHING = 0.1  # of F1 or a correlation, below which hardly anything was learned
-MOVED = 0.03  # fraction of the training loss
-ROSE = 0.15  # fraction of the lowest validation loss, or of the lowest training loss
-WORSE = 0.02  # of the score, since the best
+MIN_GAIN = 0.01  # of accuracy, above that of the majority label
+MIN_SCORE = 0.1  # of F1 or a correlation, below which hardly anything was learned
+MIN_CHANGE = 0.03  # fraction of the training loss
+MAX_RISE = 0.15  # fraction of the lowest validation loss, or of the lowest training loss
+MAX_DROP = 0.02  # of the score, since the best
 PARTS = 5  # of the training loss, whose means are compared
-STEADY = 50  # losses, before these means are reliable
+MIN_LOSSES = 50  # losses, before these means are reliable
 TRUNCATED = 0.5  # fraction of the inputs
 OTHER_RATE = 1.5  # times the recommended rate, or a fraction of it
 FACTOR = 3  # to the next rate to try, if none is recommended
@@ -50,7 +50,7 @@ class Advice:
     change: Mapping[str, Any] = field(default_factory=dict)  # fields of TrainingSpec
     fix: tuple[str, str] | None = None  # names of a data check and its fix
 
-    def applied(self, job: JobSpec) -> JobSpec:
+    def apply_to(self, job: JobSpec) -> JobSpec:
         training = job.training.model_dump() | dict(self.change)
         return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
 
@@ -93,12 +93,12 @@ class Measurements:
         return max(self.scores, key=lambda point: (sign * point[1], -point[0]))
 
     @property
-    def is_telling(self) -> bool:
+    def is_conclusive(self) -> bool:
         """True after enough training to judge what was learned."""
         if self.is_over:
             return bool(self.loss)
         reached = self.loss[-1][0] if self.loss else 0
-        return reached >= ENOUGH * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
+        return reached >= MIN_PROGRESS * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
 
     def epoch(self, step: int) -> int:
         per_epoch = math.ceil(self.prepared.examples / self.job.training.batch_size)
@@ -113,12 +113,12 @@ class Measurements:
 
 def rate_too_high(m: Measurements) -> Advice | None:
     """The training loss has risen again, or nothing is learned at more than the usual rate."""
-    if not m.is_telling or not m.loss:
+    if not m.is_conclusive or not m.loss:
         return None
     rate, usual = m.job.training.learning_rate, _usual_rate(m)
     parts = [m.mean_loss(n / PARTS, (n + 1) / PARTS) for n in range(PARTS)]
     below = usual is not None and rate * OTHER_RATE < usual
-    diverged = len(m.loss) >= STEADY and not below and parts[-1] > (1 + ROSE) * min(parts)
+    diverged = len(m.loss) >= MIN_LOSSES and not below and parts[-1] > (1 + MAX_RISE) * min(parts)
     above = usual is not None and rate > OTHER_RATE * usual
     if not diverged and not (above and (_no_better(m) or _has_hardly_moved(m))):
         return None
@@ -135,7 +135,7 @@ def rate_too_high(m: Measurements) -> Advice | None:
 
 def no_better_than_majority(m: Measurements) -> Advice | None:
     """The score is that of the majority label, or close to zero."""
-    if not m.is_telling or not m.scores or not _no_better(m):
+    if not m.is_conclusive or not m.scores or not _no_better(m):
         return None
     score, metric = m.best[1], m.metric
     if _baseline(m):
@@ -155,7 +155,7 @@ def no_better_than_majority(m: Measurements) -> Advice | None:
 
 def hardly_learned(m: Measurements) -> Advice | None:
     """The training loss is about the same as at the start."""
-    if not m.is_telling or not m.loss or not _has_hardly_moved(m):
+    if not m.is_conclusive or not m.loss or not _has_hardly_moved(m):
         return None
     problem = phrase(
         "Hardly anything is learned: the training loss was {first:.3g} and is {last:.3g}.",
@@ -172,10 +172,10 @@ def overfits(m: Measurements) -> Advice | None:
         return None
     lowest = min(losses, key=lambda point: point[1])
     after = [value for step, value in losses if step > lowest[0]]
-    if len(after) < FEW_EVALUATIONS or after[-1] < (1 + ROSE) * lowest[1]:
+    if len(after) < FEW_EVALUATIONS or after[-1] < (1 + MAX_RISE) * lowest[1]:
         return None
     best_step, best = m.best
-    if m.prepared.higher_is_better and m.scores[-1][1] > best - WORSE:
+    if m.prepared.higher_is_better and m.scores[-1][1] > best - MAX_DROP:
         return None
     epochs = m.epoch(best_step)
     problem = phrase(
@@ -238,7 +238,7 @@ LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardl
 
 def advise(measurements: Measurements) -> list[Advice]:
     """All advice for a run, the most important first; at most one of each kind."""
-    applicable = [advice for ask in RULES if (advice := ask(measurements)) is not None]
+    applicable = [advice for rule in RULES if (advice := rule(measurements)) is not None]
     allowed = [_within_limits(advice, measurements.job) for advice in applicable]
     nothing = [advice for advice in allowed if advice.name in LEARNED_NOTHING]
     return [advice for advice in allowed if advice not in nothing[1:]]
@@ -247,7 +247,7 @@ def advise(measurements: Measurements) -> list[Advice]:
 def _within_limits(advice: Advice, job: JobSpec) -> Advice:
     """Drop the change if a setting would leave its range."""
     try:
-        advice.applied(job)
+        advice.apply_to(job)
     except ValidationError:
         return replace(advice, change={})
     return advice
@@ -260,7 +260,7 @@ class Advisor:
         self._job = job
         self._prepared: Prepared | None = None
         self._curves: dict[str, dict[int, float]] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._was_evaluated = False
 
     def on_event(self, event: Event) -> list[Advice]:
@@ -279,8 +279,10 @@ class Advisor:
         if not self._was_evaluated:
             return []
         self._was_evaluated = False
-        new = [advice for advice in self._advices(is_over=False) if advice.name not in self._told]
-        self._told |= {advice.name for advice in new}
+        new = [
+            advice for advice in self._advices(is_over=False) if advice.name not in self._reported
+        ]
+        self._reported |= {advice.name for advice in new}
         return new
 
     def _advices(self, is_over: bool) -> list[Advice]:
@@ -299,11 +301,11 @@ def _no_better(m: Measurements) -> bool:
     if not m.scores or not m.prepared.higher_is_better:
         return False
     baseline = _baseline(m)
-    return m.best[1] <= (baseline + NO_BETTER if baseline else NOTHING)
+    return m.best[1] <= (baseline + MIN_GAIN if baseline else MIN_SCORE)
 
 
 def _has_hardly_moved(m: Measurements) -> bool:
-    return bool(m.loss) and m.mean_loss(0.8, 1) > (1 - MOVED) * m.mean_loss(0, 0.1)
+    return bool(m.loss) and m.mean_loss(0.8, 1) > (1 - MIN_CHANGE) * m.mean_loss(0, 0.1)
 
 
 def _usual_rate(m: Measurements) -> float | None:

@@ -16,17 +16,17 @@ Kind = Literal["spike", "explosion", "no improvement"]
 Steps = NDArray[np.float64]
 Values = NDArray[np.float64]
 
-BEFORE = 50  # preceding values that a value is compared with
+WINDOW = 50  # preceding values that a value is compared with
 MIN_VALUES = 20  # of them needed for a comparison
-FAR = 8.0  # robust standard deviations
-LARGER = 1.5  # times the median
-EXPLODED = 10.0  # times the median of the gradient norms
+MIN_DEVIATIONS = 8.0  # robust standard deviations
+MIN_RATIO = 1.5  # times the median
+EXPLOSION_RATIO = 10.0  # times the median of the gradient norms
 TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
-APART = 10  # values between two alerts of one kind
-IN_VAIN = 5  # evaluations without a better one
-PART = 1 / 3  # minimum fraction of all evaluations
+MIN_DISTANCE = 10  # values between two alerts of one kind
+PATIENCE = 5  # evaluations without a better one
+MIN_FRACTION = 1 / 3  # minimum fraction of all evaluations
 MAX_ALERTS = 20  # of one kind
-AT_ONCE = 2_000  # values compared in one NumPy call
+CHUNK = 2_000  # values compared in one NumPy call
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Alert:
 
     kind: Kind
     step: int
-    said: Phrase
+    text: Phrase
 
 
 def spikes(steps: Steps, losses: Values) -> list[Alert]:
     """Find losses far above the preceding ones; float64 [N] each, NaN if not finite."""
     alerts = []
-    for index, times in _outliers(losses, LARGER):
+    for index, times in _outliers(losses, MIN_RATIO):
         step = int(steps[index])
         text = phrase(
             "Loss spike at step {step:,}: {times:.1f} times the usual", step=step, times=times
@@ -53,7 +53,7 @@ def spikes(steps: Steps, losses: Values) -> list[Alert]:
 def explosions(steps: Steps, norms: Values) -> list[Alert]:
     """Find gradient norms many times the preceding ones."""
     alerts = []
-    for index, times in _outliers(norms, EXPLODED):
+    for index, times in _outliers(norms, EXPLOSION_RATIO):
         step = int(steps[index])
         text = phrase(
             "Gradient norm {times:.0f} times the usual at step {step:,}", step=step, times=times
@@ -70,7 +70,7 @@ def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list
         return []
     best = int(np.argmax(values))
     after = len(values) - 1 - best
-    if after < IN_VAIN or after < PART * len(values):
+    if after < PATIENCE or after < MIN_FRACTION * len(values):
         return []
     step = int(at[best])
     sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=after)
@@ -83,22 +83,22 @@ def _outliers(values: Values, larger: float) -> list[tuple[int, float]]:
     finite = values[known]
     if len(finite) <= MIN_VALUES:
         return []
-    padded = np.concatenate([np.full(BEFORE, np.inf), finite])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
+    padded = np.concatenate([np.full(WINDOW, np.inf), finite])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[:-1]  # [N, WINDOW]
     # only values far above the minimum are checked: medians of all windows are slow
     likely: list[int] = []
-    for first in range(MIN_VALUES, len(finite), AT_ONCE):
-        some = slice(first, first + AT_ONCE)
-        above = finite[some] > larger * windows[some].min(axis=1)
+    for first in range(MIN_VALUES, len(finite), CHUNK):
+        chunk = slice(first, first + CHUNK)
+        above = finite[chunk] > larger * windows[chunk].min(axis=1)
         likely += (first + np.flatnonzero(above)).tolist()
     outliers: list[tuple[int, float]] = []
     for index in likely:
         window = windows[index][np.isfinite(windows[index])]
         middle = float(np.median(window))
         spread = TO_SD * float(np.median(np.abs(window - middle)))
-        is_far = finite[index] - middle > FAR * max(spread, 1e-12)
+        is_far = finite[index] - middle > MIN_DEVIATIONS * max(spread, 1e-12)
         if middle > 0 and finite[index] > larger * middle and is_far:
-            if outliers and index - outliers[-1][0] < APART:
+            if outliers and index - outliers[-1][0] < MIN_DISTANCE:
                 continue
             outliers.append((index, float(finite[index] / middle)))
             if len(outliers) == MAX_ALERTS:

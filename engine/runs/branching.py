@@ -34,8 +34,8 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     temporary = atomic_write.temporary_path(into)
     try:
         with atomic_write.disk_errors_for(into):
-            alone = job.model_copy(update={"group": None})  # it is not another seed of the job
-            run = RunFolder.create(temporary, alone)
+            single = job.model_copy(update={"group": None})  # it is not another seed of the job
+            run = RunFolder.create(temporary, single)
             if source.dataset.is_dir():
                 _refuse_links(source.dataset)
                 shutil.copytree(source.dataset, run.dataset)
@@ -83,15 +83,15 @@ def _total_steps(before: JobSpec, job: JobSpec, steps: int) -> int:
     old, new = before.training, job.training
     if new.steps or old.steps:
         return new.steps
-    longer = (new.epochs * new.train_fraction) / (old.epochs * old.train_fraction)
-    return round(steps * longer * old.batch_size / new.batch_size)
+    factor = (new.epochs * new.train_fraction) / (old.epochs * old.train_fraction)
+    return round(steps * factor * old.batch_size / new.batch_size)
 
 
 def _checkpoint(source: RunFolder, step: int) -> Path:
     folder = source.checkpoint(step)
-    there = [checkpoint_step(f) for f in source.checkpoint_folders()]
-    if step not in there:
-        steps = ", ".join(map(str, there)) or "none"
+    available = [checkpoint_step(f) for f in source.checkpoint_folders()]
+    if step not in available:
+        steps = ", ".join(map(str, available)) or "none"
         raise StudioError(
             "{run} has no checkpoint at step {step}.",
             "It has checkpoints at: {steps}.",

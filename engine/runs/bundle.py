@@ -27,11 +27,11 @@ from engine.runs.folder import RunFolder
 Checkpoints = Literal["best", "all", "none"]
 SUFFIX = ".zip"
 INDEX, RUNS = "bundle.json", "runs"
-FORM = 1  # version of the format, as written, and the newest that can be read
+FORMAT = 1  # version of the format, as written, and the newest that can be read
 CHUNK = 4 << 20  # bytes between checks for cancellation
 MAX_FILES, MAX_RUNS = 100_000, 1_000
 MAX_INDEX = 50_000_000  # bytes
-WHEN = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
 
 
 def pack(
@@ -69,10 +69,10 @@ def pack(
                         open_regular(file, follows_links=False) as source,
                         packed.open(member, "w", force_zip64=True) as target,
                     ):
-                        while piece := source.read(CHUNK):
-                            digest.update(piece)
-                            target.write(piece)
-                            done += len(piece)
+                        while chunk := source.read(CHUNK):
+                            digest.update(chunk)
+                            target.write(chunk)
+                            done += len(chunk)
                             report(done, total)
                             if cancelled():
                                 raise Cancelled
@@ -82,7 +82,7 @@ def pack(
                 {"id": name, "annotations": dict(named.get(name, {})), "files": dict(sums[name])}
                 for name in (run.path.name for run in runs)
             ]
-            facts = {"form": FORM, "runs": listed}
+            facts = {"form": FORMAT, "runs": listed}
             packed.writestr(_member(INDEX), json.dumps(facts, indent=1))
         os.replace(temporary, path)
     finally:
@@ -99,10 +99,10 @@ def unpack(
 
     Raises StudioError if it is not a bundle, a newer one, damaged or hostile; Cancelled.
     """
-    with _damage(path), zipfile.ZipFile(path) as packed:
+    with _damage_errors(path), zipfile.ZipFile(path) as packed:
         members = packed.infolist()
         if len(members) > MAX_FILES:
-            raise _refused(path, phrase("it has more than {n:,} files", n=MAX_FILES))
+            raise _bundle_error(path, phrase("it has more than {n:,} files", n=MAX_FILES))
         facts = _read_facts(packed, path)
         listed = {
             f"{RUNS}/{run['id']}/{name}": digest
@@ -123,7 +123,7 @@ def unpack(
                     raise Cancelled
         if missing := set(listed) - set(sizes):
             name = PurePosixPath(min(missing)).name
-            raise _refused(path, phrase("{name} is missing in it", name=name))
+            raise _bundle_error(path, phrase("{name} is missing in it", name=name))
     return {into / RUNS / run["id"]: run["annotations"] for run in facts}
 
 
@@ -142,27 +142,27 @@ def _select_files(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
             "“{run}” is still being trained.", "Stop it first, then export it.", run=run.job().name
         )
     run.job()  # raises if the run cannot be read
-    keeps: set[Path] = set()
+    included: set[Path] = set()
     saved = run.checkpoint_folders()
     if checkpoints == "all":
-        keeps = set(saved)
+        included = set(saved)
     elif checkpoints == "best" and saved:
         best = run.checkpoint(run.best_step() or 0)
-        keeps = {best if best in saved else saved[-1]}
+        included = {best if best in saved else saved[-1]}
     if checkpoints == "all":
-        keeps.add(run.snapshots)
+        included.add(run.snapshots)
     weights = (run.checkpoints, run.snapshots)
     return [
         file
         for file in files_to_copy(run.path)
         if not any(file.is_relative_to(folder) for folder in weights)
-        or any(file.is_relative_to(folder) for folder in keeps)
+        or any(file.is_relative_to(folder) for folder in included)
     ]
 
 
 def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
     """Weights are stored, since they hardly shrink; all else is compressed."""
-    member = zipfile.ZipInfo(name, WHEN)
+    member = zipfile.ZipInfo(name, TIMESTAMP)
     stored = file is not None and file.suffix in (".safetensors", ".parquet", ".npy")
     member.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
     member.external_attr = (stat.S_IFREG | 0o600) << 16
@@ -173,9 +173,9 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
     try:
         member = packed.getinfo(INDEX)
     except KeyError:
-        raise _refused(path, phrase("there are no runs in it")) from None
+        raise _bundle_error(path, phrase("there are no runs in it")) from None
     if member.file_size > MAX_INDEX:
-        raise _refused(path, phrase("its list of files is too long"))
+        raise _bundle_error(path, phrase("its list of files is too long"))
     with packed.open(member) as file:
         content = file.read(MAX_INDEX + 1)
     try:
@@ -190,44 +190,44 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
             for run in runs
         ]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _refused(path, phrase("its list of files cannot be read")) from None
-    if form > FORM:
+        raise _bundle_error(path, phrase("its list of files cannot be read")) from None
+    if form > FORMAT:
         raise StudioError(
             "{name} was written by a newer BERT Studio.",
             "Install the latest version, then open it again.",
             name=path.name,
         )
     if len(folders) > MAX_RUNS or not folders:
-        raise _refused(path, phrase("there are no runs in it"))
+        raise _bundle_error(path, phrase("there are no runs in it"))
     for run in folders:
         run_id = str(run["id"])
         if not _is_plain(run_id) or len(PurePosixPath(run_id).parts) != 1:
-            raise _refused(path, phrase("a run in it has a name that cannot be a folder"))
+            raise _bundle_error(path, phrase("a run in it has a name that cannot be a folder"))
         for name in run["files"]:
             if not isinstance(name, str) or not _is_plain(name):
-                raise _refused(path, phrase("a file in it leads out of its folder"))
+                raise _bundle_error(path, phrase("a file in it leads out of its folder"))
     return folders
 
 
 def _is_plain(name: str) -> bool:
     """True if a name stays below its folder on every system."""
     parts = PurePosixPath(name).parts
-    odd = set('\\:*?"<>|\0') & set(name) or any(ord(letter) < 32 for letter in name)
+    forbidden = set('\\:*?"<>|\0') & set(name) or any(ord(letter) < 32 for letter in name)
     inside = parts and not name.startswith("/") and not {".", ".."} & set(parts)
     short = all(0 < len(part.encode("utf-8", "replace")) <= 255 for part in parts)
     return bool(
-        inside and short and not odd and all(not part.endswith((".", " ")) for part in parts)
+        inside and short and not forbidden and all(not part.endswith((".", " ")) for part in parts)
     )
 
 
 def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> None:
     if member.filename not in listed:
-        raise _refused(path, phrase("there is a file in it that its list does not have"))
+        raise _bundle_error(path, phrase("there is a file in it that its list does not have"))
     if member.flag_bits & 0x1:
-        raise _refused(path, phrase("it is encrypted"))
+        raise _bundle_error(path, phrase("it is encrypted"))
     mode = member.external_attr >> 16
     if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
-        raise _refused(path, phrase("there is a link or a device in it"))
+        raise _bundle_error(path, phrase("there is a link or a device in it"))
 
 
 def _write(
@@ -236,29 +236,29 @@ def _write(
     """Write exactly the declared bytes; yields their number after each chunk."""
     target = into / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    checksum, left = hashlib.sha256(), member.file_size
+    checksum, remaining = hashlib.sha256(), member.file_size
     with packed.open(member) as source, open(target, "xb") as out:
-        while piece := source.read(min(CHUNK, left + 1)):
-            left -= len(piece)
-            if left < 0:
-                raise _refused(path, phrase("a file in it is larger than it says"))
-            checksum.update(piece)
-            out.write(piece)
-            yield len(piece)
-    if left or checksum.hexdigest() != digest:
+        while chunk := source.read(min(CHUNK, remaining + 1)):
+            remaining -= len(chunk)
+            if remaining < 0:
+                raise _bundle_error(path, phrase("a file in it is larger than it says"))
+            checksum.update(chunk)
+            out.write(chunk)
+            yield len(chunk)
+    if remaining or checksum.hexdigest() != digest:
         name = PurePosixPath(member.filename).name
-        raise _refused(path, phrase("{name} in it is not as it was written", name=name))
+        raise _bundle_error(path, phrase("{name} in it is not as it was written", name=name))
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def _damage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _refused(path, phrase("it is damaged")) from error
+        raise _bundle_error(path, phrase("it is damaged")) from error
 
 
-def _refused(path: Path, why: str) -> StudioError:
+def _bundle_error(path: Path, why: str) -> StudioError:
     return StudioError(
         "{name} cannot be opened as runs: {why}.",
         "Export it again where it came from. Nothing was added.",

@@ -75,17 +75,17 @@ def _check(folder: RunFolder, runs: Path) -> None:
     try:
         folder.job()
     except StudioError as error:
-        wrong = error.__cause__
+        cause = error.__cause__
         if (
-            isinstance(wrong, ValidationError)
-            and {e["type"] for e in wrong.errors()} <= NEWER_ERRORS
+            isinstance(cause, ValidationError)
+            and {e["type"] for e in cause.errors()} <= NEWER_ERRORS
         ):
-            raise _newer(
+            raise _newer_error(
                 name, phrase("Its job has settings that this version does not know.")
             ) from error
         raise
     if (unknown := folder.count_newer_events()) > 0:
-        raise _newer(
+        raise _newer_error(
             name, phrase("This version does not understand {n:,} of its events.", n=unknown)
         )
     if folder.has_worker():
@@ -100,7 +100,7 @@ def _check(folder: RunFolder, runs: Path) -> None:
             )
 
 
-def _newer(name: str, why: str) -> StudioError:
+def _newer_error(name: str, why: str) -> StudioError:
     return StudioError(
         "{name} was written by a newer BERT Studio. {why}",
         "Install the latest version, then add the run again. Nothing was copied.",
@@ -133,7 +133,7 @@ def _copy(file: Path, into: Path) -> Iterator[int]:
     """Copy a file with its times; yields the number of bytes after each chunk."""
     into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_regular(file, follows_links=False) as source, open(into, "wb") as target:
-        while piece := source.read(COPY_CHUNK):
-            target.write(piece)
-            yield len(piece)
+        while chunk := source.read(COPY_CHUNK):
+            target.write(chunk)
+            yield len(chunk)
     shutil.copystat(file, into)

@@ -55,7 +55,7 @@ class CurveFiles(ABC):
     def __init__(self, run: RunFolder, into: Path) -> None:
         """`into` holds many runs, each in a folder of its own."""
         self.run, self.into = run, into
-        self.folder = self._place()
+        self.folder = self._run_folder()
 
     def write_all(
         self,
@@ -75,38 +75,38 @@ class CurveFiles(ABC):
             return self._catch_up(is_over)
 
     def _catch_up(self, is_over: bool) -> bool:
-        file_of_position = self.folder / POSITION
-        position = Position.read(file_of_position)
+        position_file = self.folder / POSITION
+        position = Position.read(position_file)
         events, byte = self.run.events_after(position.byte)
         is_other = byte < position.byte  # the file was replaced
-        there = all((self.folder / name).is_file() for name in position.sizes)
-        is_known = position.byte > 0 and there and not is_other
+        exist = all((self.folder / name).is_file() for name in position.sizes)
+        is_known = position.byte > 0 and exist and not is_other
         if is_known and not events:
             if is_over:
-                self._tell(last_end(self.run.last_events()))
+                self._write_end(last_end(self.run.last_events()))
             return False
         if not is_known or any(isinstance(event, Started) for event in events):
             byte = self._write_all(lambda done, total: None, lambda: False)
         else:
             self._cut(position)
             self._append(event for event in events if isinstance(event, Measured))
-            self._tell(last_end(self.run.last_events()))
+            self._write_end(last_end(self.run.last_events()))
         sizes = {
             file.relative_to(self.folder).as_posix(): file.stat().st_size
-            for file in self._growing()
+            for file in self._point_files()
         }
-        write_file(file_of_position, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
+        write_file(position_file, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
         return True
 
     def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:
         """Returns the byte of the events up to which all was written."""
         (self.folder / POSITION).unlink(missing_ok=True)
-        for file in list(self._growing()):
+        for file in list(self._point_files()):
             file.unlink()
         total = max(1, self.run.events_size())
         limits = _limits(self.run)
-        first = next(iter(self.run.events_after(0, piece_size=1)[0]), None)
-        self._begin(first)
+        first = next(iter(self.run.events_after(0, chunk_size=1)[0]), None)
+        self._write_header(first)
         byte, before, session, done = 0, -1, 0, 0
         while byte != before:
             before = byte
@@ -124,12 +124,12 @@ class CurveFiles(ABC):
                 report(min(done, total), total)
                 if cancelled():
                     raise Cancelled
-        self._tell(last_end(self.run.last_events()))
+        self._write_end(last_end(self.run.last_events()))
         report(total, total)
         return byte
 
     def _cut(self, position: Position) -> None:
-        for file in list(self._growing()):
+        for file in list(self._point_files()):
             size = position.sizes.get(file.relative_to(self.folder).as_posix())
             if size is None:
                 file.unlink()
@@ -138,15 +138,15 @@ class CurveFiles(ABC):
                     open_file.truncate(size)
 
     @abstractmethod
-    def _place(self) -> Path:
+    def _run_folder(self) -> Path:
         """The folder of the run below `into`."""
 
     @abstractmethod
-    def _growing(self) -> Iterator[Path]:
+    def _point_files(self) -> Iterator[Path]:
         """The existing files to which points are appended."""
 
     @abstractmethod
-    def _begin(self, first: AnyEvent | None) -> None:
+    def _write_header(self, first: AnyEvent | None) -> None:
         """Write what precedes the points; `first` is the first event of the run."""
 
     @abstractmethod
@@ -154,7 +154,7 @@ class CurveFiles(ABC):
         """Append these points."""
 
     @abstractmethod
-    def _tell(self, end: Ended | None) -> None:
+    def _write_end(self, end: Ended | None) -> None:
         """Write the end of the run; None if it has not ended, as far as is known."""
 
 
@@ -179,8 +179,8 @@ def _limits(run: RunFolder) -> list[int]:
     The first limit is for points before any worker, as in a branch.
     """
     starts = [event.step for event in run.milestones() if isinstance(event, Started)]
-    limits, least = [1 << 63], 1 << 63
+    limits, lowest = [1 << 63], 1 << 63
     for step in reversed(starts):
-        least = min(least, step)
-        limits.append(least)
+        lowest = min(lowest, step)
+        limits.append(lowest)
     return limits[::-1]

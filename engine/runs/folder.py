@@ -31,7 +31,7 @@ from engine.runs.lock import hold, is_held, open_here
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes searched for the last events
 MAX_EVENTS = 4 << 30  # bytes, about 40 million events
-CHANGES_OF_STATE = (Started, Saved, Ended)
+STATE_CHANGES = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
     *("branched", "ended"),
@@ -98,41 +98,41 @@ class RunFolder:
                 phrase("{spec_file} of {path}", spec_file=self.spec_file.name, path=self.path.name),
             ) from error
 
-    # ── what happened ────────────────────────────────────────────────────────────────────────
+    # ── events ───────────────────────────────────────────────────────────────────────────────
 
     def append(self, event: Event) -> None:
         """Append an event; one that changes the state of the run is flushed to the disk."""
         with atomic_write.disk_errors_for(self.events_file):
             descriptor = open_here(self.events_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
-                _write_whole(descriptor, event.line())
-                if isinstance(event, CHANGES_OF_STATE):
+                _write_all(descriptor, event.line())
+                if isinstance(event, STATE_CHANGES):
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
-    def events_after(self, byte: int, piece_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
+    def events_after(self, byte: int, chunk_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
         """Read events from `byte` on; returns them and the byte after the last one.
 
-        Long files are read in pieces of about `piece_size` bytes: call again until the byte stays
-        the same. A last line that is still being written waits. Lines that cannot be parsed are
-        skipped, with a `Noted`. A file that is now shorter than `byte` was replaced and is read
-        from its start.
+        Long files are read in chunks of about `chunk_size` bytes: call again until the byte stays
+        the same. A last line that is still being written is left for the next call. Lines that
+        cannot be parsed are skipped, with a `Noted`. A file that is now shorter than `byte` was
+        replaced and is read from its start.
         """
         try:
             with self._open_events() as file:
                 if byte > os.fstat(file.fileno()).st_size:
                     byte = 0
                 file.seek(byte)
-                piece = file.read(piece_size)
-                if piece and not piece.endswith(b"\n"):
-                    piece += file.readline(MAX_LINE)
+                chunk = file.read(chunk_size)
+                if chunk and not chunk.endswith(b"\n"):
+                    chunk += file.readline(MAX_LINE)
         except FileNotFoundError:
             return [], 0
-        whole = piece[: piece.rfind(b"\n") + 1]
-        if not whole and len(piece) >= MAX_LINE:
-            whole = piece  # a line without an end is not ours
-        return _events(whole, byte), byte + len(whole)
+        complete = chunk[: chunk.rfind(b"\n") + 1]
+        if not complete and len(chunk) >= MAX_LINE:
+            complete = chunk  # a line without an end is not ours
+        return _events(complete, byte), byte + len(complete)
 
     def all_events(self) -> Iterator[AnyEvent]:
         byte, before = 0, -1
@@ -204,15 +204,15 @@ class RunFolder:
         """Raises OSError, also if it is not a plain file, or too large."""
         return open_regular(self.events_file, MAX_EVENTS)
 
-    # ── who works here ───────────────────────────────────────────────────────────────────────
+    # ── the worker ───────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the worker of this run for the block; raises StudioError if there is another one.
+        """Hold the lock of this run for the block; raises StudioError if there is another one.
 
         Leftovers of an interrupted worker are removed first.
         """
-        held = StudioError(
+        error = StudioError(
             "{run} is already training.",
             "Wait until it has finished, or stop it first.",
             run=self.path.name,
@@ -232,7 +232,7 @@ class RunFolder:
                     inner=inner.name,
                     path=self.path,
                 )
-        with hold(self.lock_file, held):
+        with hold(self.lock_file, error):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
             self.repair_last_line()
             for folder in (self.path, self.checkpoints, self.snapshots, self.results):
@@ -242,7 +242,7 @@ class RunFolder:
     def has_worker(self) -> bool:
         return is_held(self.lock_file)
 
-    def ask_stop(self, reason: str = "") -> None:
+    def request_stop(self, reason: str = "") -> None:
         """Ask the worker to save and end; it checks once per step, and repeats the reason."""
         self.clear_stop()
         if reason:
@@ -293,13 +293,13 @@ class RunFolder:
                 start = max(0, start - 65536)
                 file.seek(start)
                 tail = file.read(size - start)
-            torn = tail[tail.rfind(b"\n") + 1 :]
-            if torn and (len(torn) >= MAX_LINE or _event(torn) is not None):
+            rest = tail[tail.rfind(b"\n") + 1 :]
+            if rest and (len(rest) >= MAX_LINE or _event(rest) is not None):
                 file.write(b"\n")
-            elif torn:
-                file.truncate(size - len(torn))
+            elif rest:
+                file.truncate(size - len(rest))
 
-    # ── what was saved ───────────────────────────────────────────────────────────────────────
+    # ── checkpoints ──────────────────────────────────────────────────────────────────────────
 
     def checkpoint(self, step: int) -> Path:
         return self.checkpoints / f"step-{step:08d}"
@@ -321,12 +321,12 @@ class RunFolder:
 
 def modified_at(path: Path) -> datetime:
     """Modification time; the first valid day if unknown."""
-    beginning, end = CALENDAR
+    first, end = CALENDAR
     try:
         at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except (OSError, OverflowError, ValueError):
-        return beginning
-    return at if beginning <= at < end else beginning
+        return first
+    return at if first <= at < end else first
 
 
 def checkpoint_step(checkpoint: Path) -> int:
@@ -334,7 +334,7 @@ def checkpoint_step(checkpoint: Path) -> int:
     return int(match[1]) if match else 0
 
 
-def _write_whole(descriptor: int, line: bytes) -> None:
+def _write_all(descriptor: int, line: bytes) -> None:
     """Append all of `line`, or nothing of it if the disk is full."""
     before = os.fstat(descriptor).st_size
     written = 0

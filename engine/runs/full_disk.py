@@ -1,7 +1,7 @@
 """Events of a worker, and its handling of a full disk: report it, wait, and try again.
 
 Nothing is lost: the step stays in memory until its checkpoint is written. A reserve of a few
-kilobytes, freed at that moment, leaves room for the events.
+kilobytes, freed at that moment, leaves space for the events.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ def reserve(run: RunFolder) -> Iterator[None]:
 
 def free_bytes(full: DiskFull) -> int:
     """Free space at the path that could not be written."""
-    return shutil.disk_usage(full.place).free if full.place is not None else 0
+    return shutil.disk_usage(full.path).free if full.path is not None else 0
 
 
 def _wait(full: DiskFull, stop_requested: Callable[[], bool]) -> None:
@@ -87,7 +87,7 @@ def _wait(full: DiskFull, stop_requested: Callable[[], bool]) -> None:
 
 
 def _advice(full: DiskFull) -> str:
-    where = phrase(" on the disk of {place}", place=full.place) if full.place is not None else ""
+    where = phrase(" on the disk of {place}", place=full.path) if full.path is not None else ""
     missing = max(0, full.needed - free_bytes(full))
     amount = f"{missing / 1e6:.0f} MB" if missing else phrase("some space")
     return phrase(

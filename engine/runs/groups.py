@@ -18,7 +18,7 @@ from engine.config.search import field_at, with_values
 from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.searching import Setting, first_settings, seeds_of
+from engine.runs.searching import Setting, first_settings, get_seeds
 
 SUMMARY = "summary.json"  # in the folder of a group that was trained without a window
 
@@ -31,11 +31,11 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     with several values gives the runs of the combinations that are known at its start.
     """
     if job.search is not None:
-        group = group_of_search(job)
+        group = create_group(job)
         return tuple(
             run
-            for number, values in enumerate(first_settings(job))
-            for run in runs_of_setting(job, group, number, values)
+            for index, values in enumerate(first_settings(job))
+            for run in expand_setting(job, group, index, values)
         )
     rows = PAPER if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
@@ -58,10 +58,10 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     return tuple(runs)
 
 
-def group_of_search(job: JobSpec) -> RunGroup:
+def create_group(job: JobSpec) -> RunGroup:
     """The group of all runs of a search; each job has one of its own."""
     assert job.search is not None
-    seeds = seeds_of(job)
+    seeds = get_seeds(job)
     return RunGroup(
         id=uuid.uuid4().hex,
         name=job.name,
@@ -71,8 +71,8 @@ def group_of_search(job: JobSpec) -> RunGroup:
     )
 
 
-def runs_of_setting(
-    job: JobSpec, group: RunGroup, number: int, values: Setting
+def expand_setting(
+    job: JobSpec, group: RunGroup, index: int, values: Setting
 ) -> tuple[JobSpec, ...]:
     """The jobs of one combination of a search, one for each seed.
 
@@ -80,14 +80,14 @@ def runs_of_setting(
     """
     assert group.search is not None
     base = with_values(job.model_copy(update={"group": None}), values)
-    values_text = " · ".join(_said(job, path, value) for path, value in values.items())
-    own = group.model_copy(update={"setting": number})
+    values_text = " · ".join(_format_value(job, path, value) for path, value in values.items())
+    own = group.model_copy(update={"setting": index})
     return tuple(_member(base, own, seed, len(own.seeds), values_text) for seed in own.seeds)
 
 
-def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, said: str) -> JobSpec:
-    """The job of one run, with `said` and, if there are several, its seed in the name."""
-    suffix = f" · {said}" if said else ""
+def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
+    """The job of one run, with `label` and, if there are several, its seed in the name."""
+    suffix = f" · {label}" if label else ""
     if seeds > 1:
         suffix += f" · {phrase('seed {seed}', seed=seed)}"
     suffix = suffix[: RUN_NAME_LENGTH // 2]
@@ -99,7 +99,7 @@ def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, said: str) -> 
     return _with_probe_settings(job.model_copy(update=update))
 
 
-def _said(job: JobSpec, path: str, value: JsonValue) -> str:
+def _format_value(job: JobSpec, path: str, value: JsonValue) -> str:
     if isinstance(value, dict):
         return value_label(value)
     info = field_at(job, path)
@@ -122,7 +122,7 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
 
 
 def run_folder_name(job: JobSpec, seeds: int) -> str:
-    """Name of a run's folder below that of its group with so many seeds."""
+    """Name of a run's folder below that of its group with this many seeds."""
     if job.group is not None and job.group.search is not None:
         seed = f"-seed-{job.training.seed}" if len(job.group.seeds) > 1 else ""
         return f"combination-{job.group.setting + 1}{seed}"
@@ -166,8 +166,8 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
 
 def last_outcome(run: RunFolder) -> str:
     """Last outcome of the run; empty if it has not ended."""
-    words = run.last_events()
-    return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
+    events = run.last_events()
+    return events[-1].outcome if events and isinstance(events[-1], Ended) else ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 CODE = Path(__file__).resolve().parents[2]  # the checkout, or the site-packages folder
-NOTHING: Mapping[str, str] = {}
+NO_VARIABLES: Mapping[str, str] = {}
 if sys.platform == "win32":
     DETACHED = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
 else:
@@ -68,9 +68,9 @@ def open_log(folder: Path) -> int:
 
 
 def spawn(
-    arguments: list[str], out: int, into: int, more: Mapping[str, str] = NOTHING
+    arguments: list[str], stdout: int, stdin: int, variables: Mapping[str, str] = NO_VARIABLES
 ) -> subprocess.Popen[bytes]:
-    """Start a detached process that prints to `out`; `into` is its input, and `more` is added to
+    """Start a detached process that prints to `stdout`; `variables` are added to
     its environment.
 
     Raises StudioError if the system refuses.
@@ -78,11 +78,11 @@ def spawn(
     try:
         worker = subprocess.Popen(
             arguments,
-            stdin=into,
-            stdout=out,
-            stderr=out,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stdout,
             cwd=CODE,
-            env={**environment(), **more},
+            env={**environment(), **variables},
             creationflags=DETACHED,  # on Windows
             start_new_session=True,  # elsewhere
         )
@@ -96,7 +96,7 @@ def spawn(
     return worker
 
 
-def leave(worker: subprocess.Popen[bytes]) -> None:
+def detach(worker: subprocess.Popen[bytes]) -> None:
     """Detach a worker that outlives this process, without a warning from Python."""
     if worker.poll() is None:
         worker.returncode = 0
@@ -111,7 +111,7 @@ def _prefer_for_oom_killer(pid: int) -> None:
         return  # another system, or the worker has ended already
 
 
-def stop_now(folder: Path) -> bool:
+def kill_worker(folder: Path) -> bool:
     """Kill the worker of `folder` with its children; False if there is none here.
 
     Only while the lock is held, its process id cannot have been reused.

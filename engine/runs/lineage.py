@@ -43,24 +43,24 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Node:
-    """One item; `place` is its file or folder."""
+    """One item; `path` is its file or folder."""
 
     key: str
     kind: Kind
     title: str
     detail: str
-    place: Path
+    path: Path
     run: str = ""  # id of a run
-    is_there: bool = True
+    exists: bool = True
 
 
 @dataclass(frozen=True)
 class Edge:
-    """`target` was made from `source`; `how` says by what, such as a step."""
+    """`target` was made from `source`; `label` says by what, such as a step."""
 
     source: str
     target: str
-    how: str = ""
+    label: str = ""
 
 
 class Lineage:
@@ -68,50 +68,50 @@ class Lineage:
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
-        self._into: dict[str, dict[str, Edge]] = {}  # by target, then by source
-        self._from: dict[str, dict[str, Edge]] = {}
+        self._incoming: dict[str, dict[str, Edge]] = {}  # by target, then by source
+        self._outgoing: dict[str, dict[str, Edge]] = {}
 
     def add(self, node: Node) -> str:
         """Add an item unless it is known; returns its key."""
         self.nodes.setdefault(node.key, node)
         return node.key
 
-    def join(self, source: str, target: str, how: str = "") -> None:
+    def join(self, source: str, target: str, label: str = "") -> None:
         """Record that `target` was made from `source`; self-references are ignored."""
         if source != target:
-            edge = Edge(source, target, how)
-            self._into.setdefault(target, {})[source] = edge
-            self._from.setdefault(source, {})[target] = edge
+            edge = Edge(source, target, label)
+            self._incoming.setdefault(target, {})[source] = edge
+            self._outgoing.setdefault(source, {})[target] = edge
 
     def sources(self, key: str) -> list[Edge]:
-        return list(self._into.get(key, {}).values())
+        return list(self._incoming.get(key, {}).values())
 
     def targets(self, key: str) -> list[Edge]:
-        return list(self._from.get(key, {}).values())
+        return list(self._outgoing.get(key, {}).values())
 
     def ancestors(self, key: str) -> list[str]:
         """All sources, the nearest first."""
-        return list(self._walk(key, self._into))
+        return list(self._walk(key, self._incoming))
 
     def descendants(self, key: str) -> list[str]:
         """All results, the nearest first."""
-        return list(self._walk(key, self._from))
+        return list(self._walk(key, self._outgoing))
 
     def _walk(self, key: str, edges: dict[str, dict[str, Edge]]) -> Iterator[str]:
         """Breadth first, each once, even in a cycle."""
-        seen, row = {key}, [key]
-        while row:
-            row = [other for node in row for other in edges.get(node, {}) if other not in seen]
-            row = list(dict.fromkeys(row))
-            seen.update(row)
-            yield from row
+        seen, level = {key}, [key]
+        while level:
+            level = [other for node in level for other in edges.get(node, {}) if other not in seen]
+            level = list(dict.fromkeys(level))
+            seen.update(level)
+            yield from level
 
     def edges_among(self, keys: Iterable[str]) -> list[Edge]:
         targets = set(keys)
         return [
             edge
             for key in targets
-            for edge in self._into.get(key, {}).values()
+            for edge in self._incoming.get(key, {}).values()
             if edge.source in targets
         ]
 
@@ -126,21 +126,21 @@ class Lineage:
 
     def _layer(self, start: str, within: set[str], lengths: dict[str, int]) -> None:
         """Depth first without recursion; edges that close a cycle do not count."""
-        open_: list[str] = [start]
-        entered: set[str] = set()
-        while open_:
-            key = open_[-1]
-            before = [s for s in self._into.get(key, {}) if s in within]
-            waits = [s for s in before if s not in lengths and s not in entered]
-            if key not in entered and waits:
-                entered.add(key)
-                open_ += waits
+        stack: list[str] = [start]
+        visited: set[str] = set()
+        while stack:
+            key = stack[-1]
+            sources = [s for s in self._incoming.get(key, {}) if s in within]
+            pending = [s for s in sources if s not in lengths and s not in visited]
+            if key not in visited and pending:
+                visited.add(key)
+                stack += pending
                 continue
-            entered.add(key)
+            visited.add(key)
             lengths.setdefault(
-                key, max((lengths[s] + 1 for s in before if s in lengths), default=0)
+                key, max((lengths[s] + 1 for s in sources if s in lengths), default=0)
             )
-            open_.pop()
+            stack.pop()
 
 
 def data_key(folder: Path) -> str:
@@ -160,7 +160,7 @@ def export_key(folder: Path) -> str:
     return f"export:{folder}"
 
 
-def runs_of(home: Home) -> Iterator[RunFacts]:
+def read_runs(home: Home) -> Iterator[RunFacts]:
     """The runs of a home from their folders, without the record."""
     if not home.runs.is_dir():
         return
@@ -194,8 +194,8 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
     for run in listed:
         _join_run(lineage, run)
     for note in exports.values():
-        source, how = _checkpoint(lineage, note.checkpoint)
-        lineage.join(source, export_key(note.folder), how)
+        source, label = _checkpoint(lineage, note.checkpoint)
+        lineage.join(source, export_key(note.folder), label)
     return lineage
 
 
@@ -221,7 +221,7 @@ def _add_data(lineage: Lineage, folder: Path) -> str:
         name = spec.name if spec is not None else next_folder.parent.name
         version = str(spec.version) if spec is not None else next_folder.name
         detail = phrase("version {version}", version=version)
-        lineage.add(Node(key, "data", name, detail, next_folder, is_there=spec is not None))
+        lineage.add(Node(key, "data", name, detail, next_folder, exists=spec is not None))
         before = spec.made_from if spec is not None else None
         next_folder = next_folder.parent / str(before) if before is not None else None
         if next_folder is not None and spec is not None:
@@ -231,43 +231,45 @@ def _add_data(lineage: Lineage, folder: Path) -> str:
 
 def _model(folder: Path, name: str) -> Node:
     detail = phrase("model")
-    return Node(model_key(folder), "model", name, detail, folder, is_there=folder.is_dir())
+    return Node(model_key(folder), "model", name, detail, folder, exists=folder.is_dir())
 
 
 def _run(run: RunFacts) -> Node:
     detail = run.state or phrase("run")
-    there = run.folder.is_dir()
-    return Node(run_key(run.id), "run", run.name, detail, run.folder, run.id, there)
+    exists = run.folder.is_dir()
+    return Node(run_key(run.id), "run", run.name, detail, run.folder, run.id, exists)
 
 
 def _export(note: ExportNote) -> Node:
     detail = phrase("{form}, {precision}", form=note.form, precision=note.precision)
-    there = note.folder.is_dir()
-    return Node(export_key(note.folder), "export", note.folder.name, detail, note.folder, "", there)
+    exists = note.folder.is_dir()
+    return Node(
+        export_key(note.folder), "export", note.folder.name, detail, note.folder, "", exists
+    )
 
 
 def _join_run(lineage: Lineage, run: RunFacts) -> None:
     key = run_key(run.id)
-    job = _asked(run.job)
+    job = _parse_job(run.job)
     if (data := _parse(DATA, to_json(job.get("data")))) is not None:
         lineage.join(_source(lineage, data), key)
     base = _parse(BASE_MODEL, to_json(job.get("base_model")))
     path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
     if path is not None:
-        source, how = _checkpoint(lineage, path)
-        lineage.join(source, key, how)
-    first, _ = RunFolder(run.folder).events_after(0, piece_size=1)
+        source, label = _checkpoint(lineage, path)
+        lineage.join(source, key, label)
+    first, _ = RunFolder(run.folder).events_after(0, chunk_size=1)
     if first and isinstance(first[0], Branched):
         branched = first[0]
         source = run_key(branched.folder.name)
         if source not in lineage.nodes:
-            gone = RunFacts(branched.folder.name, branched.run, "", branched.folder, b"{}")
-            lineage.add(_run(gone))
-        how = phrase("branch at step {step}", step=branched.step)
-        lineage.join(source, key, how)
+            missing = RunFacts(branched.folder.name, branched.run, "", branched.folder, b"{}")
+            lineage.add(_run(missing))
+        label = phrase("branch at step {step}", step=branched.step)
+        lineage.join(source, key, label)
 
 
-def _asked(job: str | bytes) -> dict[str, Any]:
+def _parse_job(job: str | bytes) -> dict[str, Any]:
     try:
         parsed = from_json(job)
     except ValueError:
@@ -287,17 +289,17 @@ def _source(lineage: Lineage, data: StoredData | FileData) -> str:
     if isinstance(data, StoredData):
         return _add_data(lineage, data.folder)
     detail = phrase("file")
-    there = data.path.exists()
+    exists = data.path.exists()
     key = f"files:{data.path}"
-    return lineage.add(Node(key, "files", data.path.name, detail, data.path, "", there))
+    return lineage.add(Node(key, "files", data.path.name, detail, data.path, "", exists))
 
 
 def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
     """The item to which a checkpoint folder belongs, and its step."""
     for path in (folder, *folder.parents):
         if path.name == "checkpoints" and run_key(path.parent.name) in lineage.nodes:
-            how = phrase("checkpoint of step {step}", step=checkpoint_step(folder))
-            return run_key(path.parent.name), how
+            label = phrase("checkpoint of step {step}", step=checkpoint_step(folder))
+            return run_key(path.parent.name), label
         if (key := export_key(path)) in lineage.nodes:
             return key, ""
         if (key := model_key(path)) in lineage.nodes:

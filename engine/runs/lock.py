@@ -85,8 +85,8 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def hold(path: Path, held: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
-    """Hold the lock at `path` for the block; raise `held` if another process has it for longer than
+def hold(path: Path, busy: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+    """Hold the lock at `path` for the block; raise `busy` if another process has it for longer than
     `timeout` seconds.
 
     A forked child does not inherit it, so leftover children cannot keep it alive.
@@ -100,7 +100,7 @@ def hold(path: Path, held: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterat
             os.close(holding.pop())
 
     try:
-        _take_within(descriptor, timeout, held)
+        _take_within(descriptor, timeout, busy)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=leave_to_parent)
         yield
@@ -109,12 +109,12 @@ def hold(path: Path, held: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterat
             os.close(holding.pop())
 
 
-def _take_within(descriptor: int, seconds: float, held: StudioError) -> None:
+def _take_within(descriptor: int, seconds: float, busy: StudioError) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
             return _take(descriptor)
         except OSError as error:
             if time.monotonic() > end:
-                raise held from error
+                raise busy from error
             time.sleep(0.01)

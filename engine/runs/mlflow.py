@@ -35,23 +35,23 @@ class MLflowFiles(CurveFiles):
 
     form = "MLflow"
 
-    def _place(self) -> Path:
+    def _run_folder(self) -> Path:
         return self.into / EXPERIMENT / uuid.uuid5(NAMESPACE, self.run.path.name).hex
 
-    def _growing(self) -> Iterator[Path]:
+    def _point_files(self) -> Iterator[Path]:
         yield from sorted(f for f in (self.folder / "metrics").rglob("*") if f.is_file())
 
-    def _begin(self, first: AnyEvent | None) -> None:
+    def _write_header(self, first: AnyEvent | None) -> None:
         for name in ("metrics", "params", "tags", "artifacts"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         experiment = self.into / EXPERIMENT
         if not (experiment / "meta.yaml").is_file():
-            began = _milliseconds(first.at) if first is not None else 0
+            started = _milliseconds(first.at) if first is not None else 0
             facts = {
                 "artifact_location": experiment.absolute().as_uri(),
-                "creation_time": began,
+                "creation_time": started,
                 "experiment_id": EXPERIMENT,
-                "last_update_time": began,
+                "last_update_time": started,
                 "lifecycle_stage": "active",
                 "name": EXPERIMENT_NAME,
             }
@@ -75,13 +75,13 @@ class MLflowFiles(CurveFiles):
             line = f"{_milliseconds(event.at)} {point_value(event)!r} {event.step}\n"
             lines.setdefault(event.name, []).append(line)
         for name, added in lines.items():
-            file = self.folder / "metrics" / file_of(name)
+            file = self.folder / "metrics" / metric_file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
             with open(file, "ab") as out:
                 out.write("".join(added).encode("ascii"))
 
-    def _tell(self, end: Ended | None) -> None:
-        first = next(iter(self.run.events_after(0, piece_size=1)[0]), None)
+    def _write_end(self, end: Ended | None) -> None:
+        first = next(iter(self.run.events_after(0, chunk_size=1)[0]), None)
         status = RUNNING if end is None else OUTCOMES[end.outcome]
         if end is None and not self.run.has_worker():
             status = FAILED  # its worker died without an Ended event
@@ -104,16 +104,16 @@ class MLflowFiles(CurveFiles):
         write_file(self.folder / "meta.yaml", _yaml(facts))
 
 
-def flatten_settings(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def flatten_settings(job: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Each setting of a job by its path: (“training.learning_rate”, 5e-05)."""
     for name, value in job.items():
         if isinstance(value, dict) and value:
-            yield from flatten_settings(value, f"{before}{_safe(name)}.")
+            yield from flatten_settings(value, f"{prefix}{_safe(name)}.")
         else:
-            yield f"{before}{_safe(name)}"[:MAX_NAME], value
+            yield f"{prefix}{_safe(name)}"[:MAX_NAME], value
 
 
-def file_of(name: str) -> Path:
+def metric_file(name: str) -> Path:
     """The file of a metric below `metrics`; untrusted names cannot lead out of it."""
     group, _, rest = tag(name).partition("/")
     return Path(group) / _safe(rest)[:MAX_NAME]

@@ -18,7 +18,7 @@ from engine.runs.reproducibility import WEIGHTS, read_reproducibility
 
 
 @dataclass(frozen=True)
-class Needed:
+class Requirement:
     """One requirement and its identifiers; `problem` says why it cannot be used, or is empty."""
 
     title: str
@@ -26,9 +26,9 @@ class Needed:
     problem: str = ""
 
 
-def needed_for(
+def list_requirements(
     lineage: Lineage, key: str, cancelled: Callable[[], bool] = lambda: False
-) -> list[Needed]:
+) -> list[Requirement]:
     """The requirements of an item in the order of creation, and the item itself.
 
     Reads the events of runs and the weights of models without a manifest: not for the GUI thread.
@@ -36,17 +36,17 @@ def needed_for(
     keys = [key, *lineage.ancestors(key)]
     layers = lineage.layers(keys)
     requirements = []
-    for one in sorted(keys, key=lambda key: (layers[key], lineage.nodes[key].title)):
+    for item in sorted(keys, key=lambda key: (layers[key], lineage.nodes[key].title)):
         if cancelled():
             break
-        node = lineage.nodes[one]
+        node = lineage.nodes[item]
         requirements.append(READERS[node.kind](node))
     return requirements
 
 
-def as_text(needed: list[Needed]) -> list[str]:
+def format_requirements(requirements: list[Requirement]) -> list[str]:
     lines = list[str]()
-    for item in needed:
+    for item in requirements:
         lines.append(item.title)
         lines += [phrase("  {line}", line=line) for line in item.lines]
         if item.problem:
@@ -54,12 +54,12 @@ def as_text(needed: list[Needed]) -> list[str]:
     return lines
 
 
-def _place(node: Node) -> str:
-    return phrase("in {place}", place=node.place)
+def _location(node: Node) -> str:
+    return phrase("in {place}", place=node.path)
 
 
-def _gone(node: Node) -> str:
-    return "" if node.is_there else phrase("it is no longer in {place}", place=node.place)
+def _missing(node: Node) -> str:
+    return "" if node.exists else phrase("it is no longer in {place}", place=node.path)
 
 
 def _origin(host: str, name: str, revision: str, licence: str) -> str:
@@ -72,14 +72,14 @@ def _origin(host: str, name: str, revision: str, licence: str) -> str:
     )
 
 
-def _data(node: Node) -> Needed:
+def _data(node: Node) -> Requirement:
     title = phrase("Data set “{name}”, {version}", name=node.title, version=node.detail)
-    spec = read_dataset(node.place)
+    spec = read_dataset(node.path)
     if spec is None:
-        return Needed(
-            title, (_place(node),), phrase("it is no longer in {place}", place=node.place)
+        return Requirement(
+            title, (_location(node),), phrase("it is no longer in {place}", place=node.path)
         )
-    lines = [_place(node), phrase("fingerprint {digest}", digest=spec.fingerprint)]
+    lines = [_location(node), phrase("fingerprint {digest}", digest=spec.fingerprint)]
     if spec.made_from is not None:
         lines.append(phrase("made from version {version}", version=spec.made_from))
         lines += spec.changes
@@ -94,20 +94,20 @@ def _data(node: Node) -> Needed:
             if digest
             else phrase("imported from {path}", path=path)
         )
-    return Needed(title, tuple(lines))
+    return Requirement(title, tuple(lines))
 
 
-def _model(node: Node) -> Needed:
+def _model(node: Node) -> Requirement:
     title = phrase("Model “{name}”", name=node.title)
-    lines = [_place(node)]
-    if (digest := weights_of(node.place)) is not None:
+    lines = [_location(node)]
+    if (digest := weights_checksum(node.path)) is not None:
         lines.append(phrase("{file}, SHA-256 {digest}", file=WEIGHTS, digest=digest))
-    if (source := source_of(node.place)) is not None:
+    if (source := source_of(node.path)) is not None:
         lines.append(_origin(source.host, source.model, source.revision, source.licence))
-    return Needed(title, tuple(lines), _gone(node))
+    return Requirement(title, tuple(lines), _missing(node))
 
 
-def weights_of(folder: Path) -> str | None:
+def weights_checksum(folder: Path) -> str | None:
     """SHA-256 of the weights, from the manifest or else from the file; None without weights."""
     try:
         if (folder / MANIFEST).is_file():
@@ -118,15 +118,15 @@ def weights_of(folder: Path) -> str | None:
         return None
 
 
-def _run(node: Node) -> Needed:
+def _run(node: Node) -> Requirement:
     title = phrase("Run “{name}”", name=node.title)
-    run = RunFolder(node.place)
+    run = RunFolder(node.path)
     try:
         job = run.job()
     except StudioError as error:
-        return Needed(title, (_place(node),), error.problem)
+        return Requirement(title, (_location(node),), error.problem)
     lines = [
-        _place(node),
+        _location(node),
         phrase("{file}, SHA-256 {digest}", file=run.spec_file.name, digest=sha256(run.spec_file)),
     ]
     lines.append(phrase("random seed {seed}", seed=job.training.seed))
@@ -140,18 +140,18 @@ def _run(node: Node) -> Needed:
         problem = phrase("its base model is no longer in {place}", place=base.path)
     elif isinstance(base, FromScratch) and base.tokenizer and not base.tokenizer.exists():
         problem = phrase("its tokenizer is no longer in {place}", place=base.tokenizer)
-    lines += _how_it_came(run)
-    return Needed(title, tuple(lines), problem)
+    lines += _origin_lines(run)
+    return Requirement(title, tuple(lines), problem)
 
 
-def _how_it_came(run: RunFolder) -> Iterator[str]:
+def _origin_lines(run: RunFolder) -> Iterator[str]:
     """The environment, and the expected checksums of the weights."""
-    known = read_reproducibility(run)
-    if known.environment:
-        environment = ", ".join(f"{name} {value}" for name, value in known.environment.items())
+    report = read_reproducibility(run)
+    if report.environment:
+        environment = ", ".join(f"{name} {value}" for name, value in report.environment.items())
         yield phrase("environment: {told}", told=environment)
-    if known.branched is not None:
-        yield known.branched.sentence()
+    if report.branched is not None:
+        yield report.branched.sentence()
     saved = [event for event in run.milestones() if isinstance(event, Saved) and event.weights]
     if saved:
         yield phrase(
@@ -161,16 +161,16 @@ def _how_it_came(run: RunFolder) -> Iterator[str]:
         )
 
 
-def _plain(node: Node, title: str) -> Needed:
-    return Needed(title, (_place(node),), _gone(node))
+def _simple(node: Node, title: str) -> Requirement:
+    return Requirement(title, (_location(node),), _missing(node))
 
 
-READERS: dict[str, Callable[[Node], Needed]] = {
-    "files": lambda node: _plain(node, phrase("File “{name}”", name=node.title)),
+READERS: dict[str, Callable[[Node], Requirement]] = {
+    "files": lambda node: _simple(node, phrase("File “{name}”", name=node.title)),
     "data": _data,
     "model": _model,
     "run": _run,
-    "export": lambda node: _plain(
+    "export": lambda node: _simple(
         node, phrase("Export “{name}”, {form}", name=node.title, form=node.detail)
     ),
 }

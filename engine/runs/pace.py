@@ -39,11 +39,11 @@ def read_pace(run: RunFolder) -> Pace:
         if not isinstance(event, Measured):
             continue
         if event.name == TOKENS and event.value is not None:
-            _forget(tokens, event.step)
+            _discard_from(tokens, event.step)
             tokens[event.step] = event.value
         if event.name != SPEED:
             continue
-        _forget(seconds, event.step)
+        _discard_from(seconds, event.step)
         gap = (event.at - before).total_seconds() if before is not None else 0.0
         before = event.at
         elapsed = next(reversed(seconds.values()), 0.0)
@@ -51,7 +51,7 @@ def read_pace(run: RunFolder) -> Pace:
     return Pace(*_arrays(seconds), *_arrays(tokens))
 
 
-def _forget(values: dict[int, float], step: int) -> None:
+def _discard_from(values: dict[int, float], step: int) -> None:
     while values and next(reversed(values)) >= step:
         values.popitem()
 

@@ -108,17 +108,17 @@ def compare_weights(run: RunFolder, other: RunFolder, name: str) -> Repetition |
 
     Returns None if there is no step of which both have saved the weights.
     """
-    own, there = (_saved_weights(folder) for folder in (run, other))
-    both = own.keys() & there.keys()
-    if not both:
+    own, theirs_ = (_saved_weights(folder) for folder in (run, other))
+    common = own.keys() & theirs_.keys()
+    if not common:
         return None
-    step = max(both)
+    step = max(common)
     ours, theirs = (read_reproducibility(folder).environment for folder in (run, other))
     names = dict.fromkeys((*ours, *theirs))
     return Repetition(
         name=name,
         step=step,
-        is_same=own[step] == there[step],
+        is_same=own[step] == theirs_[step],
         differences=tuple(name for name in names if ours.get(name) != theirs.get(name)),
     )
 
@@ -160,15 +160,17 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
 
 def _sessions(events: list[AnyEvent], last: int) -> tuple[RunSession, ...]:
     """The steps added by each worker that started training."""
-    begun = list[tuple[Started, Prepared]]()
+    prepared_workers = list[tuple[Started, Prepared]]()
     started: Started | None = None
     for event in events:
         if isinstance(event, Started):
             started = event
         elif isinstance(event, Prepared) and started is not None:
-            begun.append((started, event))
-    ends = [following.step for _, following in begun[1:]] + [last] * bool(begun)
+            prepared_workers.append((started, event))
+    ends = [following.step for _, following in prepared_workers[1:]] + [last] * bool(
+        prepared_workers
+    )
     return tuple(
         RunSession(started.at, started.host, prepared.step, end, prepared.differences)
-        for (started, prepared), end in zip(begun, ends, strict=True)
+        for (started, prepared), end in zip(prepared_workers, ends, strict=True)
     )

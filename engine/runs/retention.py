@@ -12,7 +12,7 @@ from engine.runs.folder import RunFolder, checkpoint_step
 
 
 @dataclass(frozen=True)
-class KeptCheckpoint:
+class RetainedCheckpoint:
     """One checkpoint; without a reason if a setting or a deletion has changed."""
 
     step: int
@@ -25,12 +25,12 @@ def reasons_to_keep(
     steps: Iterable[int], best_step: int, plan: TrainingSpec
 ) -> dict[int, tuple[str, ...]]:
     """The steps whose checkpoints are kept, each with its reasons."""
-    in_order = sorted(steps)
-    kept: dict[int, tuple[str, ...]] = {}
-    for step in in_order:
+    ordered = sorted(steps)
+    result: dict[int, tuple[str, ...]] = {}
+    for step in ordered:
         reasons = [
             *(["best"] if step == best_step else []),
-            *(["last"] if step in in_order[-plan.keep :] else []),
+            *(["last"] if step in ordered[-plan.keep :] else []),
             *(
                 [phrase("every {keep_every}", keep_every=plan.keep_every)]
                 if is_milestone(step, plan)
@@ -38,8 +38,8 @@ def reasons_to_keep(
             ),
         ]
         if reasons:
-            kept[step] = tuple(reasons)
-    return kept
+            result[step] = tuple(reasons)
+    return result
 
 
 def is_milestone(step: int, plan: TrainingSpec) -> bool:
@@ -53,12 +53,12 @@ def max_checkpoints(steps: int, save_every: int, plan: TrainingSpec) -> int:
     return min(len(saved) + 1, plan.keep + milestones + 1) + 1
 
 
-def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
+def retained_checkpoints(run: RunFolder) -> list[RetainedCheckpoint]:
     plan, folders = run.job().training, run.checkpoint_folders()
     best = run.best_step()
     reasons = reasons_to_keep(map(checkpoint_step, folders), -1 if best is None else best, plan)
     return [
-        KeptCheckpoint(checkpoint_step(f), f, size(f), reasons.get(checkpoint_step(f), ()))
+        RetainedCheckpoint(checkpoint_step(f), f, size(f), reasons.get(checkpoint_step(f), ()))
         for f in folders
     ]
 

@@ -37,7 +37,7 @@ def is_by_search(problem: str) -> bool:
 # ── the combinations ─────────────────────────────────────────────────────────────────────────
 
 
-def seeds_of(job: JobSpec) -> tuple[int, ...]:
+def get_seeds(job: JobSpec) -> tuple[int, ...]:
     """The seeds with which every combination of a job is trained."""
     for field in job.search.fields if job.search is not None else ():
         if field.path == SEED:
@@ -61,7 +61,7 @@ def first_settings(job: JobSpec) -> list[Setting]:
     rng, settings = random.Random(job.training.seed), list[Setting]()
     limit = 1 if search.method == "tpe" else search.limit
     while len(settings) < limit:
-        if (values := _drawn(job, search, rng, settings)) is None:
+        if (values := _draw(job, search, rng, settings)) is None:
             break
         settings.append(values)
     return settings
@@ -73,15 +73,15 @@ def _grid(search: SearchSpec) -> Iterable[Setting]:
         yield dict(zip(paths, values, strict=True))
 
 
-def _drawn(
-    job: JobSpec, search: SearchSpec, rng: random.Random, before: list[Setting]
+def _draw(
+    job: JobSpec, search: SearchSpec, rng: random.Random, tried: list[Setting]
 ) -> Setting | None:
     if not any(field.is_range for field in search.varied):
-        left = [v for v in _grid(search) if v not in before and is_possible(job, v)]
-        return rng.choice(left) if left else None
+        remaining = [v for v in _grid(search) if v not in tried and is_possible(job, v)]
+        return rng.choice(remaining) if remaining else None
     for _ in range(DRAWS):
         values = {field.path: _value(field, rng) for field in search.varied}
-        if values not in before and is_possible(job, values):
+        if values not in tried and is_possible(job, values):
             return values
     return None
 
@@ -106,26 +106,26 @@ def is_possible(job: JobSpec, values: Setting) -> bool:
     return True
 
 
-def values_of(job: JobSpec, search: SearchSpec) -> Setting:
+def get_values(job: JobSpec, search: SearchSpec) -> Setting:
     """The values of a run of a search for its fields, as in JSON."""
     raw = job.model_dump(mode="json")
-    return {field.path: _at(raw, field.path, field) for field in search.varied}
+    return {field.path: _value_at(raw, field.path, field) for field in search.varied}
 
 
-def _at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
+def _value_at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
     """The value at a path; of a whole part of the job, the value that it was made from."""
     for part in path.split("."):
         raw = raw.get(part) if isinstance(raw, dict) else None
     return next((value for value in field.values if _is_same(raw, value)), raw)
 
 
-def _is_same(there: JsonValue, value: JsonValue) -> bool:
-    if isinstance(there, dict) and isinstance(value, dict):
-        return all(_is_same(there.get(name), inner) for name, inner in value.items())
-    return there == value and isinstance(there, bool) == isinstance(value, bool)
+def _is_same(actual: JsonValue, value: JsonValue) -> bool:
+    if isinstance(actual, dict) and isinstance(value, dict):
+        return all(_is_same(actual.get(name), inner) for name, inner in value.items())
+    return actual == value and isinstance(actual, bool) == isinstance(value, bool)
 
 
-# ── what came of them ────────────────────────────────────────────────────────────────────────
+# ── their results ────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class SearchRun:
         return self.state == "stopped" and self.by_search
 
 
-def trials_of(runs: Sequence[SearchRun]) -> list[Trial]:
+def list_trials(runs: Sequence[SearchRun]) -> list[Trial]:
     """The combinations of these runs of one search, in the order in which they were tried."""
     by_setting: dict[int, list[SearchRun]] = {}
     for run in runs:
@@ -171,7 +171,7 @@ def _trial(runs: list[SearchRun]) -> Trial:
         pruned = any(run.is_pruned for run in runs)
         state = "pruned" if pruned else "finished" if scores else "failed"
     return Trial(
-        values=values_of(runs[0].job, group.search),
+        values=get_values(runs[0].job, group.search),
         state=state,
         score=statistics.fmean(scores) if scores else None,
         evaluations=next((run.evaluations for run in runs if run.is_pruned), ()),
@@ -184,12 +184,12 @@ def best_trial(trials: Sequence[Trial], higher_is_better: bool) -> Trial | None:
     return max(ended, key=lambda trial: sign * (trial.score or 0.0), default=None)
 
 
-# ── what comes next ──────────────────────────────────────────────────────────────────────────
+# ── the next run ─────────────────────────────────────────────────────────────────────────────
 
 
-def end_of(runs: Sequence[SearchRun], higher_is_better: bool) -> Phrase | None:
-    """Why a search starts nothing more; None if it goes on."""
-    trials, search = trials_of(runs), _search(runs)
+def end_reason(runs: Sequence[SearchRun], higher_is_better: bool) -> Phrase | None:
+    """The reason why a search starts nothing more; None if it continues."""
+    trials, search = list_trials(runs), _search(runs)
     if search.hours and sum(run.seconds for run in runs) >= 3600 * search.hours:
         return phrase("the {hours:g} hours of training are used up", hours=search.hours)
     ended = [trial for trial in trials if trial.state != "running"]
@@ -210,8 +210,8 @@ def next_question(runs: Sequence[SearchRun], higher_is_better: bool) -> Suggest 
     search = _search(runs)
     if search.method != "tpe" or not all(run.has_ended for run in runs):
         return None
-    trials = trials_of(runs)
-    if len(trials) >= search.limit or end_of(runs, higher_is_better) is not None:
+    trials = list_trials(runs)
+    if len(trials) >= search.limit or end_reason(runs, higher_is_better) is not None:
         return None
     return Suggest(
         job=runs[0].job,
@@ -254,14 +254,14 @@ def is_below_median(
     the same evaluation; at least five of them must have ended.
     """
     last = len(own) - 1
-    at_place = [other[last] for other in others if len(other) > last]
-    if last < 0 or len(others) < STARTUP_RUNS or not at_place:
+    at_step = [other[last] for other in others if len(other) > last]
+    if last < 0 or len(others) < STARTUP_RUNS or not at_step:
         return None
-    median, best = statistics.median(at_place), best_so_far(own, higher_is_better)[-1]
+    median, best = statistics.median(at_step), best_so_far(own, higher_is_better)[-1]
     return median if (best < median if higher_is_better else best > median) else None
 
 
-def why_pruned(step: int, score: float, median: float) -> Phrase:
+def pruning_reason(step: int, score: float, median: float) -> Phrase:
     """Reason for pruning a run, with the step of its last evaluation."""
     return phrase(
         "Pruned at step {step:,}: its best score of {score:.4g} is worse than {median:.4g}, the"
@@ -306,7 +306,7 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
     return run, higher
 
 
-def pruning(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], None]:
+def prune_handler(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], None]:
     """Event handler that asks a run to stop when its search prunes it."""
     ended = [other.evaluations for other in others if other.has_ended and other.evaluations]
     metric, higher = "", True
@@ -322,6 +322,6 @@ def pruning(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], No
         own.append(event.value)
         median = is_below_median(own, [best_so_far(o, higher) for o in ended], higher)
         if median is not None:
-            run.ask_stop(why_pruned(event.step, best_so_far(own, higher)[-1], median))
+            run.request_stop(pruning_reason(event.step, best_so_far(own, higher)[-1], median))
 
     return on_event

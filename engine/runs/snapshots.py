@@ -16,7 +16,7 @@ DOUBLING_UP_TO = 512
 
 
 def is_snapshot_step(step: int, every: int) -> bool:
-    """True if a snapshot follows `step`, with one `every` so many steps (0: none).
+    """True if a snapshot follows `step`, with one `every` n steps (0: none).
 
     The last step is not included, since early stopping decides which one that is.
     """
@@ -48,7 +48,7 @@ def snapshot_folders(run: RunFolder) -> list[Path]:
     return sorted((f for f in folders if (f / MANIFEST).is_file()), key=checkpoint_step)
 
 
-def run_of(checkpoint: Path) -> RunFolder | None:
+def find_run(checkpoint: Path) -> RunFolder | None:
     """The run of a checkpoint or a snapshot; None for any other model."""
     run = RunFolder(checkpoint.parent.parent)
     if checkpoint.parent not in (run.checkpoints, run.snapshots) or not run.spec_file.is_file():

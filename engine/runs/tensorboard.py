@@ -28,30 +28,30 @@ class TensorBoardFiles(CurveFiles):
 
     form = "TensorBoard"
 
-    def _place(self) -> Path:
+    def _run_folder(self) -> Path:
         return self.into / self.run.path.name
 
-    def _growing(self) -> Iterator[Path]:
+    def _point_files(self) -> Iterator[Path]:
         yield from sorted(self.folder.glob(FILES))
 
-    def _begin(self, first: AnyEvent | None) -> None:
-        began = first.at.timestamp() if first is not None else 0.0
+    def _write_header(self, first: AnyEvent | None) -> None:
+        started = first.at.timestamp() if first is not None else 0.0
         self.folder.mkdir(parents=True, exist_ok=True)
         size = self.run.events_size()  # a rewritten file gets another name
-        name = f"events.out.tfevents.{int(began)}.{socket.gethostname()}.{size}"
+        name = f"events.out.tfevents.{int(started)}.{socket.gethostname()}.{size}"
         with open(self.folder / name, "xb") as file:
-            _record(file, _double(1, began) + encode_field(3, VERSION))
-            _record(file, _double(1, began) + encode_field(7, encode_field(1, START)))
+            _record(file, _double(1, started) + encode_field(3, VERSION))
+            _record(file, _double(1, started) + encode_field(7, encode_field(1, START)))
 
     def _append(self, points: Iterator[Measured]) -> None:
-        with open(next(self._growing()), "ab") as file:
+        with open(next(self._point_files()), "ab") as file:
             for event in points:
                 _record(
                     file,
                     scalar(event.at.timestamp(), event.step, tag(event.name), point_value(event)),
                 )
 
-    def _tell(self, end: Ended | None) -> None:
+    def _write_end(self, end: Ended | None) -> None:
         """TensorBoard stores no end of a run."""
 
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.dispatcher import BUSY_REFRESH_MS, IDLE_REFRESH_MS, Dispatcher
 from engine.files.home import Home
 from engine.messages.events import Measured, Started
-from engine.record.checkpoints import checkpoints_of
+from engine.record.checkpoints import get_checkpoints
 from engine.record.metrics import curves
 from engine.record.opening import Record, open_record
 from engine.record.run_watch import RunEnd, Trashed
@@ -91,7 +91,7 @@ def watch(
         watched.dispatcher.close()
         watched.record.close()
     for folder in home.runs.iterdir():
-        launch.stop_now(folder)
+        launch.kill_worker(folder)
     for pid in pids:
         try:
             os.waitpid(pid, 0)
@@ -214,7 +214,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
     with watched.record.read() as session:
         assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
-        saved = [(c.step, c.folder.parent.parent) for c in checkpoints_of(session, run.id)]
+        saved = [(c.step, c.folder.parent.parent) for c in get_checkpoints(session, run.id)]
     assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
 
     watched.dispatcher.branch(source, 5, job, made.append)

@@ -46,7 +46,7 @@ def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
             runs = all_runs(session)
         if runs and all(run.ended is not None for run in runs):
             return {
-                run.name: run.asked().training.learning_rate
+                run.name: run.parse_job().training.learning_rate
                 for run in runs
                 if run.state == "finished"
             }

@@ -182,7 +182,7 @@ def trained(qapp: QApplication) -> Iterator[Home]:
         studio.close()
         yield home
         for run in home.runs.iterdir():
-            launch.stop_now(run)
+            launch.kill_worker(run)
 
 
 def _is_over(studio: Studio, name: str) -> bool:

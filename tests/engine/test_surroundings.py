@@ -131,7 +131,7 @@ sys.addaudithook(hear)
 refill(record, home)
 back_up(home.record, home.backups, "daily")
 rebuild(home)
-record.check_place()
+record.check_moved()
 record.close()
 assert opened == [], opened
 """

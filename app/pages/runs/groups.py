@@ -10,7 +10,7 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchSpec, field_at
 from engine.messages.searching import Trial
 from engine.runs.groups import aggregate, value_label
-from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of, values_of
+from engine.runs.searching import SearchRun, best_trial, get_values, is_by_search, list_trials
 
 
 def row_search(row: RunRow) -> SearchSpec | None:
@@ -23,7 +23,7 @@ def values_text(row: RunRow) -> str:
     search = row_search(row)
     if row.job is None or search is None:
         return ""
-    values = values_of(row.job, search)
+    values = get_values(row.job, search)
     return ", ".join(
         value_label(v) if isinstance(v, dict) else f"{_title(row.job, path)} {value_text(v)}"
         for path, v in values.items()
@@ -48,7 +48,7 @@ def is_pruned(row: RunRow) -> bool:
 
 def trials(rows: Sequence[RunRow]) -> list[Trial]:
     """The combinations of these runs of one search."""
-    return trials_of(
+    return list_trials(
         [
             SearchRun(
                 row.job, row.state, row.best_score, (), row.seconds, is_by_search(row.problem)
@@ -72,7 +72,7 @@ def best_setting(rows: Sequence[RunRow]) -> int:
             if best is not None
             and row.job is not None
             and (result := row_search(row)) is not None
-            and values_of(row.job, result) == best.values
+            and get_values(row.job, result) == best.values
         ),
         -1,
     )

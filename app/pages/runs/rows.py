@@ -18,8 +18,8 @@ from engine.config.job import BaseModelSource, FromScratch, JobSpec
 from engine.files.home import newest_version
 from engine.files.shipped import included_name
 from engine.messages.events import Branched
-from engine.record.checkpoints import best_and_last, checkpoints_of
-from engine.record.metrics import When, sparkline, values_of_runs
+from engine.record.checkpoints import best_and_last, get_checkpoints
+from engine.record.metrics import When, get_values_by_run, sparkline
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
@@ -154,13 +154,13 @@ def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> Ru
         run = find(session, run_id)
         if run is None:
             return None
-        saved = checkpoints_of(session, run.id)
+        saved = get_checkpoints(session, run.id)
         best = next((c for c in saved if c.best), saved[-1] if saved else None)
         row = _row(run, (best.folder, saved[-1].step) if best is not None else None)
         for metric in metrics:
             row.measured.update(
                 (metric.key, value)
-                for value in values_of_runs(session, metric.name, metric.when, [run_id]).values()
+                for value in get_values_by_run(session, metric.name, metric.when, [run_id]).values()
             )
         return row
 
@@ -168,7 +168,7 @@ def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> Ru
 def read_measures(record: Record, measure: Measure) -> dict[str, float]:
     """This number of all runs that have it, by run id."""
     with record.read() as session:
-        return values_of_runs(session, measure.name, measure.when)
+        return get_values_by_run(session, measure.name, measure.when)
 
 
 def read_sparks(record: Record, run_ids: Iterable[str]) -> dict[str, tuple[float, ...]]:

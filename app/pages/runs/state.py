@@ -347,7 +347,7 @@ class RunsState(QObject):
         if advice is not None and advice.fix is not None:
             self._start_fixed(row.job, advice.fix)
             return
-        job = row.job if advice is None else advice.applied(row.job)
+        job = row.job if advice is None else advice.apply_to(row.job)
         self.studio.go.emit("train", {"job": job})
 
     def run_again(self, rows: Iterable[RunRow]) -> None:

@@ -30,7 +30,7 @@ from engine.config.search import SearchField, SearchSpec, combinations, field_at
 from engine.files.atomic_write import write_file
 from engine.files.home import folder_name
 from engine.runs.groups import value_label
-from engine.runs.searching import first_settings, seeds_of
+from engine.runs.searching import first_settings, get_seeds
 
 FILE_HEIGHT = 240  # px
 
@@ -225,7 +225,7 @@ class SearchBox(Card):
 
 def count_text(job: JobSpec, search: SearchSpec) -> str:
     """Number of combinations, seeds and runs."""
-    seeds = len(seeds_of(job))
+    seeds = len(get_seeds(job))
     count = search.limit if search.method == "tpe" else len(first_settings(job))
     text = tr("%Ln combination(s)", count)
     if count < (of := combinations(search)):

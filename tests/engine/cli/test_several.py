@@ -30,7 +30,7 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
     def stopping(folder: Path, on_event: object) -> int:
         def on_event(event: Event) -> None:
             if folder.name == "seed-6" and isinstance(event, Measured) and event.step == 3:
-                RunFolder(folder).ask_stop()
+                RunFolder(folder).request_stop()
 
         return honest(folder, on_event)
 

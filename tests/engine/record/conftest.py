@@ -39,7 +39,7 @@ def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
     def open_one() -> Window:
         for before in opened:
-            before.manager.step_back()
+            before.manager.release_queue()
         opened.append(Window(home))
         return opened[-1]
 

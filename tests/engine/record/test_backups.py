@@ -8,7 +8,7 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
 from engine.record.opening import Record, open_record
-from engine.record.tables import fact, set_fact
+from engine.record.tables import get_fact, set_fact
 
 
 def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
@@ -22,7 +22,7 @@ def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
     assert rows == [("blue",)]
     opened = open_record(copy, home.backups)
     with opened.read() as session:
-        assert fact(session, "colour") == "blue"
+        assert get_fact(session, "colour") == "blue"
     opened.close()
 
 

@@ -19,7 +19,7 @@ from engine.messages.events import (
     Waiting,
     measured,
 )
-from engine.record.checkpoints import checkpoints_of
+from engine.record.checkpoints import get_checkpoints
 from engine.record.follow import catch_up, crash, record_folder
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
@@ -80,7 +80,7 @@ def test_a_run_goes_from_start_to_end(followed):
 
 
 def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed):
-    followed.folder.ask_stop()
+    followed.folder.request_stop()
     assert followed.record_events(Started(pid=1)).state == "stopping"
     assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
 
@@ -94,7 +94,7 @@ def test_a_run_that_waits_for_disk_space_is_paused(followed):
     run = followed.record_events(measured("loss", 4, 1))
     assert (run.state, run.problem, run.advice) == ("running", "", "")
     followed.record_events(Waiting(problem="Full."))
-    followed.folder.ask_stop()
+    followed.folder.request_stop()
     assert followed.record_events(Progressed(stage="x", done=1)).state == "stopping"
     run = followed.record_events(
         Ended(outcome="stopped", step=4, problem="Full.", advice="Free 3 MB.")
@@ -188,14 +188,14 @@ def test_checkpoints_come_and_go(followed):
         fake_worker.save(folder, step, best=step < 6)
     followed.record_events(Removed(step=2, folder="checkpoints/step-00000002"))
     with followed.record.read() as session:
-        found = [(c.folder, c.step, c.best) for c in checkpoints_of(session, "one")]
+        found = [(c.folder, c.step, c.best) for c in get_checkpoints(session, "one")]
     assert found == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
 
 
 def test_a_path_out_of_the_run_is_not_believed(followed, tmp_path):
     followed.record_events(Started(pid=1), Saved(step=2, folder="../../../etc"))
     with followed.record.read() as session:
-        (found,) = checkpoints_of(session, "one")
+        (found,) = get_checkpoints(session, "one")
     assert found.folder == followed.folder.checkpoint(2)
 
 
@@ -212,7 +212,7 @@ def test_an_unreported_checkpoint_is_found_at_the_end(followed):
         run = find(session, "one")
         assert run is not None
         crash(session, run, followed.folder)
-        assert [c.step for c in checkpoints_of(session, "one")] == [4]
+        assert [c.step for c in get_checkpoints(session, "one")] == [4]
     assert "from step 4" in run.advice
 
 

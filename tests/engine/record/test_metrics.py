@@ -4,7 +4,7 @@ import pytest
 
 from engine.files.home import Home
 from engine.messages.events import measured
-from engine.record.metrics import MANY, add_metrics, curves, extreme, sparkline
+from engine.record.metrics import BATCH, add_metrics, curves, extreme, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run, remove_run
 from engine.runs.folder import RunFolder
@@ -26,7 +26,7 @@ def test_a_step_measured_again_replaces_the_old_value(record, run_id):
     assert list(kept.finite()) == [(1, 1), (2, 21), (3, 3)] and not kept.not_finite
 
 
-@pytest.mark.parametrize("count", [MANY - 1, MANY, 2 * MANY, 2 * MANY + 1])
+@pytest.mark.parametrize("count", [BATCH - 1, BATCH, 2 * BATCH, 2 * BATCH + 1])
 def test_points_are_added_many_at_once(record, run_id, count):
     """The last value of a step counts, wherever the earlier ones are."""
     points = [measured("loss", step, step) for step in (*range(1, count), 1)]

@@ -12,9 +12,9 @@ from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Started
 from engine.record import runner
 from engine.record.runs import all_runs
-from engine.record.searches import runs_of
+from engine.record.searches import list_search_runs
 from engine.runs import launch
-from engine.runs.searching import best_trial, trials_of
+from engine.runs.searching import best_trial, list_trials
 from tests.engine.runs import fake_worker
 
 RATES, SEEDS = (3e-5, 5e-5), (1, 2)
@@ -57,7 +57,7 @@ def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_the_table_shows_every_outcome_of_a_search_with_failures(window, misfortune):
     ids = window.manager.add(night())
-    window.manager.leave()
+    window.manager.detach()
     assert len(ids) == 8
     runner.run_queue(window.home)
     states = window.states()
@@ -68,10 +68,10 @@ def test_the_table_shows_every_outcome_of_a_search_with_failures(window, misfort
         events = window.run(run_id).run_folder().all_events()
         assert len([one for one in events if isinstance(one, Started)]) == 1, "once, and not again"
     with window.record.read() as session:
-        group = all_runs(session)[0].asked().group
+        group = all_runs(session)[0].parse_job().group
     assert group is not None
-    runs, higher = runs_of(window.record, group.id)
-    trials = trials_of(runs)
+    runs, higher = list_search_runs(window.record, group.id)
+    trials = list_trials(runs)
     assert [trial.state for trial in trials] == ["finished"] * 4, "each has a seed that finished"
     best = best_trial(trials, higher)
     assert best is not None and best.values["training.learning_rate"] == 5e-5

@@ -8,7 +8,7 @@ import pytest
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
 from engine.messages.events import Measured
-from engine.record.checkpoints import checkpoints_of
+from engine.record.checkpoints import get_checkpoints
 from engine.record.metrics import curves
 from engine.record.runs import annotate
 from engine.record.runs import run as find
@@ -26,7 +26,7 @@ def test_a_run_starts_trains_and_ends(window):
     assert (run.step, run.steps, run.best_metric) == (6, 6, "validation_accuracy")
     with window.record.read() as session:
         assert len(curves(session, run_id)["loss"]) == 6
-        assert [c.step for c in checkpoints_of(session, run_id)] == [2, 4, 6]
+        assert [c.step for c in get_checkpoints(session, run_id)] == [2, 4, 6]
     heard = [name for name, _ in window.updates]
     assert {"run_changed", "measured", "noted"} <= set(heard)
     points = [p for name, (_, *rest) in window.updates if name == "measured" for p in rest[0]]  # type: ignore[attr-defined]
@@ -187,14 +187,14 @@ def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     assert (removed, signal) == (("run_removed", (run_id,)), "trashed")
     assert window.states() == {} and not folder.exists()
     with window.record.read() as session:
-        assert curves(session, run_id) == {} and checkpoints_of(session, run_id) == []
+        assert curves(session, run_id) == {} and get_checkpoints(session, run_id) == []
     os.rename(trashed[0].trash_path, folder)
     assert window.manager.restore(trashed) == [("run_added", (run_id,))]
     with window.record.read() as session:
         back = find(session, run_id)
         assert back is not None
         assert (back.name, back.notes, back.state) == ("Mine", "Keep this.", "finished")
-        assert curves(session, run_id) and checkpoints_of(session, run_id)
+        assert curves(session, run_id) and get_checkpoints(session, run_id)
 
 
 def test_permanent_deletion_without_a_trash_is_reported(window):
@@ -238,7 +238,7 @@ def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window):
     asked = fake_worker.job()
     training = asked.training.model_copy(update={"seed": 7, "seeds": 3})
     ids = window.manager.add(asked.model_copy(update={"training": training}))
-    jobs = [window.run(run_id).asked() for run_id in ids]
+    jobs = [window.run(run_id).parse_job() for run_id in ids]
     assert [job.training.seed for job in jobs] == [7, 8, 9]
     assert [job.name for job in jobs] == [f"{asked.name} · seed {seed}" for seed in (7, 8, 9)]
     parts = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}

@@ -123,7 +123,7 @@ def test_a_run_continues_without_a_window_and_the_next_window_follows_it(window,
 def test_stale_states_are_corrected_before_they_are_shown(window, windows, how):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
-    worker = window.manager.workers.process_of(run_id)
+    worker = window.manager.workers.get_process(run_id)
     assert worker is not None
     fresh = windows()
     match how:
@@ -132,7 +132,7 @@ def test_stale_states_are_corrected_before_they_are_shown(window, windows, how):
         case "ended":
             fresh.say(run_id, "go on")
         case _:
-            fresh.run(run_id).run_folder().ask_stop()
+            fresh.run(run_id).run_folder().request_stop()
     worker.wait()
     assert fresh.run(run_id).state == "running"
     fresh.manager.watch.correct_stale()
@@ -163,7 +163,7 @@ def test_a_starting_run_has_a_minute_to_take_the_lock(window, monkeypatch):
     later = time.monotonic() + run_watch.START_TIMEOUT
     monkeypatch.setattr(time, "monotonic", lambda: later + 1)
     window.refresh()
-    assert window.run("one").state == "starting" and window.manager.workers.process_of("one")
+    assert window.run("one").state == "starting" and window.manager.workers.get_process("one")
 
 
 def test_the_step_of_a_crash_includes_unread_events(window):
@@ -257,7 +257,7 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home, record):
 
 @times(1, 30)
 def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(window, monkeypatch, count):
-    monkeypatch.setattr(workers, "LOOK_INTERVAL", 0.1)
+    monkeypatch.setattr(workers, "CHECK_INTERVAL", 0.1)
     monkeypatch.setattr(workers, "SILENCE", 0.5)
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)

@@ -47,7 +47,7 @@ def start(home: Home) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 def test_the_queue_is_trained_in_order_without_a_window(window):
     ids = [window.add(fake_worker.job(f"run {n}")) for n in range(3)]
-    window.manager.leave()
+    window.manager.detach()
     runner.run_queue(window.home)
     runs = [window.run(run_id) for run_id in ids]
     assert [run.state for run in runs] == ["finished"] * 3
@@ -64,14 +64,14 @@ def test_a_failure_does_not_hold_up_the_queue(window):
 
 def test_while_a_window_is_open_the_runner_waits(window):
     run_id = window.add(fake_worker.job())
-    window.manager.leave()
-    at_work = threading.Thread(target=runner.run_queue, args=(window.home,))
+    window.manager.detach()
+    working_state = threading.Thread(target=runner.run_queue, args=(window.home,))
     with hold(window.home.lock, HELD):
-        at_work.start()
+        working_state.start()
         until(lambda: is_held(window.home.runner_lock))
         time.sleep(3 * runner.WAITING_INTERVAL)
         assert window.run(run_id).state == "queued" and not is_held(window.home.queue_lock)
-    at_work.join(20)
+    working_state.join(20)
     assert window.run(run_id).state == "finished"
 
 
@@ -80,12 +80,12 @@ def test_a_window_that_opens_takes_over(window, start):
     process = start()
     until(lambda: window.run(first).step == 3)
     with hold(window.home.lock, HELD):
-        until(window.manager.lead)
+        until(window.manager.acquire_queue)
         window.say(first, "go on")
         begun = set()
 
         def is_finished() -> bool:
-            begun.add(window.manager.workers.process_of(second) is not None)
+            begun.add(window.manager.workers.get_process(second) is not None)
             window.refresh()
             return window.run(second).state == "finished"
 
@@ -97,11 +97,11 @@ def test_a_window_that_opens_takes_over(window, start):
 def test_one_process_alone_starts_runs(window):
     other = RunManager(window.record, window.home)
     run_id = window.add(fake_worker.job())
-    assert window.manager.lead() and not other.lead()
+    assert window.manager.acquire_queue() and not other.acquire_queue()
     assert not [one for one in other.refresh() if one.signal == "run_changed"]
     assert window.run(run_id).state == "queued"
-    window.manager.step_back()
-    assert other.lead() and not window.manager.lead()
+    window.manager.release_queue()
+    assert other.acquire_queue() and not window.manager.acquire_queue()
 
 
 def test_a_second_runner_ends_at_once(window):
@@ -135,7 +135,7 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, mo
     assert fresh.run(run_id).state == "starting", "what it said before was of another start"
     with monkeypatch.context() as patch:
         patch.setattr(run_watch, "START_TIMEOUT", 0.0)
-        until(lambda: fresh.refresh() or fresh.manager.workers.process_of(run_id) is not None)
+        until(lambda: fresh.refresh() or fresh.manager.workers.get_process(run_id) is not None)
     fresh.say(run_id, "go on")
     fresh.until(run_id, "finished")
 
@@ -150,7 +150,7 @@ def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch
     other = QueueRunner(window.home)
     other.ensure()
     assert other._process is None and begun._process is not None
-    begun.leave()
+    begun.detach()
     window.say(waits, "go on")
     until(lambda: window.run(waits).state == "finished")
     until(lambda: not is_held(window.home.runner_lock))

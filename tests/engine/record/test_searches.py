@@ -4,7 +4,7 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.record import runner
 from engine.record.runs import all_runs
-from engine.record.searches import has_open, runs_of
+from engine.record.searches import has_open, list_search_runs
 from engine.runs import searching
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
@@ -23,13 +23,13 @@ def rates(window: Window) -> dict[float, str]:
     """The state of each run, by its rate, in the order of their making."""
     with window.record.read() as session:
         return {
-            run.asked().training.learning_rate: run.state for run in reversed(all_runs(session))
+            run.parse_job().training.learning_rate: run.state for run in reversed(all_runs(session))
         }
 
 
 def test_the_queue_asks_for_the_next_combination_without_a_window(window):
     window.manager.add(job(1e-5, 2e-5, 3e-5, 5e-5, method="tpe", budget=2))
-    window.manager.leave()
+    window.manager.detach()
     assert len(window.states()) == 1
     runner.run_queue(window.home)
     assert list(rates(window).values()) == ["finished"] * 2
@@ -38,7 +38,7 @@ def test_the_queue_asks_for_the_next_combination_without_a_window(window):
 
 def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, windows):
     (first,) = window.manager.add(job(1e-5, 5e-5, method="tpe", budget=2))
-    window.manager._searches._unseen = set()  # it gets no events, as if killed
+    window.manager._searches._pending = set()  # it gets no events, as if killed
     window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
     window.until(first, "finished")
     assert has_open(window.record) and runner.has_work(window.record)
@@ -48,7 +48,7 @@ def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, wi
         fresh.refresh()
         return not fresh.manager.is_busy
 
-    window.manager.step_back()
+    window.manager.release_queue()
     runner.run_queue(window.home)
     assert list(rates(window).values()) == ["finished"] * 2
 
@@ -72,10 +72,10 @@ def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):
     ends = [values[0] for name, values in window.updates if name == "ended"]
     assert [end.name for end in ends if not end.by_user] == [window.run(good).name]  # type: ignore[attr-defined]
     with window.record.read() as session:
-        group = all_runs(session)[0].asked().group
+        group = all_runs(session)[0].parse_job().group
     assert group is not None
-    runs, higher = runs_of(window.record, group.id)
-    assert higher and [one.state for one in searching.trials_of(runs)] == ["finished", "pruned"]
+    runs, higher = list_search_runs(window.record, group.id)
+    assert higher and [one.state for one in searching.list_trials(runs)] == ["finished", "pruned"]
 
     window.manager.resume(poor)
     window.say(poor, "go on")

@@ -77,5 +77,5 @@ def test_a_standby_worker_ends_with_the_window(window):
     window.manager.stand_by()
     held = window.manager.workers.standby
     assert held is not None
-    window.manager.leave()
+    window.manager.detach()
     assert held._process.returncode is not None

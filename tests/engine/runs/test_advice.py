@@ -119,7 +119,7 @@ def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name: str
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
     assert bool(advice.change) != bool(advice.fix), "each has a run that tries it"
-    tried = advice.applied(case.job)
+    tried = advice.apply_to(case.job)
     assert tried.training == case.job.training.model_copy(update=dict(change))
 
 

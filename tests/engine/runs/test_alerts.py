@@ -26,7 +26,7 @@ def test_a_spike_is_reported_once_with_its_step() -> None:
     losses[320] = np.nan
     (found,) = spikes(STEPS, losses)
     assert (found.kind, found.step) == ("spike", 201)
-    assert str(found.said).startswith("Loss spike at step 201: ")
+    assert str(found.text).startswith("Loss spike at step 201: ")
     assert spikes(STEPS[:15], np.array([1.0] * 14 + [99.0])) == []  # too early to say
 
 
@@ -34,7 +34,7 @@ def test_an_exploding_gradient_is_reported() -> None:
     norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
     norms[100] = 40.0
     (found,) = explosions(STEPS, norms)
-    assert found.step == 101 and "times the usual at step 101" in str(found.said)
+    assert found.step == 101 and "times the usual at step 101" in str(found.text)
 
 
 def test_no_improvement_is_reported_at_the_best_evaluation() -> None:

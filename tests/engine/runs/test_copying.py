@@ -21,7 +21,7 @@ def source(tmp_path: Path) -> RunFolder:
 
 
 def test_a_run_is_copied_with_all_that_counts(source, tmp_path):
-    source.ask_stop()
+    source.request_stop()
     source.cache.mkdir()
     copy = copy_run(source.path, tmp_path / "runs")
     assert copy.job() == source.job() and copy.created() == source.created()

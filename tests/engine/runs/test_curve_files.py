@@ -14,7 +14,7 @@ from engine.messages.events import Ended, Started, measured
 from engine.progress import Cancelled
 from engine.runs.curve_files import POSITION, CurveFiles
 from engine.runs.folder import RunFolder
-from engine.runs.mlflow import EXPERIMENT, MLflowFiles, file_of
+from engine.runs.mlflow import EXPERIMENT, MLflowFiles, metric_file
 from engine.runs.tensorboard import TensorBoardFiles
 from tests.engine.runs import fake_worker
 from tests.engine.runs.test_tensorboard import event_message, records
@@ -114,7 +114,7 @@ def test_partial_writes_of_a_killed_program_are_truncated(run, tmp_path, kind, m
         with pytest.raises(KeyboardInterrupt):
             files.catch_up()
     assert len(points(files)) == 3
-    for file in list(files._growing()):
+    for file in list(files._point_files()):
         with open(file, "ab") as half:
             half.write(b"half a li")
     kind(run, tmp_path / "out").catch_up()
@@ -126,7 +126,7 @@ def test_partial_writes_of_a_killed_program_are_truncated(run, tmp_path, kind, m
     (files.folder / POSITION).write_text("{")
     files.catch_up()
     assert len(points(files)) == 3
-    for file in list(files._growing()):
+    for file in list(files._point_files()):
         file.unlink()
     said(run, "loss", 3, 0.5)
     files.catch_up()
@@ -171,7 +171,7 @@ def test_a_worker_that_died_without_a_word_failed(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["../../x", "validation_../../x", "a\nb", "", ".", "..", "/etc/x"])
 def test_no_name_leads_out_of_the_folder(name):
-    file = file_of(name)
+    file = metric_file(name)
     assert len(file.parts) == 2 and file.parts[0] in ("training", "validation")
     assert file.parts[1] not in ("", ".", "..") and "\n" not in file.parts[1]
 

@@ -151,7 +151,7 @@ def test_a_long_history_comes_in_pieces(folder):
     folder.events_file.write_bytes(b"".join(lines))
     steps, byte, pieces = [], 0, 0
     while True:
-        events, after = folder.events_after(byte, piece_size=1000)
+        events, after = folder.events_after(byte, chunk_size=1000)
         if after == byte:
             break
         steps += [e.step for e in events if isinstance(e, Measured)]
@@ -278,8 +278,8 @@ def test_leftovers_of_an_interrupted_save_are_removed_by_the_next_worker(folder)
 
 
 def test_a_wish_to_stop_is_a_file(folder):
-    folder.ask_stop()
-    folder.ask_stop()
+    folder.request_stop()
+    folder.request_stop()
     assert folder.stop_requested() and folder.stop_file.read_bytes() == b""
     folder.clear_stop()
     folder.clear_stop()
@@ -312,7 +312,7 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
     else:
         aim.write_bytes(b"mine")
     (folder.path / name).symlink_to(aim)
-    for act in (lambda: folder.append(Started(pid=1)), folder.ask_stop):
+    for act in (lambda: folder.append(Started(pid=1)), folder.request_stop):
         with suppress(StudioError):
             act()
     assert list(aim.iterdir()) == [] if aim.is_dir() else aim.read_bytes() == b"mine"

@@ -107,7 +107,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
         if isinstance(event, Measured) and event.name == "loss" and event.step == 7:
             monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
         if isinstance(event, Waiting):
-            threading.Timer(0.1, run.ask_stop).start()
+            threading.Timer(0.1, run.request_stop).start()
 
     assert work(run.path, on_event) == 0
     monkeypatch.undo()

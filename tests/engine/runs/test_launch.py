@@ -100,7 +100,7 @@ def test_a_forced_stop_ends_the_worker_and_its_children(start):
     (folder.path / "do").write_text("child")
     until((folder.path / "child").exists)
     (child,) = psutil.Process(worker.pid).children()
-    assert launch.stop_now(folder.path)
+    assert launch.kill_worker(folder.path)
     worker.wait()
     until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
     assert not folder.has_worker()
@@ -109,12 +109,12 @@ def test_a_forced_stop_ends_the_worker_and_its_children(start):
 def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         folder = RunFolder.create(tmp_path / "run", fake_worker.job())
-        assert not launch.stop_now(folder.path)
+        assert not launch.kill_worker(folder.path)
         folder.append(Started(pid=bystander.pid))
-        assert not launch.stop_now(folder.path)
+        assert not launch.kill_worker(folder.path)
         with folder.lock():
             folder.append(Started(pid=bystander.pid, host="another machine"))
-            assert not launch.stop_now(folder.path)
+            assert not launch.kill_worker(folder.path)
         assert bystander.poll() is None
         bystander.communicate(b"\n")
 
@@ -123,9 +123,9 @@ def test_a_worker_that_is_let_go_trains_on(start):
     folder, worker = start("long")
     until(folder.has_worker)
     pid = worker.pid
-    launch.leave(worker)
+    launch.detach(worker)
     assert worker.returncode == 0 and folder.has_worker()
-    folder.ask_stop()
+    folder.request_stop()
     until(lambda: not folder.has_worker())
     os.waitpid(pid, 0)
     assert folder.events_after(0)[0][-1].kind == "ended"

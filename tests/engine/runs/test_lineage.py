@@ -20,7 +20,7 @@ from engine.phrases import Phrase
 from engine.runs import lineage
 from engine.runs.exports import ExportNote, log_export, read_exports
 from engine.runs.folder import RunFolder
-from engine.runs.needed import as_text, needed_for
+from engine.runs.needed import format_requirements, list_requirements
 from tests.engine.runs import fake_worker
 
 
@@ -116,7 +116,7 @@ def full(home: Home) -> Home:
 
 
 def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
-    known = lineage.read_lineage(full, lineage.runs_of(full))
+    known = lineage.read_lineage(full, lineage.read_runs(full))
     data = full.datasets / "reviews"
     first = lineage.run_key("first")
     assert {edge.source for edge in known.sources(first)} == {
@@ -124,7 +124,7 @@ def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
         lineage.model_key(minilm()),
     }
     assert known.ancestors(lineage.data_key(data / "2")) == [lineage.data_key(data / "1")]
-    hows = {edge.target: str(edge.how) for edge in known.targets(first)}
+    hows = {edge.target: str(edge.label) for edge in known.targets(first)}
     assert hows == {
         lineage.run_key("second"): "checkpoint of step 4",
         lineage.run_key("branch"): "branch at step 4",
@@ -138,14 +138,14 @@ def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
 
 
 def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
-    known = lineage.read_lineage(full, lineage.runs_of(full))
+    known = lineage.read_lineage(full, lineage.read_runs(full))
     exported = lineage.export_key(full.root / "exported")
-    needed = needed_for(known, exported)
+    needed = list_requirements(known, exported)
     titles = [str(one.title) for one in needed]
     assert titles[-1] == "Export “exported”, onnx, int8"
     assert titles.index("Data set “reviews”, version 1") < titles.index("Run “first”")
     assert titles.index("Run “first”") < titles.index("Run “second”")
-    text = "\n".join(as_text(needed))
+    text = "\n".join(format_requirements(needed))
     for said in (
         "fingerprint " + "2" * 64,
         "imported from /somewhere/reviews.csv, SHA-256 " + "5" * 64,
@@ -163,8 +163,8 @@ def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
     }
     shutil.rmtree(full.datasets / "reviews" / "1")
     shutil.rmtree(full.runs / "first" / "checkpoints")
-    known = lineage.read_lineage(full, lineage.runs_of(full))
-    problems = {str(one.title): str(one.problem) for one in needed_for(known, exported)}
+    known = lineage.read_lineage(full, lineage.read_runs(full))
+    problems = {str(one.title): str(one.problem) for one in list_requirements(known, exported)}
     assert "no longer in" in problems["Data set “reviews”, version 1"]
     assert "base model is no longer in" in problems["Run “second”"]
 
@@ -194,10 +194,10 @@ def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
         (home.runs / name / "spec.json").write_text(job)
     (home.runs / "file").write_text("")
     home.exports.write_bytes(b'{"at": 3}\n' + b"half a li")
-    known = lineage.read_lineage(home, lineage.runs_of(home))
+    known = lineage.read_lineage(home, lineage.read_runs(home))
     assert lineage.run_key("newer") in known.nodes and lineage.run_key("broken") not in known.nodes
     assert known.sources(lineage.run_key("newer")) == [] and read_exports(home) == []
-    assert "n" in str(needed_for(known, lineage.run_key("newer"))[0].title)
+    assert "n" in str(list_requirements(known, lineage.run_key("newer"))[0].title)
 
 
 def test_without_a_home_nothing_is_noted(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and event.step == step:
-            run.ask_stop()
+            run.request_stop()
 
     assert work(run.path, on_event) == 0
     run.clear_stop()

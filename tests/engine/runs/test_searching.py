@@ -10,19 +10,19 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Ended, Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import expand, run_folder_name, runs_of_setting
+from engine.runs.groups import expand, expand_setting, run_folder_name
 from engine.runs.searching import (
     SearchRun,
     best_so_far,
-    end_of,
+    end_reason,
     first_settings,
+    get_values,
     is_below_median,
     is_by_search,
+    list_trials,
     next_question,
-    pruning,
+    prune_handler,
     search_run,
-    trials_of,
-    values_of,
 )
 from tests.engine.runs import fake_worker
 
@@ -65,7 +65,7 @@ def test_whole_parts_of_a_job_are_values_too():
     assert [job.name for job in jobs] == ["short · small", "short · large"]
     group = jobs[1].group
     assert group is not None and group.search is not None
-    assert values_of(jobs[1], group.search) == {"base_model": models[1]}
+    assert get_values(jobs[1], group.search) == {"base_model": models[1]}
 
 
 def test_combinations_that_break_a_rule_are_left_out():
@@ -119,7 +119,7 @@ def test_tpe_requests_one_combination_after_another_within_its_budget():
     assert group is not None
     for number in (1, 2):
         values = {RATES.path: 3e-5, SIZES.path: (16, 32)[number - 1]}
-        jobs += runs_of_setting(jobs[0], group, number, values)
+        jobs += expand_setting(jobs[0], group, number, values)
     assert jobs[2].training.batch_size == 32 and jobs[2].group is not None
     assert next_question(tried(jobs, 0.8, 0.7, 0.9), True) is None
     assert next_question(tried(jobs[:2], 0.8, 0.7), True) is not None
@@ -127,23 +127,23 @@ def test_tpe_requests_one_combination_after_another_within_its_budget():
 
 def test_a_search_ends_by_time_by_patience_and_by_failures():
     grid = expand(searching(RATES, SIZES, hours=1))
-    assert end_of(tried(grid, 0.5), True) is None
-    assert "1 hours" in str(end_of(tried(grid, 0.5, 0.6), True))
+    assert end_reason(tried(grid, 0.5), True) is None
+    assert "1 hours" in str(end_reason(tried(grid, 0.5, 0.6), True))
     patient = expand(searching(RATES, SIZES, stop_after=2))
-    assert end_of(tried(patient, 0.5, 0.6, 0.4), True) is None
-    assert "were not better" in str(end_of(tried(patient, 0.6, 0.5, 0.4), True))
-    assert end_of(tried(patient, 0.6, 0.5, 0.4), False) is None, "there lower is better"
+    assert end_reason(tried(patient, 0.5, 0.6, 0.4), True) is None
+    assert "were not better" in str(end_reason(tried(patient, 0.6, 0.5, 0.4), True))
+    assert end_reason(tried(patient, 0.6, 0.5, 0.4), False) is None, "there lower is better"
     jobs = expand(searching(RATES, SIZES, method="tpe"))
     group = jobs[0].group
     assert group is not None
     for number, size in ((1, 16), (2, 32)):
-        jobs += runs_of_setting(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
-    assert "failed" in str(end_of(tried(jobs, None, None, None, state="crashed"), True))
+        jobs += expand_setting(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
+    assert "failed" in str(end_reason(tried(jobs, None, None, None, state="crashed"), True))
 
 
 def test_seeds_of_a_combination_are_one_trial_with_their_mean():
     runs = tried(expand(searching(RATES, SEEDS)), 0.5, 0.7, 0.9)
-    first, second = trials_of(runs)
+    first, second = list_trials(runs)
     assert (first.state, first.score) == ("finished", pytest.approx(0.6))
     assert second.score == 0.9 and second.values == {RATES.path: 3e-5}
 
@@ -179,7 +179,7 @@ def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
     others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
     for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):
         run = RunFolder.create(tmp_path / name, jobs[0])
-        on_event = pruning(run, others)
+        on_event = prune_handler(run, others)
         for event in (
             Started(pid=1),
             fake_worker.prepared(4, best_metric="validation_accuracy"),

@@ -14,7 +14,7 @@ import pytest
 
 from engine.files.home import Home
 from engine.record.opening import open_record
-from engine.record.tables import fact, set_fact
+from engine.record.tables import get_fact, set_fact
 from engine.runs.launch import CODE
 from engine.system import drives
 from engine.system.drives import Drive, conflict_copies, drive_of
@@ -110,7 +110,7 @@ def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(
     monkeypatch.setattr("engine.record.opening.drive_of", lambda _: drives.Drive("network", "nfs4"))
     record = open_record(home.record, home.backups)
     with record.read() as session:
-        assert {fact(session, f"fact {number}") for number in range(300)} == {"before" * 80}
+        assert {get_fact(session, f"fact {number}") for number in range(300)} == {"before" * 80}
     assert record.set_aside is None
     record.close()
     assert journal(home) == "delete"

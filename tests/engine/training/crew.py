@@ -68,7 +68,7 @@ def _forked(run: RunFolder, rank: Rank, stop_after: int) -> int:
 
     def on_event(event: Any) -> None:
         if (getattr(event, "name", ""), getattr(event, "step", -1)) == ("loss", stop_after):
-            run.ask_stop()
+            run.request_stop()
 
     os._exit(work(run.path, on_event))
 

@@ -208,7 +208,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
 
     def stop(event: object) -> None:
         if isinstance(event, Measured):
-            stopped.ask_stop()
+            stopped.request_stop()
 
     def threads(run: RunFolder) -> list[int]:
         return [e.threads for e in run.milestones() if isinstance(e, Prepared)]

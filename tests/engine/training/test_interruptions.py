@@ -90,7 +90,7 @@ def test_one_good_checkpoint_is_kept_wherever_a_call_to_the_disk_fails(
     """With one kept: the old one goes only when the new one is safe."""
     job = small.classifying(tmp_path, steps=12, save_every=2, evaluate_every=4, keep=1)
     calm, run = pair(tmp_path, job)
-    assert work(run.path, hear_step(4, run.ask_stop)) == 0
+    assert work(run.path, hear_step(4, run.request_stop)) == 0
     run.clear_stop()
     number = 1
     while True:
@@ -118,7 +118,7 @@ def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kin
     job = JOBS[kind](tmp_path, steps=200, evaluate_every=7, save_every=5, dropout=0.1, **options)
     calm, run = pair(tmp_path, job)
     for step in range(1, 200):
-        assert work(run.path, hear_step(step, run.ask_stop)) == 0
+        assert work(run.path, hear_step(step, run.request_stop)) == 0
         run.clear_stop()
         assert checkpoint_step(run.checkpoint_folders()[-1]) == step
     assert work(run.path) == 0
@@ -143,7 +143,7 @@ def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path: Path) -> Non
 
         def act(spoil: Callable[[Path], object] = spoil, run: RunFolder = run) -> None:
             spoil(source)
-            run.ask_stop()
+            run.request_stop()
 
         assert work(run.path, hear_step(dice.randint(1, 11), act)) == 0
         run.clear_stop()
@@ -161,7 +161,7 @@ def test_a_stop_at_any_moment_is_heard_and_leaves_a_run_that_goes_on(
     dice = random.Random(14 + part)
     for _ in range(50):
         run = RunFolder(shutil.copytree(fresh.path, tmp_path / "stopped"))
-        timer = threading.Timer(dice.uniform(0, 0.5), run.ask_stop)
+        timer = threading.Timer(dice.uniform(0, 0.5), run.request_stop)
         timer.start()
         assert work(run.path) == 0
         timer.join()

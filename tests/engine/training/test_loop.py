@@ -136,7 +136,7 @@ def stopped_at(run: RunFolder, step: int, kind: type[Saved | Measured] = Saved) 
 
     def stop(event: object) -> None:
         if isinstance(event, kind) and event.step >= step:
-            run.ask_stop()
+            run.request_stop()
 
     assert work(run.path, stop) == 0
     run.clear_stop()

@@ -141,7 +141,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
 
     def stop(event: object) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", stops_after):
-            stopped.ask_stop()
+            stopped.request_stop()
 
     assert work(stopped.path, stop) == 0
     stopped.clear_stop()

@@ -45,7 +45,7 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
         nonlocal stopped
         if not stopped and small.has_seen(early, 6):
             stopped = True
-            early.ask_stop()
+            early.request_stop()
 
     assert work(early.path, stop_once) == 0
     early.clear_stop()

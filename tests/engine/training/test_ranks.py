@@ -264,7 +264,7 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
 
     def stop(event: object) -> None:
         if isinstance(event, Measured):
-            begun.ask_stop()
+            begun.request_stop()
 
     assert work(begun.path, stop) == 0
     begun.clear_stop()

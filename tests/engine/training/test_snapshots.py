@@ -20,8 +20,8 @@ from engine.runs.copying import files_to_copy
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import (
     count_snapshots,
+    find_run,
     is_snapshot_step,
-    run_of,
     snapshot,
     snapshot_folders,
     snapshots_size,
@@ -126,8 +126,8 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     assert info.task == "text_classification" and info.dtype == "float16"
     assert info.labels == checkpoint_info(run.checkpoint(8)).labels
     assert Tokenizer.from_folder(folder).tokens == whole.tokenizer.tokens
-    assert run_of(folder) is not None and run_of(run.checkpoint(8)) is not None
-    assert run_of(tmp_path / "models" / "bert") is None
+    assert find_run(folder) is not None and find_run(run.checkpoint(8)) is not None
+    assert find_run(tmp_path / "models" / "bert") is None
 
 
 def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(calm: RunFolder, tmp_path:
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
-            run.ask_stop()
+            run.request_stop()
 
     assert work(run.path, on_event) == 0
     assert steps(run) == [0, 1, 2, 4], "one that was stopped has no last step yet"

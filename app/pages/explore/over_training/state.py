@@ -16,7 +16,7 @@ from app.timers import repeated
 from app.widgets.text import numbers
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.runs.snapshots import run_of, snapshot_folders
+from engine.runs.snapshots import find_run, snapshot_folders
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Moments:
 
 def read_moments(checkpoint: Path) -> Moments | None:
     """Snapshots of the run that wrote a checkpoint; None if it has fewer than two."""
-    run = run_of(checkpoint)
+    run = find_run(checkpoint)
     folders = snapshot_folders(run) if run is not None else []
     if run is None or len(folders) < 2:
         return None

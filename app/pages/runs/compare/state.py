@@ -15,7 +15,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.config.tasks import TASKS
-from engine.record.metrics import names_of, points_of
+from engine.record.metrics import list_names, read_points
 from engine.record.opening import Record
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
@@ -93,7 +93,7 @@ class CompareState(QObject):
 
         def work() -> dict[str, int]:
             with record.read() as session:
-                counts = Counter(name for run in ids for name in names_of(session, run))
+                counts = Counter(name for run in ids for name in list_names(session, run))
             return dict(sorted(counts.items()))
 
         background.run(self, work, self.named.emit)
@@ -133,7 +133,7 @@ class CompareState(QObject):
 def read_curve(record: Record, run_ids: Sequence[str], name: str) -> Curves:
     """One metric of these runs, without runs that lack it."""
     with record.read() as session:
-        result = {run: points_of(session, run, name) for run in run_ids}
+        result = {run: read_points(session, run, name) for run in run_ids}
     return Curves(name, {run: (p.steps, p.values) for run, p in result.items() if len(p)})
 
 

@@ -248,7 +248,7 @@ def _paint_box(
     frame = QPen(
         colour(Role.ACCENT if is_current or is_focus else Role.EDGE), 2 if is_current else 1
     )
-    if not node.is_there:
+    if not node.exists:
         frame.setStyle(Qt.PenStyle.DashLine)
     shape = QPainterPath()
     shape.addRoundedRect(box, 6, 6)
@@ -264,7 +264,7 @@ def _paint_box(
     painter.drawPath(shape)
     title, kind = drawn.texts[key]
     for text, role, bold, top in (
-        (title, Role.TEXT if node.is_there else Role.MUTED, True, box.top() + 3),
+        (title, Role.TEXT if node.exists else Role.MUTED, True, box.top() + 3),
         (kind, Role.MUTED, False, box.center().y() + 1),
     ):
         style = letters(12 if bold else 11, bold)
@@ -278,7 +278,7 @@ def _paint_box(
 def _table(drawn: Drawn) -> Table:
     header = (tr("Made from"), tr("Kind"), tr("Made"), tr("Kind of what was made"), tr("How"))
     rows = [
-        (*drawn.texts[edge.source], *drawn.texts[edge.target], translated(edge.how))
+        (*drawn.texts[edge.source], *drawn.texts[edge.target], translated(edge.label))
         for edge in drawn.edges
     ]
     return Table(header, rows)

@@ -10,7 +10,7 @@ from app.widgets.text.run_texts import state_text
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 from engine.runs.lineage import Lineage, Node, RunFacts, read_lineage
-from engine.runs.needed import as_text, needed_for
+from engine.runs.needed import format_requirements, list_requirements
 
 MOST_SHOWN = 150  # nodes in one graph
 
@@ -73,7 +73,7 @@ class LineageState(QObject):
         lineage = self.lineage
 
         def work(progress: background.Progress) -> list[str]:
-            return as_text(needed_for(lineage, key, progress.cancelled))
+            return format_requirements(list_requirements(lineage, key, progress.cancelled))
 
         def read(lines: list[str]) -> None:
             self._reading = None
@@ -99,7 +99,7 @@ class LineageState(QObject):
         node = self.lineage.nodes.get(key)
         if node is None:
             return
-        if not node.is_there:
+        if not node.exists:
             self.studio.notices.info(tr("“{0}” no longer exists.").format(node.title))
             return
         go = self.studio.go.emit
@@ -107,11 +107,11 @@ class LineageState(QObject):
             case "run":
                 go("runs", {"run": node.run})
             case "data":
-                go("data", node.place)
+                go("data", node.path)
             case "model":
-                go("models", node.place)
+                go("models", node.path)
             case _:
-                folder = node.place if node.place.is_dir() else node.place.parent
+                folder = node.path if node.path.is_dir() else node.path.parent
                 QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
 
@@ -130,4 +130,4 @@ def kind_text(node: Node) -> str:
         "export": tr("Export, {0}").format(translated(node.detail)),
     }
     text = kinds[node.kind]
-    return text if node.is_there else tr("{0}, no longer available").format(text)
+    return text if node.exists else tr("{0}, no longer available").format(text)

@@ -119,7 +119,7 @@ class LineageView(QWidget):
         self._reveal(node.key)
         self.name.setText(visible(node.title))
         self.kind.setText(kind_text(node))
-        self.open.setEnabled(node.is_there)
+        self.open.setEnabled(node.exists)
         self.centre.setEnabled(node.key != self.state.focus)
         edges = {edge.target: edge for edge in self.state.lineage.targets(node.key)}
         after = self.state.lineage.descendants(node.key)
@@ -137,7 +137,7 @@ class LineageView(QWidget):
     def _line(self, key: str, edge: Edge | None) -> str:
         node = self.state.lineage.nodes[key]
         text = f"{visible(node.title)} ({kind_text(node)})"
-        return f"{text}: {translated(edge.how)}" if edge is not None and edge.how else text
+        return f"{text}: {translated(edge.label)}" if edge is not None and edge.label else text
 
     def _reveal(self, key: str) -> None:
         if self.picture.drawn is not None and key in self.picture.drawn.boxes:

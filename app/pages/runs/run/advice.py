@@ -14,7 +14,7 @@ from app.widgets.page import Picture
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import OneLine
 from engine.messages.events import Prepared
-from engine.record.metrics import points_of
+from engine.record.metrics import read_points
 from engine.record.opening import Record
 from engine.runs.advice import Advice, Measurements, advise, needed_curves
 from engine.runs.folder import RunFolder
@@ -79,7 +79,7 @@ def advice_for(record: Record, row: RunRow) -> list[Advice]:
         return []
     with record.read() as session:
         curves = {
-            name: points_of(session, row.id, name).finite() for name in needed_curves(prepared)
+            name: read_points(session, row.id, name).finite() for name in needed_curves(prepared)
         }
     return advise(Measurements(row.job, prepared, curves, is_over=row.state == "finished"))
 

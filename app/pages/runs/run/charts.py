@@ -232,7 +232,7 @@ class Charts(QWidget):
         if alerts == self._found:
             return
         self._found = alerts
-        sentences = [translated(alert.said) for alert in alerts[:MOST_ALERTS_NAMED]]
+        sentences = [translated(alert.text) for alert in alerts[:MOST_ALERTS_NAMED]]
         text, rest = ". ".join(sentences), len(alerts) - len(sentences)
         if rest:
             text = self.tr("{0}, and %Ln more", "", rest).format(text)
@@ -253,7 +253,7 @@ class Charts(QWidget):
         markers[self.loss] = [Marker(step) for step, _ in self._marked[:MOST_MARKS]]
         curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
         for alert in self._found:
-            marker = Marker(alert.step, Role.WARN, tooltip=translated(alert.said))
+            marker = Marker(alert.step, Role.WARN, tooltip=translated(alert.text))
             markers[curves[alert.kind]].append(marker)
         for curve, its_markers in markers.items():
             curve.set_markers(its_markers)

@@ -28,8 +28,8 @@ from engine.config.changes import changes
 from engine.config.fields import branch_fields
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.config.training import TrainingSpec
-from engine.record.checkpoints import checkpoints_of, match_folders
-from engine.record.metrics import TIE_BREAKER, values_of
+from engine.record.checkpoints import get_checkpoints, match_folders
+from engine.record.metrics import TIE_BREAKER, get_values
 from engine.record.opening import Record
 from engine.record.runs import run as find
 from engine.runs.branching import check_remaining_steps
@@ -163,12 +163,12 @@ class CheckpointsState(QObject):
 def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
     """The checkpoints of a run with their sizes on disk, newest first."""
     with record.read() as session:
-        result = list(checkpoints_of(session, run_id))
+        result = list(get_checkpoints(session, run_id))
         run = find(session, run_id)
         job = run.readable_job() if run is not None else None
         steps = [c.step for c in result]
-        scores = values_of(session, run_id, run.best_metric if run else "", steps)
-        losses = values_of(session, run_id, TIE_BREAKER, steps)
+        scores = get_values(session, run_id, run.best_metric if run else "", steps)
+        losses = get_values(session, run_id, TIE_BREAKER, steps)
     best = next((c.step for c in result if c.best), -1)
     reasons = reasons_to_keep((c.step for c in result), best, job.training) if job else {}
     return [

@@ -131,7 +131,7 @@ def workers(monkeypatch, studio) -> Iterator[None]:
     yield
     studio.dispatcher.close()
     for folder in studio.home.runs.iterdir():
-        launch.stop_now(folder)
+        launch.kill_worker(folder)
     for pid in pids:
         try:
             os.waitpid(pid, 0)

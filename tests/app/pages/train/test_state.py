@@ -64,7 +64,7 @@ def test_the_start_puts_the_job_into_the_queue(state, studio, qtbot) -> None:
     with studio.record.read() as session:
         runs = all_runs(session)
         assert [run.id for run in runs] == started.args
-        assert (runs[0].state, runs[0].asked()) == ("queued", composed)
+        assert (runs[0].state, runs[0].parse_job()) == ("queued", composed)
     assert state.choices.name == ""  # the next run gets a name of its own
 
 

@@ -73,7 +73,7 @@ def test_the_way_through_and_back_loses_nothing_and_ends_with_a_run(page, studio
         press(qtbot, page.next)
     assert gone.args[0] == "runs"
     with studio.record.read() as session:
-        assert run(session, gone.args[1]["run"]).asked() == composed
+        assert run(session, gone.args[1]["run"]).parse_job() == composed
 
 
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot) -> None:
