@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.fidelity import ours, results, settings
 from engine.data.tokenized.windows import answer_positions, windows
-from engine.evaluation.question_answering import report
 from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -81,28 +80,6 @@ def test_both_sides_see_the_same_windows_and_answers(tmp_path):
             assert (one["start_positions"], one["end_positions"]) == (first, last)
             seen += 1
     assert next(theirs, None) is None and seen > 2 * len(rows)
-
-
-def test_both_sides_count_answers_alike():
-    texts = ["the cat", "Cat.", "a cat sat", "", "the", "…", "1,000 hats"]
-    rng = random.Random(7)
-    rows = [
-        questions.Question("", "", [(text, 0) for text in rng.sample(texts, k)])
-        for k in rng.choices(range(4), k=200)
-    ]
-    predictions = rng.choices(texts, k=len(rows))
-    told = questions._figures(rows, predictions)
-    found = report(predictions, [[text for text, _ in row.answers] for row in rows])
-    assert told == pytest.approx(
-        {
-            "exact_match": found.exact_match,
-            "f1": found.f1,
-            "has_answer_exact_match": found.has_answer.exact_match,
-            "has_answer_f1": found.has_answer.f1,
-            "no_answer_exact_match": found.no_answer.exact_match,
-        },
-        abs=1e-12,
-    )
 
 
 def test_the_best_answer_lies_inside_one_window_or_there_is_none():
