@@ -188,7 +188,11 @@ def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
     labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
     task = parse_task(kind)
     assert task_problems(COLUMNS, mapping, task, labels) == []
-    assert likely_task(mapping, labels).kind == kind
+    likely = likely_task(mapping, labels).kind
+    if likely != kind:  # an earlier task reads the same columns; the user chooses
+        assert TASKS[likely].info.reads == facts.reads and [*TASKS].index(likely) < [*TASKS].index(
+            kind
+        )
     bare = Mapping(text="text")
     assert task_problems(COLUMNS, bare, task, labels) or roles == ["text"]
 
