@@ -21,7 +21,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.serving.network import pack_network
 from engine.serving.serving import Serving
-from engine.tasks import evaluating, learner_of
+from engine.tasks import checkpoint_learner, evaluating
 from engine.tasks.inputs import encode_text
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -44,11 +44,11 @@ def make(folder: Path, layers: int, rows: int) -> None:
 
 def make_answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
     if work.startswith("rows"):
-        number, _, in_turn = kind.partition(" ")
-        if in_turn:
-            evaluating.gains_by_two = lambda device: False  # one batch at a time
+        number, _, batches_by_length = kind.partition(" ")
+        if batches_by_length:
+            evaluating.uses_two_threads = lambda device: False  # one batch at a time
         classifier = served(load(folder / CLASSES), number)
-        learner, rows = learner_of(classifier), Rows(texts.rows(folder))
+        learner, rows = checkpoint_learner(classifier), Rows(texts.rows(folder))
         assert learner is not None
         return lambda: evaluating.collect_predictions(
             classifier, learner, rows, 512, 32

@@ -71,7 +71,7 @@ def similarity(
             "Add a second text, in quotation marks.",
         )
     loaded = _load(model)
-    vectors = sentence_vectors(loaded, texts, tell_truncated=_print_truncated)
+    vectors = sentence_vectors(loaded, texts, on_truncated=_print_truncated)
     cosines = pairwise_cosines(vectors, vectors)
     if as_json:
         echo_json({"texts": texts, "cosines": [[float(value) for value in row] for row in cosines]})
@@ -136,7 +136,7 @@ def nearest(
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
-    query_vector = sentence_vectors(loaded, [query], max_length, tell_truncated=_print_truncated)[0]
+    query_vector = sentence_vectors(loaded, [query], max_length, on_truncated=_print_truncated)[0]
     neighbours = nearest_to(query_vector, encoded, top)
     lines = [
         {
@@ -144,7 +144,7 @@ def nearest(
             "line": int(rows.lines[number]) if rows.lines is not None else int(number) + 1,
             "text": rows.texts[number],
         }
-        for number, cosine in zip(neighbours.numbers, neighbours.cosines, strict=True)
+        for number, cosine in zip(neighbours.indices, neighbours.cosines, strict=True)
     ]
     if as_json:
         echo_json({"text": query, "nearest": lines})

@@ -38,7 +38,7 @@ from engine.system.errors import explain_error
 from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
-from engine.tasks.sending import sent_together
+from engine.tasks.sending import copy_together
 from engine.tasks.similarity import save_array
 from engine.training import loop
 from engine.training.device.cuda_graphs import USED_ON
@@ -85,7 +85,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
     torch.manual_seed(1)
     kinds = (torch.float32, torch.int64, torch.int32, torch.bool, DTYPES[name])
     tensors = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
-    back = [tensor.cpu() for tensor in sent_together(tensors, device)]
+    back = [tensor.cpu() for tensor in copy_together(tensors, device)]
     wrong = sum(not torch.equal(*pair) for pair in zip(tensors, back, strict=True))
     yield bounded_figure("kinds of numbers that copies change", wrong)
     a, other = torch.randn(300, 200), torch.randn(200, 100)

@@ -95,7 +95,7 @@ def report(
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
-    prediction = given(scores, threshold)
+    prediction = predict_labels(scores, threshold)
     right, support, predicted = (
         (truth & prediction).sum(axis=0),
         truth.sum(axis=0),
@@ -131,7 +131,7 @@ def report(
     )
 
 
-def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_]:
+def predict_labels(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_]:
     """The predicted labels, bool [N, C]: those whose probability is at least `threshold`, a number
     or [C]."""
     least = np.asarray(threshold, dtype=np.float64)

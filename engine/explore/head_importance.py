@@ -120,7 +120,7 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
             "This model has neither a task head nor an MLM head, so it has no loss.",
             "Choose a fine-tuned model, or one that was pre-trained with MLM.",
         )
-    if learner is not None and not learner.says_what_is_right(rows):
+    if learner is not None and not learner.can_evaluate(rows):
         raise StudioError(
             "The texts have no labels, so the model has no loss.",
             "Choose a data set with labels, or type the label of each text behind a tab.",
@@ -164,13 +164,13 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
     inputs = [batch.tokens.shape for batch, _ in texts]
     longest = max(count for _, count in inputs)
 
-    def stacked(parts: Sequence[Tensor]) -> Tensor:
+    def stack(parts: Sequence[Tensor]) -> Tensor:
         return torch.cat([F.pad(part, (0, longest - part.size(1))) for part in parts])  # [B, T]
 
-    tokens = stacked([batch.tokens for batch, _ in texts])
-    segments = stacked([batch.segments for batch, _ in texts])
+    tokens = stack([batch.tokens for batch, _ in texts])
+    segments = stack([batch.segments for batch, _ in texts])
     masks = [batch.attention_mask for batch, _ in texts]
-    real = stacked(
+    real = stack(
         [
             torch.ones_like(batch.tokens, dtype=torch.bool) if mask is None else mask
             for (batch, _), mask in zip(texts, masks, strict=True)

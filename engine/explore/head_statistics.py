@@ -30,7 +30,7 @@ from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import Inputs, encode_text, stacked
+from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 
 REACH = 16  # offsets counted to each side
 FAR = 10  # words to each side that are searched for a syntactic head at a fixed offset
@@ -117,8 +117,8 @@ def of_texts(
             rulers[-1].by_words = _WordRuler(rulers[-1], words[index], tags)
     for numbers in batches([ruler.count for ruler in rulers]):
         batch = [rulers[number] for number in numbers]
-        stack = stacked(checkpoint, [ruler.inputs for ruler in batch])
-        for layer in iter_layers(checkpoint.network, *stack):
+        stacked = stack_inputs(checkpoint, [ruler.inputs for ruler in batch])
+        for layer in iter_layers(checkpoint.network, *stacked):
             weights = layer.weights.float().cpu().numpy()
             for row, ruler in enumerate(batch):
                 ruler.measure(weights[row, :, : ruler.count, : ruler.count])

@@ -55,7 +55,7 @@ def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
         rows=len(rows),
         nearest=tuple(
             NearRow(number=n + 1, text=rows.texts[n][:SHOWN_CHARACTERS], cosine=float(cosine))
-            for n, cosine in zip(neighbours.numbers.tolist(), neighbours.cosines, strict=True)
+            for n, cosine in zip(neighbours.indices.tolist(), neighbours.cosines, strict=True)
         ),
     )
 

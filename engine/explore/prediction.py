@@ -10,7 +10,7 @@ from engine.messages.explore.prediction import (
     PredictNextSentence,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import encode_question
 
@@ -21,7 +21,7 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
 
     Raises StudioError if the model has none.
     """
-    learner = learner_of(checkpoint)
+    learner = checkpoint_learner(checkpoint)
     if learner is None:
         raise StudioError(
             "This model has not been fine-tuned: it has no task head.",

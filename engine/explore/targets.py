@@ -16,7 +16,7 @@ from engine.explore.fill_mask import mlm_head, shown_tokens
 from engine.messages.explore.attribution import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
 from engine.models.probe import select_layers
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, encode_text
 
@@ -43,7 +43,7 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     """
     if question.head == "mlm":
         return _token(checkpoint, question)
-    learner = learner_of(checkpoint)
+    learner = checkpoint_learner(checkpoint)
     if learner is None:
         raise StudioError(
             "This model has not been fine-tuned: it has no task head.", "Choose a fine-tuned model."

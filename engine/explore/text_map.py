@@ -29,7 +29,7 @@ from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
 from engine.tasks.finite import finite
-from engine.tasks.inputs import Inputs, encode_text, stacked
+from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 
 MAX_TSNE = 1_000  # texts placed by t-SNE itself
 MAX_EXACT = 300  # texts up to which all pairs are computed; beyond, the Barnes-Hut approximation
@@ -141,7 +141,7 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
 
 
 def _of_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arrays]:
-    encoded = checkpoint.network.encoder(*stacked(checkpoint, inputs), keep_hidden=True)
+    encoded = checkpoint.network.encoder(*stack_inputs(checkpoint, inputs), keep_hidden=True)
     hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
     results = []
     for row, text in enumerate(inputs):

@@ -19,7 +19,7 @@ from engine.messages.explore.token_scores import ScoreTokens
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.learner import Learner
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import RowPredictions
@@ -79,7 +79,7 @@ def score(
 def learner_of_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
     """The learner of the checkpoint's task if it applies to these rows: a sentence-embedding model
     compares two texts, and predicts nothing for single ones."""
-    learner = learner_of(checkpoint)
+    learner = checkpoint_learner(checkpoint)
     head = None if learner is None else learner.task.info.head
     return None if head is not None and head.pools and rows.pairs is None else learner
 
@@ -95,7 +95,7 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     """Predictions of the task head; rows without a label have no loss."""
     labels = rows.labels
     known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
-    if not learner.says_what_is_right(rows) or not any(known):
+    if not learner.can_evaluate(rows) or not any(known):
         return _row_predictions(serving, rows.unlabelled())
     if all(known):
         try:
@@ -112,7 +112,7 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
 
 def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
     """Predictions of the task head, scored if the rows are labelled."""
-    return Predictor(serving, MAX_LENGTH, BATCH).collected(rows).row_predictions()
+    return Predictor(serving, MAX_LENGTH, BATCH).collect(rows).row_predictions()
 
 
 def _row_predictions(serving: Serving, rows: Rows) -> Arrays:

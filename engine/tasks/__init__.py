@@ -16,19 +16,19 @@ def learner_for(task: TaskSpec) -> Learner:
     return learner(task)
 
 
-def learner_of(given: Checkpoint) -> Learner | None:
+def checkpoint_learner(checkpoint: Checkpoint) -> Learner | None:
     """The learner of the task that a checkpoint was fine-tuned for; None for other checkpoints.
 
     It predicts with the thresholds and the temperature stored in the checkpoint.
     """
-    if not given.network.heads.outputs:
+    if not checkpoint.network.heads.outputs:
         return None
-    learner = learner_for(task_in(given))
-    learner.prediction = settings_in(given.config)
-    learner.fit_network(given.network)
+    learner = learner_for(task_in(checkpoint))
+    learner.prediction = settings_in(checkpoint.config)
+    learner.fit_network(checkpoint.network)
     return learner
 
 
-def task_in(given: Checkpoint) -> TaskSpec:
-    """The task of a fine-tuned checkpoint: as stored by a run, or derived for a foreign one."""
-    return kept_task(given.config, given.network.heads.kind, given.labels)
+def task_in(checkpoint: Checkpoint) -> TaskSpec:
+    """The task of a fine-tuned checkpoint: as stored by a run, or derived for an imported one."""
+    return kept_task(checkpoint.config, checkpoint.network.heads.kind, checkpoint.labels)

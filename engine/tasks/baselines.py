@@ -18,13 +18,13 @@ from engine.tasks.learner import Examples, Learner, LogitsCollector, TaskPredict
 from engine.tasks.whole_text import WholeTextLearner
 
 WORD = r"(?u)\b\w+\b"
-MOST_FEATURES = 500_000
-MOST_WEIGHTS = 20_000_000  # over all labels; 160 MB
+MAX_FEATURES = 500_000
+MAX_WEIGHTS = 20_000_000  # over all labels; 160 MB
 ITERATIONS = 1_000  # maximum of the logistic regression
-LEAST = 1e-9  # probability of labels without training rows
+EPSILON = 1e-9  # probability of labels without training rows
 
-Numbers = NDArray[np.float64]
-Fitted = Callable[[Learner, Rows, Rows], Numbers]  # training rows, others: logits [N, C]
+Floats = NDArray[np.float64]
+Fitted = Callable[[Learner, Rows, Rows], Floats]  # training rows, others: logits [N, C]
 
 
 class Untokenized(Examples):
@@ -37,7 +37,7 @@ class Untokenized(Examples):
         return self._count
 
 
-def for_whole_texts(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+def whole_text_baseline(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         assert isinstance(learner, WholeTextLearner)
         collected = learner.metrics(Untokenized(len(rows), learner.targets(rows)))
@@ -48,16 +48,16 @@ def for_whole_texts(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredicti
     return predict
 
 
-def targets_of(learner: Learner, rows: Rows) -> NDArray[Any]:
+def get_targets(learner: Learner, rows: Rows) -> NDArray[Any]:
     assert isinstance(learner, WholeTextLearner)
     targets = learner.targets(rows)
     assert targets is not None
     return targets
 
 
-def frequencies(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    """The label frequencies, for every row."""
-    targets = targets_of(learner, train)
+def frequencies(learner: Learner, train: Rows, rows: Rows) -> Floats:
+    """The label frequencies, the same for every row."""
+    targets = get_targets(learner, train)
     if targets.ndim == 2:  # sets of labels
         return np.repeat(log_odds(targets.mean(axis=0, dtype=np.float64))[None], len(rows), 0)
     counts = np.bincount(targets, minlength=len(learner.labels))
@@ -75,13 +75,13 @@ def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
     and their cosine."""
     vectorizer = tfidf(outputs).fit(with_a_word([*train.texts, *(train.pairs or ())]))
 
-    def features(some: Rows) -> Any:
+    def features(part: Rows) -> Any:
         from scipy.sparse import csr_matrix, hstack
 
-        first = vectorizer.transform(some.texts)
-        if some.pairs is None:
+        first = vectorizer.transform(part.texts)
+        if part.pairs is None:
             return first
-        second = vectorizer.transform(some.pairs)
+        second = vectorizer.transform(part.pairs)
         cosine = csr_matrix(first.multiply(second).sum(axis=1))
         return hstack([first, second, abs(first - second), cosine]).tocsr()
 
@@ -91,9 +91,9 @@ def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
 def tfidf(outputs: int = 1) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    most = min(MOST_FEATURES, MOST_WEIGHTS // outputs)
+    max_features = min(MAX_FEATURES, MAX_WEIGHTS // outputs)
     return TfidfVectorizer(
-        sublinear_tf=True, ngram_range=(1, 2), token_pattern=WORD, max_features=most
+        sublinear_tf=True, ngram_range=(1, 2), token_pattern=WORD, max_features=max_features
     )
 
 
@@ -102,10 +102,10 @@ def with_a_word(texts: list[str]) -> list[str]:
     return [*texts, "a"]
 
 
-def log_probabilities(probabilities: Numbers) -> Numbers:
-    return np.log(np.maximum(probabilities, LEAST))
+def log_probabilities(probabilities: Floats) -> Floats:
+    return np.log(np.maximum(probabilities, EPSILON))
 
 
-def log_odds(probabilities: Numbers) -> Numbers:
-    clipped = np.clip(probabilities.astype(np.float64), LEAST, 1 - LEAST)
+def log_odds(probabilities: Floats) -> Floats:
+    clipped = np.clip(probabilities.astype(np.float64), EPSILON, 1 - EPSILON)
     return np.log(clipped / (1 - clipped))

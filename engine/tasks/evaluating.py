@@ -38,36 +38,36 @@ def evaluate(
     device: torch.device | None = None,
     precision: Precision = nullcontext,
     report: ProgressCallback = lambda done, total: None,
-    at_once: int = 0,
-    together: bool = False,
+    micro_batch_size: int = 0,
+    lockstep: bool = False,
 ) -> Metrics:
     """Evaluate a network on `examples`; random tasks use the same random numbers every time.
 
     Args:
-        at_once: examples of a batch that are computed at a time; 0: all.
-        together: other processes must run the same batches in the same order.
+        micro_batch_size: examples of a batch that are computed at a time; 0: all.
+        lockstep: other processes must run the same batches in the same order.
     """
     network.eval()
     metrics = learner.metrics(examples)
-    batches = in_turn(examples.lengths, batch)
+    batches = batches_by_length(examples.lengths, batch)
     device = device or torch.device("cpu")
 
-    def add(number: int) -> None:
-        numbers = batches[number]
-        rng = rng_for(seed, VALIDATION, number)
-        whole = examples.read(learner.batch(examples, numbers, tokenizer, rng), numbers)
-        whole = whole._replace(numbers=torch.from_numpy(numbers))
-        for part in whole.parts(at_once):
+    def add(index: int) -> None:
+        indices = batches[index]
+        rng = rng_for(seed, VALIDATION, index)
+        full = examples.read(learner.batch(examples, indices, tokenizer, rng), indices)
+        full = full._replace(indices=torch.from_numpy(indices))
+        for part in full.parts(micro_batch_size):
             part = part if part.attention_mask is None else part.plan(network)
             network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]
-    with nullcontext() if together else low_precision_weights(network, precision):
-        for_each(longest_first, add, precision, report, not together and gains_by_two(device))
+    with nullcontext() if lockstep else low_precision_weights(network, precision):
+        for_each(longest_first, add, precision, report, not lockstep and uses_two_threads(device))
     return metrics
 
 
-def gains_by_two(device: torch.device) -> bool:
+def uses_two_threads(device: torch.device) -> bool:
     """Two threads are faster, each with half of the cores."""
     return device.type == "cpu" and torch.get_num_threads() > 1
 
@@ -77,29 +77,29 @@ def for_each(
     do: Callable[[Item], None],
     precision: Precision,
     report: ProgressCallback,
-    by_two: bool,
+    parallel: bool,
 ) -> None:
     """Run `do` without gradients on all items, and report progress on this thread.
 
     An error in either thread stops it after the items in progress.
     """
-    threads, by_two = torch.get_num_threads(), by_two and len(items) > 1
-    coming, done = iter(items), list[Item]()
+    threads, parallel = torch.get_num_threads(), parallel and len(items) > 1
+    pending, done = iter(items), list[Item]()
 
-    def work(say: Callable[[], None]) -> None:
-        torch.set_num_threads(threads // 2 if by_two else threads)  # of the calling thread
+    def work(on_done: Callable[[], None]) -> None:
+        torch.set_num_threads(threads // 2 if parallel else threads)  # of the calling thread
         try:
             with torch.inference_mode(), precision():
-                for item in coming:
+                for item in pending:
                     do(item)
                     done.append(item)
-                    say()
+                    on_done()
         finally:
-            deque(coming, maxlen=0)  # after an error, leave nothing for the other thread
+            deque(pending, maxlen=0)  # after an error, leave nothing for the other thread
 
     try:
-        with ThreadPoolExecutor(1) as beside:
-            other = beside.submit(work, lambda: None) if by_two else None
+        with ThreadPoolExecutor(1) as executor:
+            other = executor.submit(work, lambda: None) if parallel else None
             work(lambda: report(len(done), len(items)))
             if other is not None:
                 other.result()
@@ -108,7 +108,7 @@ def for_each(
         torch.set_num_threads(threads)
 
 
-def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
+def batches_by_length(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
     """Batches for an evaluation: each example once, sorted by length."""
     order = np.argsort(lengths, kind="stable")
     return [order[i : i + batch] for i in range(0, len(order), batch)]

@@ -6,11 +6,11 @@ from torch import Tensor
 from engine.errors import BadCheckpoint
 
 
-def finite(numbers: Tensor) -> Tensor:
-    """The numbers as float32. Raises StudioError if one is not finite."""
-    if not torch.isfinite(numbers).all():
+def require_finite(values: Tensor) -> Tensor:
+    """The values as float32. Raises StudioError if one is not finite."""
+    if not torch.isfinite(values).all():
         raise not_finite()
-    return numbers.float()
+    return values.float()
 
 
 def softmax(logits: Tensor) -> Tensor:

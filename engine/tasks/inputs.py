@@ -1,6 +1,6 @@
 """Network inputs for typed texts.
 
-Shapes: B texts, T tokens; B is 1 except in `stacked`.
+Shapes: B texts, T tokens; B is 1 except in `stack_inputs`.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Stacked(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]; None if all have the same length
 
 
-def stacked(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> Stacked:
+def stack_inputs(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> Stacked:
     """Batch inputs, with padding, on the model's device."""
     device = next(checkpoint.network.parameters()).device
     shape = len(inputs), max(text.tokens.size(1) for text in inputs)
@@ -69,13 +69,13 @@ def encode_text(
     tokenizer = checkpoint.tokenizer
     encoded = tokenizer.encode(text, pair, max_tokens(checkpoint))
     # typed masks, and the requested tokens that are ordinary ones
-    shown_masked = tuple(
+    masked_indices = tuple(
         index
         for index, token in enumerate(encoded.tokens)
         if token.id == tokenizer.mask or (index in masked and not token.special)
     )
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)
-    tokens[0, list(shown_masked)] = tokenizer.mask
+    tokens[0, list(masked_indices)] = tokenizer.mask
     segments = torch.tensor([encoded.segments], device=device)
-    return Inputs(encoded.tokens, tokens, segments, shown_masked, encoded.truncated)
+    return Inputs(encoded.tokens, tokens, segments, masked_indices, encoded.truncated)

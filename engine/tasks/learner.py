@@ -35,10 +35,10 @@ from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
 from engine.tasks.inputs import Inputs
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.sending import sent_together
+from engine.tasks.sending import copy_together
 from engine.tokenizers.tokenizer import Tokenizer
 
-USUAL_PREDICTION = PredictionSettings()
+DEFAULT_PREDICTION = PredictionSettings()
 WIDTH_STEP = 8  # few shapes, and vector instructions prefer multiples of 8
 Counts = Mapping[str, float | Tensor]  # by loss term; tensors are float32 scalars
 Losses = dict[str, Tensor]  # float32 scalars, by loss term
@@ -62,7 +62,7 @@ class Batch(NamedTuple):
     targets: Tensor  # [B, …] or, with positions, [N]; 0 if unlabelled
     positions: Tensor | None  # int64 [N], predicted positions in the flattened [B * T]
     follows: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
-    numbers: Tensor | None = None  # int64 [B], indices of the examples
+    indices: Tensor | None = None  # int64 [B], of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
     unpadded: Plan | None = None  # the plan of its tokens without padding; see `plan`
 
@@ -81,26 +81,26 @@ class Batch(NamedTuple):
         return lengths
 
     def to(self, device: torch.device) -> "Batch":
-        """Move to a device, with its plan; see `sent_together`."""
+        """Move to a device, with its plan; see `copy_together`."""
         if self.tokens.device == device:
             return self
-        return self.with_tensors(sent_together(self.tensors, device))
+        return self.with_tensors(copy_together(self.tensors, device))
 
     @property
     def tensors(self) -> list[Tensor]:
         """All tensors that a network reads, in a fixed order."""
         tensors = list[Tensor]()
 
-        def noted(tensor: Tensor) -> Tensor:
+        def record(tensor: Tensor) -> Tensor:
             tensors.append(tensor)
             return tensor
 
-        self._map_tensors(noted)
+        self._map_tensors(record)
         return tensors
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
-        others = iter(tensors)
-        return self._map_tensors(lambda _: next(others))
+        moved = iter(tensors)
+        return self._map_tensors(lambda _: next(moved))
 
     def _map_tensors(self, move: Move) -> "Batch":
         return Batch(
@@ -110,7 +110,7 @@ class Batch(NamedTuple):
             move(self.targets),
             None if self.positions is None else move(self.positions),
             None if self.follows is None else move(self.follows),
-            self.numbers,
+            self.indices,
             self.inputs_per_example,
             None if self.unpadded is None else self.unpadded.map_tensors(move),
         )
@@ -138,12 +138,12 @@ class Batch(NamedTuple):
         indices = np.arange(self.size)
         return [self.take(indices[n : n + size]) for n in range(0, self.size, size)]
 
-    def take(self, numbers: np.ndarray) -> "Batch":
+    def take(self, indices: np.ndarray) -> "Batch":
         """A subset of the examples, int64 [n] in rising order, no wider than the longest needs."""
-        old, width = self.segments.size(1), padded_width(int(self.lengths[numbers].max()))
+        old, width = self.segments.size(1), padded_width(int(self.lengths[indices].max()))
         width = min(width, old)
-        chosen = torch.from_numpy(numbers)
-        rows = torch.from_numpy(input_rows(numbers, self.inputs_per_example))
+        chosen = torch.from_numpy(indices)
+        rows = torch.from_numpy(input_rows(indices, self.inputs_per_example))
         mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
         targets, positions = self.targets, None
         if self.positions is not None:
@@ -159,7 +159,7 @@ class Batch(NamedTuple):
             targets if self.positions is not None else targets[chosen],
             positions,
             None if self.follows is None else self.follows[chosen],
-            None if self.numbers is None else self.numbers[chosen],
+            None if self.indices is None else self.indices[chosen],
             self.inputs_per_example,
         )
 
@@ -185,11 +185,11 @@ class Examples:
     notes: tuple[str, ...] = ()
     vectors: Vectors | None = None  # read by a probe instead of token ids
 
-    def read(self, batch: Batch, numbers: np.ndarray) -> Batch:
+    def read(self, batch: Batch, indices: np.ndarray) -> Batch:
         """Add the vectors, if any, to a batch of these examples."""
         if self.vectors is None:
             return batch
-        rows = input_rows(numbers, self.inputs_per_example)
+        rows = input_rows(indices, self.inputs_per_example)
         return batch._replace(tokens=self.vectors.read_padded(rows, batch.tokens.size(1)))
 
     def __len__(self) -> int:
@@ -204,10 +204,10 @@ class Examples:
         return lengths
 
 
-def input_rows(numbers: np.ndarray, inputs_per_example: int) -> np.ndarray:
+def input_rows(indices: np.ndarray, inputs_per_example: int) -> np.ndarray:
     """The input rows of examples, int64 [B * E]."""
     rows: np.ndarray = (
-        numbers[:, None] * inputs_per_example + np.arange(inputs_per_example)
+        indices[:, None] * inputs_per_example + np.arange(inputs_per_example)
     ).ravel()
     return rows
 
@@ -255,18 +255,18 @@ class LogitsCollector(PredictionCollector):
     """Collects the logits of the task head, float32 [examples, C], divided by the temperature."""
 
     def __init__(
-        self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
+        self, examples: Examples, outputs: int, settings: PredictionSettings = DEFAULT_PREDICTION
     ) -> None:
         self.settings, self._targets = settings, examples.targets
         self.logits = np.zeros((len(examples), outputs), dtype=np.float32)
 
     def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
+        assert batch.indices is not None
         logits = network.logits(*batch.inputs)  # [B, C] or [B * E, 1]
         scaled = logits.cpu().numpy().reshape(batch.size, -1)
         if self.settings.temperature != 1:
             scaled = scaled / np.float32(self.settings.temperature)
-        self.logits[batch.numbers.numpy()] = scaled
+        self.logits[batch.indices.numpy()] = scaled
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Learner(ABC):
     `prediction` holds the thresholds and the temperature of the predicting model.
     """
 
-    prediction = USUAL_PREDICTION
+    prediction = DEFAULT_PREDICTION
     no_target = IGNORED  # at ignored positions
     term = ""  # the name of the loss term, if there is one
     target_shape: tuple[int, ...] = ()  # of an example
@@ -299,17 +299,17 @@ class Learner(ABC):
         self.task = task
         self._labels = task.labels if isinstance(task, LabelledTask) else ()
         self._weights: Tensor | None = None  # class weights, float32 [C]
-        self._weights_there: tuple[Tensor | None, Tensor] | None = None  # the same on a device
+        self._device_weights: tuple[Tensor | None, Tensor] | None = None  # on a device
 
     def weights_on(self, device: torch.device) -> Tensor | None:
         """The class weights on a device, float32 [C], cached; None for equal weights."""
-        own, known = self._weights, self._weights_there
-        if own is None or own.device == device:
-            return own
-        if known is None or known[0] is not own or known[1].device != device:
+        weights, cached = self._weights, self._device_weights
+        if weights is None or weights.device == device:
+            return weights
+        if cached is None or cached[0] is not weights or cached[1].device != device:
             with torch.inference_mode(False):  # an evaluation may be the first caller
-                known = self._weights_there = own, own.to(device)
-        return known[1]
+                cached = self._device_weights = weights, weights.to(device)
+        return cached[1]
 
     @property
     def best_metric(self) -> str:
@@ -357,7 +357,7 @@ class Learner(ABC):
         """Cache key of the tokenization, besides the length: runs with the same data, vocabulary
         and key share token ids."""
 
-    def says_what_is_right(self, rows: Rows) -> bool:
+    def can_evaluate(self, rows: Rows) -> bool:
         """Rows have targets to evaluate against."""
         return rows.is_labelled
 
@@ -383,26 +383,26 @@ class Learner(ABC):
         """Counts of the target labels; empty for tasks without labels."""
         return Counter()
 
-    def row(self, examples: Examples, number: int) -> int | None:
-        """The row of an example; None if it was made from many."""
-        return number
+    def row(self, examples: Examples, index: int) -> int | None:
+        """The row of an example; None if it was built from many."""
+        return index
 
     def init_output_bias(  # noqa: B027
         self, network: Network, examples: Examples, tokenizer: Tokenizer
     ) -> None:
         """Initialise the output bias of a new network from label frequencies.
 
-        No-op by default: heads initialised near zero learn the frequencies at once.
+        No-op by default: heads initialised near zero learn the frequencies immediately.
         """
 
     def batch(
-        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
+        self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         """A batch of examples by index; `rng` is the only source of randomness."""
-        rows = input_rows(numbers, examples.inputs_per_example)
-        targets = torch.zeros((len(numbers), *self.target_shape), dtype=torch.int64)
+        rows = input_rows(indices, examples.inputs_per_example)
+        targets = torch.zeros((len(indices), *self.target_shape), dtype=torch.int64)
         if examples.targets is not None:
-            targets = torch.from_numpy(examples.targets[numbers])
+            targets = torch.from_numpy(examples.targets[indices])
         return Batch(
             *pad(examples.tokenized, rows, tokenizer.pad),
             targets=targets,
@@ -443,10 +443,10 @@ class Learner(ABC):
 
         Raises StudioError if the question lacks an input of this task.
         """
-        raise NotImplementedError(f"{self.task.kind} has no head of its own")
+        raise NotImplementedError(f"{self.task.kind} has no task head")
 
 
-def counted(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
+def count_targets(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
     """Counts of the targets, int64 [N], by name; negative targets are ignored."""
     if targets is None:
         return Counter()
@@ -464,7 +464,7 @@ def random_tokens(count: int, width: int, tokenizer: Tokenizer, rng: Generator) 
     return rng.choice(ordinary, (count, width))
 
 
-def share_of_mean(
+def scaled_cross_entropy(
     logits: Tensor,
     targets: Tensor,
     count: float | Tensor,
@@ -501,16 +501,16 @@ def padded_width(length: int) -> int:
     return -(-length // WIDTH_STEP) * WIDTH_STEP
 
 
-def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
+def pad(tokenized: TokenizedDataset, indices: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
     """Pad rows of different lengths to a common width, see `padded_width`."""
-    lengths = tokenized.lengths[numbers]
+    lengths = tokenized.lengths[indices]
     width = padded_width(int(lengths.max()))
-    tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)
+    tokens = np.full((len(indices), width), pad_id, dtype=np.int64)
     segments = np.zeros_like(tokens)
-    for row, number in enumerate(numbers):
-        ids = tokenized.ids(int(number))
+    for row, index in enumerate(indices):
+        ids = tokenized.ids(int(index))
         tokens[row, : len(ids)] = ids
-        segments[row, : len(ids)] = tokenized.segments(int(number))
+        segments[row, : len(ids)] = tokenized.segments(int(index))
     mask = np.arange(width) < lengths[:, None]
     return Padded(
         torch.from_numpy(tokens),
@@ -525,7 +525,7 @@ def ranked_labels(
     """A prediction for the whole input with all names, those of `predicted` first, then the most
     likely."""
     order = probabilities.argsort(descending=True, stable=True).tolist()
-    order.sort(key=lambda number: number not in predicted)
+    order.sort(key=lambda index: index not in predicted)
     ranked = tuple(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
@@ -535,5 +535,5 @@ def ranked_labels(
         tokens=inputs.described,
         truncated=inputs.truncated,
         predictions=(whole,),
-        predicted=tuple(names[number] for number in order if number in predicted),
+        predicted=tuple(names[index] for index in order if index in predicted),
     )

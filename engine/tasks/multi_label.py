@@ -1,4 +1,4 @@
-"""Any number of labels for a sentence or a pair, each with a probability of its own.
+"""Any number of labels for a sentence or a pair, each with its own probability.
 
 Shapes: B sequences, C labels.
 """
@@ -20,22 +20,26 @@ from engine.data.columns.label_sets import join_labels, parse_flags, parse_label
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
-from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, report
-from engine.evaluation.multi_label import given as given_labels
+from engine.evaluation.multi_label import (
+    MultiLabelReport,
+    binary_cross_entropies,
+    predict_labels,
+    report,
+)
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.baselines import (
-    Numbers,
-    for_whole_texts,
+    Floats,
     frequencies,
+    get_targets,
     log_odds,
     logistic_regression,
-    targets_of,
     tfidf_features,
+    whole_text_baseline,
 )
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     Baseline,
@@ -48,15 +52,15 @@ from engine.tasks.learner import (
     ranked_labels,
 )
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.text_classification import same_labels
-from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, label_weights
+from engine.tasks.text_classification import map_labels
+from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights
 from engine.tokenizers.tokenizer import Tokenizer
 
 
 class MultiLabelLearner(WholeTextLearner):
     """A linear layer on the pooled vector of [CLS], and binary cross-entropy for each label.
 
-    The weight of a label is that of its yes against its no; the loss is the mean over all pairs of
+    The weight of a label applies to its positive targets; the loss is the mean over all pairs of
     row and label.
     """
 
@@ -74,19 +78,19 @@ class MultiLabelLearner(WholeTextLearner):
             )
         if not self._labels:
             named = seen if rows.flags is None else rows.flags  # flags without rows are labels too
-            self._labels = tuple(sorted(named, key=by_number_then_name))
+            self._labels = tuple(sorted(named, key=label_sort_key))
         balanced = None
         if self.task.balanced:
-            targets = self._one_hot(sets)
-            there = targets.sum(axis=0)
+            targets = self._multi_hot(sets)
+            counts = targets.sum(axis=0)
             # a label without rows weighs 1
-            balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
+            balanced = np.where(counts > 0, (len(sets) - counts) / np.maximum(counts, 1), 1)
             balanced = np.where(balanced > 0, balanced, 1)
         self._weights = label_weights(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         sets = self._sets(rows)
-        return None if sets is None else self._one_hot(sets)
+        return None if sets is None else self._multi_hot(sets)
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
         if examples.targets is None:
@@ -94,9 +98,9 @@ class MultiLabelLearner(WholeTextLearner):
         counts = examples.targets.sum(axis=0).astype(int).tolist()
         return Counter({name: n for name, n in zip(self._labels, counts, strict=True) if n})
 
-    def _one_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
+    def _multi_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
         """Multi-hot labels, float32 [rows, C]."""
-        known = same_labels({label for labels in sets for label in labels}, self._labels)
+        known = map_labels({label for labels in sets for label in labels}, self._labels)
         ids = {label: index for index, label in enumerate(self._labels)}
         targets = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
         for row, labels in enumerate(sets):
@@ -138,15 +142,15 @@ class MultiLabelLearner(WholeTextLearner):
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all labels, most likely first."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
-        logits = finite(logits) / self.prediction.temperature
-        chosen = given_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
+        logits = require_finite(logits) / self.prediction.temperature
+        chosen = predict_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
         predicted = np.flatnonzero(chosen[0]).tolist()
         return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), inputs, predicted)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
-            Baseline("majority", "Majority", for_whole_texts(frequencies)),
-            Baseline("tfidf", "TF-IDF + logistic regression", for_whole_texts(_each_label)),
+            Baseline("majority", "Majority", whole_text_baseline(frequencies)),
+            Baseline("tfidf", "TF-IDF + logistic regression", whole_text_baseline(_fit_each_label)),
         )
 
     def metrics(self, examples: Examples) -> "LabelsCollector":
@@ -175,26 +179,26 @@ class LabelsCollector(LogitsCollector):
 
     def predictions(self) -> list[dict[str, Any]]:
         probabilities = torch.from_numpy(self.logits).sigmoid().numpy()
-        chosen = self._sets(given_labels(self.logits.astype(np.float64), self._thresholds))
+        chosen = self._sets(predict_labels(self.logits.astype(np.float64), self._thresholds))
         return [
-            {"labels": join_labels(some)}
+            {"labels": join_labels(labels)}
             | {f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)}
-            for some, row in zip(chosen, probabilities, strict=True)
+            for labels, row in zip(chosen, probabilities, strict=True)
         ]
 
     def row_predictions(self) -> RowPredictions:
         """The probability of a set is the product over all labels, present or absent."""
         logits = self.logits.astype(np.float64)  # [N, C]
         probabilities = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
-        chosen = given_labels(logits, self._thresholds)  # [N, C]
-        predicted, at = self._sets(chosen), self._thresholds.tolist()
+        chosen = predict_labels(logits, self._thresholds)  # [N, C]
+        predicted, limits = self._sets(chosen), self._thresholds.tolist()
         result = RowPredictions(
-            [", ".join(some) for some in predicted],
+            [", ".join(labels) for labels in predicted],
             probability=np.where(chosen, probabilities, 1 - probabilities).prod(axis=1),
             scores=probabilities,
-            details=[_details({"predicted": some}) for some in predicted],
+            details=[_details({"predicted": labels}) for labels in predicted],
             settings={"temperature": self.settings.temperature}
-            | {f"threshold({name})": t for name, t in zip(self._labels, at, strict=True)},
+            | {f"threshold({name})": t for name, t in zip(self._labels, limits, strict=True)},
         )
         if self._targets is None:
             return result
@@ -202,12 +206,12 @@ class LabelsCollector(LogitsCollector):
         gold = self._sets(true)
         return replace(
             result,
-            gold=[", ".join(some) for some in gold],
+            gold=[", ".join(labels) for labels in gold],
             loss=binary_cross_entropies(logits, true).mean(axis=1),
             score=(chosen == true).all(axis=1).astype(np.float32),
             details=[
-                _details({"gold": true, "predicted": some})
-                for true, some in zip(gold, predicted, strict=True)
+                _details({"gold": true, "predicted": labels})
+                for true, labels in zip(gold, predicted, strict=True)
             ],
         )
 
@@ -220,15 +224,15 @@ def _details(sets: dict[str, list[str]]) -> str:
     return json.dumps(sets, ensure_ascii=False)
 
 
-def _each_label(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+def _fit_each_label(learner: Learner, train: Rows, rows: Rows) -> Floats:
     """A regression for each label; constant labels are predicted as they are."""
-    targets = targets_of(learner, train)
-    known, others = tfidf_features(train, rows, len(learner.labels))
+    targets = get_targets(learner, train)
+    features, new_features = tfidf_features(train, rows, len(learner.labels))
     scores = np.zeros((len(rows), len(learner.labels)))
     for label, column in enumerate(targets.T):
         if column.min() == column.max():
             scores[:, label] = log_odds(np.array([column[0]]))[0]
         else:
-            model = logistic_regression().fit(known, column)
-            scores[:, label] = model.decision_function(others)
+            model = logistic_regression().fit(features, column)
+            scores[:, label] = model.decision_function(new_features)
     return scores

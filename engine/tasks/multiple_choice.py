@@ -29,14 +29,14 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.baselines import (
     Fitted,
-    Numbers,
+    Floats,
     Untokenized,
     log_probabilities,
     tfidf,
     with_a_word,
 )
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Baseline,
@@ -47,16 +47,16 @@ from engine.tasks.learner import (
     LogitsCollector,
     Losses,
     TaskPredictions,
-    counted,
+    count_targets,
     random_tokens,
     ranked_labels,
-    share_of_mean,
+    scaled_cross_entropy,
 )
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.text_classification import class_predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-USUAL = 4  # endings, before any row was seen
+DEFAULT_ENDINGS = 4  # endings, before any row was seen
 
 
 class MultipleChoiceLearner(Learner):
@@ -69,7 +69,7 @@ class MultipleChoiceLearner(Learner):
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
         self._first: int | None = None  # the number that labels use for the first ending
-        self._endings = USUAL
+        self._endings = DEFAULT_ENDINGS
 
     def fit_labels(self, rows: Rows) -> None:
         endings = row_endings(rows)
@@ -92,11 +92,11 @@ class MultipleChoiceLearner(Learner):
         if (cached := open_cached(folder)) is not None:
             return Examples(cached, targets, count)
         texts = [text for text in rows.texts for _ in range(count)]
-        begun = rows.beginnings or [""] * len(rows)
+        beginnings = rows.beginnings or [""] * len(rows)
         pairs = [
             f"{beginning} {ending}".strip()
-            for beginning, some in zip(begun, endings, strict=True)
-            for ending in some
+            for beginning, row in zip(beginnings, endings, strict=True)
+            for ending in row
         ]
         tokenized = tokenize_examples(texts, pairs, tokenizer, max_length, folder, progress)
         return Examples(tokenized, targets, count)
@@ -111,7 +111,7 @@ class MultipleChoiceLearner(Learner):
     def answer_counts(self, examples: Examples) -> Counter[str]:
         """By the position of the right choice, from 1."""
         names = [str(index + 1) for index in range(examples.inputs_per_example)]
-        return counted(examples.targets, names)
+        return count_targets(examples.targets, names)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
@@ -131,7 +131,7 @@ class MultipleChoiceLearner(Learner):
         counts = counts or self.counts(batch)
         scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
-        return {"choices": share_of_mean(scores, batch.targets, counts["choices"])}
+        return {"choices": scaled_cross_entropy(scores, batch.targets, counts["choices"])}
 
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of the choices, best first; the second text is the start of each choice."""
@@ -140,8 +140,8 @@ class MultipleChoiceLearner(Learner):
             raise StudioError(
                 "This model picks one of several choices.", "Type at least two choices."
             )
-        begun = None if question.pair is None else [question.pair]
-        rows = Rows([question.text], beginnings=begun, endings=[choices])
+        beginnings = None if question.pair is None else [question.pair]
+        rows = Rows([question.text], beginnings=beginnings, endings=[choices])
         record = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[
             0
         ]
@@ -149,12 +149,12 @@ class MultipleChoiceLearner(Learner):
             [record[f"p({index})"] for index in range(len(choices))]
         )  # [E]
         best = [int(probabilities.argmax())]
-        return ranked_labels(self.task.kind, choices, finite(probabilities), inputs, best)
+        return ranked_labels(self.task.kind, choices, require_finite(probabilities), inputs, best)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
-            Baseline("majority", "Most frequent position", _choices(_positions)),
-            Baseline("tfidf", "TF-IDF cosine", _choices(_cosines)),
+            Baseline("majority", "Most frequent position", _choice_baseline(_positions)),
+            Baseline("tfidf", "TF-IDF cosine", _choice_baseline(_cosines)),
         )
 
     def metrics(self, examples: Examples) -> "ChoiceCollector":
@@ -198,9 +198,9 @@ def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     return parse_endings(rows.endings, rows.lines)
 
 
-def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+def _choice_baseline(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
-        examples = Untokenized(len(rows), _right_ones(learner, rows))
+        examples = Untokenized(len(rows), _get_targets(learner, rows))
         examples.inputs_per_example = len(row_endings(rows)[0])
         collected = learner.metrics(examples)
         assert isinstance(collected, LogitsCollector)
@@ -210,23 +210,23 @@ def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     return predict
 
 
-def _right_ones(learner: Learner, rows: Rows) -> NDArray[np.int64] | None:
+def _get_targets(learner: Learner, rows: Rows) -> NDArray[np.int64] | None:
     assert isinstance(learner, MultipleChoiceLearner)
     return learner.targets(rows)
 
 
-def _positions(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    targets = _right_ones(learner, train)
+def _positions(learner: Learner, train: Rows, rows: Rows) -> Floats:
+    targets = _get_targets(learner, train)
     assert targets is not None
     counts = np.bincount(targets, minlength=len(row_endings(rows)[0]))
     return np.repeat(log_probabilities(counts / counts.sum())[None], len(rows), axis=0)
 
 
-def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
+def _cosines(_: Learner, train: Rows, rows: Rows) -> Floats:
     vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
     texts = [
-        f"{text} {begun}"
-        for text, begun in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)
+        f"{text} {beginning}"
+        for text, beginning in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)
     ]
     features = vectorizer.transform(texts)
     columns = zip(*row_endings(rows), strict=True)

@@ -9,7 +9,7 @@ from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
@@ -21,7 +21,7 @@ class Predictor:
     def __init__(
         self, model: Path | Serving, max_length: int = 512, batch: int = 32, exact: bool = True
     ) -> None:
-        """Of the model in a folder, or of a loaded one.
+        """Use the model in a folder, or a loaded one.
 
         Without `exact`, it uses the fastest precision that agrees; `computed` names it. `loading`
         reports on the tensors of the folder.
@@ -31,7 +31,7 @@ class Predictor:
         serving = model if isinstance(model, Serving) else Serving(checkpoint.load(model))
         loaded = serving.exact
         self.loading = loaded.report
-        learner = learner_of(loaded)
+        learner = checkpoint_learner(loaded)
         if learner is None:
             raise StudioError(
                 "This model has not been fine-tuned: it has no task head.",
@@ -43,7 +43,7 @@ class Predictor:
         self.learner = learner
         sentence = loaded.network.heads.sentence
         stated = None if sentence is None else sentence.max_length
-        self._longest = min(max_length, self._loaded.spec.max_positions, stated or max_length)
+        self._max_length = min(max_length, self._loaded.spec.max_positions, stated or max_length)
         self._batch = batch
         self._truncated = 0  # inputs so far of maximum length
 
@@ -51,27 +51,27 @@ class Predictor:
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """Predict a record for each row, in order."""
-        return self.collected(rows.unlabelled(), progress).predictions()
+        return self.collect(rows.unlabelled(), progress).predictions()
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """Evaluate predictions for rows.
 
         Raises StudioError if rows are unlabelled, or the model cannot predict their labels.
         """
-        return self.collected(rows, progress).report()
+        return self.collect(rows, progress).report()
 
-    def collected(
+    def collect(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> PredictionCollector:
         """The predictions for rows, for records, reports and storage."""
         return collect_predictions(
-            self._loaded, self.learner, rows, self._longest, self._batch, progress, self._count
+            self._loaded, self.learner, rows, self._max_length, self._batch, progress, self._count
         )
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the rows so far: how many were truncated, if any."""
-        return (truncation_note(self._truncated, self._longest),) if self._truncated else ()
+        return (truncation_note(self._truncated, self._max_length),) if self._truncated else ()
 
     def _count(self, examples: Examples) -> None:
         if self.learner.task.info.cuts_long_texts:
-            self._truncated += int((examples.tokenized.lengths >= self._longest).sum())
+            self._truncated += int((examples.tokenized.lengths >= self._max_length).sum())

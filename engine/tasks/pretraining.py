@@ -35,7 +35,7 @@ from engine.tasks.learner import (
     Padded,
     pad,
     random_tokens,
-    share_of_mean,
+    scaled_cross_entropy,
     special_ids,
 )
 from engine.tasks.token_rows import TokenRows
@@ -55,8 +55,8 @@ class PretrainingLearner(Learner):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        of_pairs = () if self.task.nsp else ("loss_mlm", "loss_nsp", "nsp_accuracy")
-        return tuple(name for name in super().measured if name not in of_pairs)
+        pair_metrics = () if self.task.nsp else ("loss_mlm", "loss_nsp", "nsp_accuracy")
+        return tuple(name for name in super().measured if name not in pair_metrics)
 
     @property
     def long_inputs(self) -> tuple[int, float]:
@@ -103,7 +103,7 @@ class PretrainingLearner(Learner):
             )
         )
 
-    def row(self, examples: Examples, number: int) -> None:
+    def row(self, examples: Examples, index: int) -> None:
         """None: rows are joined and cut into inputs."""
 
     @torch.no_grad()
@@ -116,31 +116,31 @@ class PretrainingLearner(Learner):
         """
         assert network.mlm is not None
         counts = examples.tokenized.counts(tokenizer.size).astype(np.float64)
-        never = special_ids(tokenizer)
+        excluded = special_ids(tokenizer)
         if self.causal:
-            never.remove(tokenizer.sep)  # ends of documents are predicted too
-        counts[never] = 0
+            excluded.remove(tokenizer.sep)  # ends of documents are predicted too
+        counts[excluded] = 0
         fractions = (counts + 0.5) / (counts + 0.5).sum()
         network.mlm.bias.copy_(torch.from_numpy(np.log(fractions)))
 
     def batch(
-        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
+        self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
-        padded = pad(examples.tokenized, numbers, tokenizer.pad)
+        padded = pad(examples.tokenized, indices, tokenizer.pad)
         if self.causal:
             return _next_tokens(padded)
-        follows = None if examples.targets is None else examples.targets[numbers]
+        follows = None if examples.targets is None else examples.targets[indices]
         if self.task.masking == "dynamic":
-            return self._asked(
+            return self._build_batch(
                 padded, follows, *mask_tokens(padded.tokens.numpy(), tokenizer, self.task, rng)
             )
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
-        for row, number in enumerate(numbers):
-            alone = padded.tokens[row : row + 1, : examples.tokenized.lengths[number]]
-            own = np.random.default_rng([STATIC, int(number)])
-            region = np.s_[row : row + 1, : alone.size(1)]
-            shown[region], chosen[region] = mask_tokens(alone.numpy(), tokenizer, self.task, own)
-        return self._asked(padded, follows, shown, chosen)
+        for row, index in enumerate(indices):
+            ids = padded.tokens[row : row + 1, : examples.tokenized.lengths[index]]
+            row_rng = np.random.default_rng([STATIC, int(index)])
+            region = np.s_[row : row + 1, : ids.size(1)]
+            shown[region], chosen[region] = mask_tokens(ids.numpy(), tokenizer, self.task, row_rng)
+        return self._build_batch(padded, follows, shown, chosen)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         if self.causal:
@@ -156,9 +156,11 @@ class PretrainingLearner(Learner):
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
-        return self._asked(padded, follows, *mask_tokens(tokens.numpy(), tokenizer, self.task, rng))
+        return self._build_batch(
+            padded, follows, *mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
+        )
 
-    def _asked(
+    def _build_batch(
         self, padded: Padded, follows: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray
     ) -> Batch:
         positions = torch.from_numpy(np.flatnonzero(chosen))  # [N]
@@ -177,22 +179,22 @@ class PretrainingLearner(Learner):
         encoded = network.encode(
             batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
         )
-        follows = _follows(network, batch, encoded)
-        words = self._words
-        losses = {words: network.mlm.loss(encoded.last, batch.targets, counts[words])}
+        follows = _nsp_logits(network, batch, encoded)
+        term = self._term
+        losses = {term: network.mlm.loss(encoded.last, batch.targets, counts[term])}
         if follows is not None:
             assert batch.follows is not None
-            losses["nsp"] = share_of_mean(follows, batch.follows, counts["nsp"])
+            losses["nsp"] = scaled_cross_entropy(follows, batch.follows, counts["nsp"])
         return losses
 
     def counts(self, batch: Batch) -> dict[str, float]:
-        counts: dict[str, float] = {self._words: len(batch.targets) or 1}
+        counts: dict[str, float] = {self._term: len(batch.targets) or 1}
         if batch.follows is not None:
             counts["nsp"] = len(batch.follows) or 1
         return counts
 
     @property
-    def _words(self) -> str:
+    def _term(self) -> str:
         return "clm" if self.causal else "mlm"
 
     def baselines(self) -> tuple[Baseline, ...]:
@@ -205,14 +207,14 @@ class PretrainingLearner(Learner):
 
 def _next_tokens(padded: Padded) -> Batch:
     """Predict every token but the first, at the position before it."""
-    real = (
+    mask = (
         torch.ones_like(padded.tokens, dtype=torch.bool)
         if padded.attention_mask is None
         else padded.attention_mask
     )
-    goes_on = torch.zeros_like(real)
-    goes_on[:, :-1] = real[:, 1:]
-    positions = goes_on.reshape(-1).nonzero()[:, 0]  # [N]
+    has_next = torch.zeros_like(mask)
+    has_next[:, :-1] = mask[:, 1:]
+    positions = has_next.reshape(-1).nonzero()[:, 0]  # [N]
     return Batch(*padded, targets=padded.tokens.reshape(-1)[positions + 1], positions=positions)
 
 
@@ -227,7 +229,7 @@ class PretrainingMetrics(Metrics):
         self._sums: dict[int, NDArray[np.float64]] = {}  # [7] of each batch, by its first example
 
     def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
+        assert batch.indices is not None
         tokens, follows = predictions(network, batch)  # [N, V], [B, 2]
         if self.rows is not None:
             self.rows.add(batch, tokens)
@@ -240,10 +242,10 @@ class PretrainingMetrics(Metrics):
             assert batch.follows is not None
             loss = float(F.cross_entropy(follows, batch.follows, reduction="sum"))
             pairs = [len(follows), loss, int((follows.argmax(1) == batch.follows).sum())]
-        self._sums[int(batch.numbers[0])] = np.array([*sums, *pairs])
+        self._sums[int(batch.indices[0])] = np.array([*sums, *pairs])
 
     def report(self) -> PretrainingReport:
-        in_order = (self._sums[number] for number in sorted(self._sums))
+        in_order = (self._sums[first] for first in sorted(self._sums))
         sums = sum(in_order, start=np.zeros(7))
         return report(*sums.tolist())
 
@@ -256,8 +258,8 @@ def mask_tokens(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose tokens to predict and mask them: 80 % [MASK], 10 % random, 10 % unchanged.
 
-    Each sequence gets round(share x its tokens) of them, at least one, as in the paper's code,
-    never special tokens. Whole words are chosen as long as they fit into that number.
+    Each sequence gets round(probability x its tokens) of them, at least one, as in the paper's
+    code, never special tokens. Whole words are chosen as long as they fit into that number.
 
     Args:
         tokens: int64 [B, T], of the text.
@@ -288,28 +290,28 @@ def mask_tokens(
 
 
 def _whole_words(
-    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, rng: Generator
+    ordinary: np.ndarray, continues: np.ndarray, targets: np.ndarray, rng: Generator
 ) -> np.ndarray:
     """Choose words in random order as long as they fit; the first one always.
 
     Args:
         ordinary: bool [B, T], False for special tokens.
         continues: bool [B, T], True for tokens that continue a word.
-        wanted: float [B], number of tokens.
+        targets: float [B], number of tokens.
     """
     chosen = np.zeros_like(ordinary)
-    for row, room in enumerate(wanted):
+    for row, limit in enumerate(targets):
         positions = np.flatnonzero(ordinary[row])
         if not len(positions):
             continue
-        begins = ~continues[row, positions]
-        begins[0] = True
-        begins[1:] |= np.diff(positions) > 1  # special tokens end words
-        words = np.split(positions, np.flatnonzero(begins)[1:])
+        starts_word = ~continues[row, positions]
+        starts_word[0] = True
+        starts_word[1:] |= np.diff(positions) > 1  # special tokens end words
+        words = np.split(positions, np.flatnonzero(starts_word)[1:])
         size = 0
-        for number in rng.permutation(len(words)):
-            word = words[number]
-            if not size or size + len(word) <= room:
+        for index in rng.permutation(len(words)):
+            word = words[index]
+            if not size or size + len(word) <= limit:
                 chosen[row, word] = True
                 size += len(word)
     return chosen
@@ -322,10 +324,10 @@ def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
         batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
     )
     tokens: Tensor = network.mlm(encoded.last)  # [N, V]
-    return tokens.float(), _follows(network, batch, encoded)
+    return tokens.float(), _nsp_logits(network, batch, encoded)
 
 
-def _follows(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
+def _nsp_logits(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
     """Logits of the pairs, float32 [B, 2]; None without pairs."""
     if batch.follows is None:
         return None

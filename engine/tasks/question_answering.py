@@ -44,14 +44,14 @@ from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-AT_ONCE = 100  # questions per tokenization and progress step
-SHOWN = 5  # answers per question in a prediction
-OWNERS, PLACES = "owners.npy", "places.npy"
+CHUNK = 100  # questions per tokenization and progress step
+MAX_SHOWN = 5  # answers per question in a prediction
+OWNERS, POSITIONS = "owners.npy", "places.npy"
 WORD = re.compile(r"\w+")
 JOINED = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
 COMMON = 0.05  # fraction of the passages above which a word is in no answer
-LEAST = 1e-9  # score of a span in a passage without words of the question
-MOST_FITTED = 1_000  # training rows for the no-answer score
+MIN_SCORE = 1e-9  # score of a span in a passage without words of the question
+MAX_FITTED = 1_000  # training rows for the no-answer score
 
 
 @dataclass
@@ -77,15 +77,15 @@ class WindowCutter:
         """The windows of each question over its passage, and the characters of the passage's
         tokens. Consecutive questions about a passage share its tokenization.
 
-        Raises StudioError if a question leaves no room.
+        Raises StudioError if a question leaves no space for the passage.
         """
-        for first in range(0, len(questions), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            distinct = list(dict.fromkeys(passages[some]))
-            known = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
-            contents = self.tokenizer.contents(questions[some])
-            for question, passage in zip(contents, passages[some], strict=True):
-                ids, offsets = known[passage]
+        for first in range(0, len(questions), CHUNK):
+            chunk = slice(first, first + CHUNK)
+            distinct = list(dict.fromkeys(passages[chunk]))
+            tokenized = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
+            contents = self.tokenizer.contents(questions[chunk])
+            for question, passage in zip(contents, passages[chunk], strict=True):
+                ids, offsets = tokenized[passage]
                 cut = windows(
                     *(question, ids, offsets, self.tokenizer.cls, self.tokenizer.sep),
                     max_length=self.max_length,
@@ -106,8 +106,8 @@ class QuestionAnsweringLearner(learner.Learner):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        every = super().measured
-        return every if self.task.unanswerable else tuple(n for n in every if n != "best_f1")
+        names = super().measured
+        return names if self.task.unanswerable else tuple(n for n in names if n != "best_f1")
 
     @property
     def tokenization(self) -> str:
@@ -137,13 +137,13 @@ class QuestionAnsweringLearner(learner.Learner):
                 _write(rows, cutter, writer, new, progress)
             tokenized = TokenizedDataset.open(folder)
         owners = np.load(check_regular(folder / OWNERS), allow_pickle=False)
-        targets = np.load(check_regular(folder / PLACES), allow_pickle=False)
+        targets = np.load(check_regular(folder / POSITIONS), allow_pickle=False)
         known = targets if rows.answers is not None else None
         return QuestionExamples(tokenized, known, rows=rows, owners=owners, cut_windows=cutter)
 
-    def row(self, examples: learner.Examples, number: int) -> int:
+    def row(self, examples: learner.Examples, index: int) -> int:
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
-        return int(examples.owners[number])
+        return int(examples.owners[index])
 
     def describe_targets(self, batch: learner.Batch, tokenizer: Tokenizer) -> list[str]:
         return [
@@ -224,7 +224,7 @@ class ChosenAnswers(learner.TaskPredictions):
     def report(self) -> QuestionReport:
         if self.rows.answers is None:
             raise _no_answers()
-        return report(*self._held_against()).model_copy(update={"loss": self.loss})
+        return report(*self._evaluation_inputs()).model_copy(update={"loss": self.loss})
 
     def predictions(self) -> list[dict[str, Any]]:
         return [
@@ -250,17 +250,17 @@ class ChosenAnswers(learner.TaskPredictions):
         )
         if self.rows.answers is None:
             return result
-        held_against = self._held_against()
-        exacts, f1s = row_scores(*held_against)
-        gold = held_against[1]
+        inputs = self._evaluation_inputs()
+        exacts, f1s = row_scores(*inputs)
+        gold = inputs[1]
         return replace(
             result,
-            gold=[" | ".join(dict.fromkeys(some)) for some in gold],
+            gold=[" | ".join(dict.fromkeys(texts)) for texts in gold],
             loss=self.losses,
             score=f1s,
             details=[
-                json.dumps({"gold": some, "exact": int(exact), **detail}, ensure_ascii=False)
-                for some, exact, detail in zip(gold, exacts, details, strict=True)
+                json.dumps({"gold": texts, "exact": int(exact), **detail}, ensure_ascii=False)
+                for texts, exact, detail in zip(gold, exacts, details, strict=True)
             ],
         )
 
@@ -270,10 +270,10 @@ class ChosenAnswers(learner.TaskPredictions):
         return self.rows.pairs
 
     def _details(self, choice: Choice, passage: str) -> dict[str, Any]:
-        best = [[passage[s.start : s.end], *s] for s in choice.spans[:SHOWN]]
+        best = [[passage[s.start : s.end], *s] for s in choice.spans[:MAX_SHOWN]]
         return {"null": choice.doubt if self.task.unanswerable else None, "best": best}
 
-    def _held_against(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
+    def _evaluation_inputs(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
         """The best spans, the gold answers, the doubts (None if all have one), the threshold."""
         choices = self.choices
         best = [
@@ -294,14 +294,14 @@ class AnswerCollector(learner.PredictionCollector):
         self._losses = np.zeros(len(examples))
 
     def add(self, network: Network, batch: learner.Batch) -> None:
-        assert batch.numbers is not None
+        assert batch.indices is not None
         logits = span_logits(network, batch)  # [B, T, 2]
         ends = F.cross_entropy(logits, batch.targets, reduction="none")  # [B, 2]
-        self._losses[batch.numbers.numpy()] = ends.cpu().double().mean(1).numpy()
+        self._losses[batch.indices.numpy()] = ends.cpu().double().mean(1).numpy()
         scores = logits.transpose(1, 2).cpu().numpy()
-        for row, number in enumerate(batch.numbers.tolist()):
-            length = int(self._examples.tokenized.lengths[number])
-            self._scores[number] = scores[row, :, :length].copy()
+        for row, index in enumerate(batch.indices.tolist()):
+            length = int(self._examples.tokenized.lengths[index])
+            self._scores[index] = scores[row, :, :length].copy()
 
     def report(self) -> QuestionReport:
         return self._chosen.report()
@@ -332,10 +332,10 @@ class AnswerCollector(learner.PredictionCollector):
         ends = np.searchsorted(owners, np.arange(1, len(rows) + 1))
         choices: list[Choice] = []
         first, cut = 0, examples.cut_windows.cut(rows.texts, rows.pairs)
-        for last, (some, _) in zip(ends.tolist(), cut, strict=True):
+        for last, (spans, _) in zip(ends.tolist(), cut, strict=True):
             scores = [pair for pair in self._scores[first:last] if pair is not None]
             starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]
-            choices.append(choose(some, *starts_and_ends, self._task.max_answer_length))
+            choices.append(choose(spans, *starts_and_ends, self._task.max_answer_length))
             first = last
         return choices
 
@@ -361,10 +361,12 @@ def _write(
             positions.append(answer_positions(cut, offsets, start, start + len(gold[0].text)))
         else:
             positions.append(np.zeros((len(cut), 2), dtype=np.int64))
-        if (index + 1) % AT_ONCE == 0 or index + 1 == len(rows):
+        if (index + 1) % CHUNK == 0 or index + 1 == len(rows):
             progress(index + 1, len(rows))
     np.save(folder / OWNERS, np.array(owners, dtype=np.int64))
-    np.save(folder / PLACES, np.concatenate(positions) if positions else np.zeros((0, 2), np.int64))
+    np.save(
+        folder / POSITIONS, np.concatenate(positions) if positions else np.zeros((0, 2), np.int64)
+    )
 
 
 def span_logits(network: Network, batch: learner.Batch) -> Tensor:
@@ -375,18 +377,18 @@ def span_logits(network: Network, batch: learner.Batch) -> Tensor:
     return logits.masked_fill(~batch.attention_mask[:, :, None], float("-inf"))
 
 
-def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
+def answers(rows: Rows, index: int) -> tuple[Answer, ...]:
     """The answers of a row. Raises StudioError if its passage does not contain one."""
     if rows.answers is None or rows.pairs is None:
         return ()
     try:
-        return parse_answers(rows.answers[number], rows.pairs[number])
+        return parse_answers(rows.answers[index], rows.pairs[index])
     except AnswerMismatch as error:
-        line = phrase(" (line {lines})", lines=rows.lines[number]) if rows.lines else ""
+        line = phrase(" (line {lines})", lines=rows.lines[index]) if rows.lines else ""
         raise StudioError(
             "In row {number}{line}, {error}.",
             "Write the answer exactly as in the passage, or remove the row.",
-            number=number + 1,
+            number=index + 1,
             line=line,
             error=error,
         ) from error
@@ -416,7 +418,7 @@ def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict
         "doubt": choice.doubt,
         "candidates": [
             {"text": passage[s.start : s.end], "start": s.start, "end": s.end, "probability": p}
-            for s, p in zip(spans[:SHOWN], probabilities.tolist(), strict=False)
+            for s, p in zip(spans[:MAX_SHOWN], probabilities.tolist(), strict=False)
         ],
     }
 
@@ -432,7 +434,7 @@ class _Words(NamedTuple):
     """The words of a text in lower case, and their characters, int64 [words, 2]."""
 
     words: list[str]
-    places: NDArray[np.int64]
+    spans: NDArray[np.int64]
 
 
 def nearest_words(task: QuestionAnswering, train: Rows, rows: Rows) -> ChosenAnswers:
@@ -451,61 +453,64 @@ def nearest_words(task: QuestionAnswering, train: Rows, rows: Rows) -> ChosenAns
     """
     finder = _Finder(train)
     chosen = finder.choices(rows, null_score=0.0)
-    usual = task.model_copy(update={"no_answer_threshold": 0.0})
+    plain = task.model_copy(update={"no_answer_threshold": 0.0})
     if not task.unanswerable:
-        return ChosenAnswers(rows, usual, chosen)
-    some = _evenly(train, MOST_FITTED)
-    best = ChosenAnswers(some, usual, finder.choices(some, null_score=0.0)).report().best_f1
+        return ChosenAnswers(rows, plain, chosen)
+    sample = _sample_evenly(train, MAX_FITTED)
+    best = ChosenAnswers(sample, plain, finder.choices(sample, null_score=0.0)).report().best_f1
     assert best is not None
-    return ChosenAnswers(rows, usual, [Choice(choice.spans, -best.threshold) for choice in chosen])
+    return ChosenAnswers(rows, plain, [Choice(choice.spans, -best.threshold) for choice in chosen])
 
 
 class _Finder:
     def __init__(self, train: Rows) -> None:
         assert train.pairs is not None
         passages = {*train.pairs}
-        self._held_by = Counter(word for passage in passages for word in {*_words(passage).words})
+        self._counts = Counter(word for passage in passages for word in {*_words(passage).words})
         self._passages = len(passages)
 
     def choices(self, rows: Rows, null_score: float) -> list[Choice]:
         assert rows.pairs is not None
-        known = lru_cache(maxsize=16)(_words)  # consecutive questions share passages
+        cached_words = lru_cache(maxsize=16)(_words)  # consecutive questions share passages
         return [
-            Choice(self._spans(_words(question).words, passage, known(passage)), null_score)
+            Choice(self._spans(_words(question).words, passage, cached_words(passage)), null_score)
             for question, passage in zip(rows.texts, rows.pairs, strict=True)
         ]
 
     def _idf(self, word: str) -> float:
-        return math.log((self._passages + 1) / (self._held_by[word] + 1))
+        return math.log((self._passages + 1) / (self._counts[word] + 1))
 
-    def _spans(self, question: Sequence[str], passage: str, held: _Words) -> tuple[Span, ...]:
+    def _spans(self, question: Sequence[str], passage: str, content: _Words) -> tuple[Span, ...]:
         """The best spans of a passage, best first; the first of equals."""
-        words_asked = {*question}
-        runs = self._runs(words_asked, passage, held)
+        question_words = {*question}
+        runs = self._runs(question_words, passage, content)
         if not len(runs):
             return ()
-        scores = np.full(len(runs), LEAST)
-        words = np.array(held.words)
-        for word in words_asked & {*held.words}:
-            at = np.flatnonzero(words == word)
-            before = runs[:, 0] - at[np.maximum(np.searchsorted(at, runs[:, 0]) - 1, 0)]
-            after = at[np.minimum(np.searchsorted(at, runs[:, 1]), len(at) - 1)]
-            apart = np.minimum(np.abs(before), np.abs(after - runs[:, 1] + 1))
-            scores += self._idf(word) / (1 + apart)
-        scores = np.log(scores) - math.log(max(sum(map(self._idf, words_asked)), LEAST))
+        scores = np.full(len(runs), MIN_SCORE)
+        words = np.array(content.words)
+        for word in question_words & {*content.words}:
+            hits = np.flatnonzero(words == word)
+            before = runs[:, 0] - hits[np.maximum(np.searchsorted(hits, runs[:, 0]) - 1, 0)]
+            after = hits[np.minimum(np.searchsorted(hits, runs[:, 1]), len(hits) - 1)]
+            distances = np.minimum(np.abs(before), np.abs(after - runs[:, 1] + 1))
+            scores += self._idf(word) / (1 + distances)
+        scores = np.log(scores) - math.log(max(sum(map(self._idf, question_words)), MIN_SCORE))
         order = np.argsort(-scores, kind="stable")[:N_BEST]
-        starts, ends = held.places[runs[order, 0], 0], held.places[runs[order, 1] - 1, 1]
+        starts, ends = (
+            content.spans[runs[order, 0], 0],
+            content.spans[runs[order, 1] - 1, 1],
+        )
         return tuple(map(Span, starts.tolist(), ends.tolist(), scores[order].tolist()))
 
-    def _runs(self, asked: set[str], passage: str, held: _Words) -> NDArray[np.int64]:
+    def _runs(self, question_words: set[str], passage: str, content: _Words) -> NDArray[np.int64]:
         """First word and end of each run, int64 [runs, 2]."""
         runs: list[list[int]] = []
-        for index, word in enumerate(held.words):
-            if word in asked or self._held_by[word] > COMMON * self._passages + 1:
+        for index, word in enumerate(content.words):
+            if word in question_words or self._counts[word] > COMMON * self._passages + 1:
                 continue
             joined = runs and runs[-1][1] == index
-            between = held.places[index - 1, 1] if joined else 0
-            if joined and JOINED.fullmatch(passage, between, held.places[index, 0]):
+            between = content.spans[index - 1, 1] if joined else 0
+            if joined and JOINED.fullmatch(passage, between, content.spans[index, 0]):
                 runs[-1][1] = index + 1
             else:
                 runs.append([index, index + 1])
@@ -518,11 +523,11 @@ def _words(text: str) -> _Words:
     return _Words([match[0].lower() for match in matches], spans)
 
 
-def _evenly(rows: Rows, most: int) -> Rows:
-    """At most `most` rows, evenly spaced."""
+def _sample_evenly(rows: Rows, limit: int) -> Rows:
+    """At most `limit` rows, evenly spaced."""
     assert rows.pairs is not None and rows.answers is not None
-    numbers = range(0, len(rows), max(1, -(-len(rows) // most)))
+    indices = range(0, len(rows), max(1, -(-len(rows) // limit)))
     texts, pairs, answers = (
-        [column[n] for n in numbers] for column in (rows.texts, rows.pairs, rows.answers)
+        [column[n] for n in indices] for column in (rows.texts, rows.pairs, rows.answers)
     )
     return Rows(texts, pairs, answers=answers)

@@ -22,8 +22,8 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import TaskHead
 from engine.models.network import Network
-from engine.tasks.baselines import Numbers, for_whole_texts, targets_of, tfidf_features
-from engine.tasks.finite import finite
+from engine.tasks.baselines import Floats, get_targets, tfidf_features, whole_text_baseline
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Baseline, Batch, Counts, Examples, Learner, LogitsCollector, Losses
 from engine.tasks.row_predictions import RowPredictions
@@ -41,10 +41,12 @@ class RegressionLearner(WholeTextLearner):
         numbers = self.targets(rows)
         if numbers is None:
             raise MissingRole("label")
-        read = [number for cell in rows.labels or () if (number := parse_number(cell)) is not None]
-        ends = range_of(read)
+        values = [
+            number for cell in rows.labels or () if (number := parse_number(cell)) is not None
+        ]
+        limits = value_range(values)
         if self.task.range is None:
-            self.task = self.task.model_copy(update={"range": ends})
+            self.task = self.task.model_copy(update={"range": limits})
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         return None if rows.labels is None else parse_numbers(rows.labels, rows.lines)
@@ -53,11 +55,11 @@ class RegressionLearner(WholeTextLearner):
         return rng.random(count, dtype=np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        return number_texts(batch.targets.cpu().numpy())
+        return format_numbers(batch.targets.cpu().numpy())
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Start at the mean of the targets, which else takes many steps to reach."""
+        """Start at the mean of the targets, which otherwise takes many steps to reach."""
         assert isinstance(network.task, TaskHead) and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
@@ -74,14 +76,14 @@ class RegressionLearner(WholeTextLearner):
             task=self.task.kind,
             tokens=inputs.described,
             truncated=inputs.truncated,
-            value=float(finite(logits)[0, 0]),
+            value=float(require_finite(logits)[0, 0]),
             range=self.task.range,
         )
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
-            Baseline("majority", "Mean", for_whole_texts(_mean)),
-            Baseline("tfidf", "TF-IDF + ridge regression", for_whole_texts(_ridge)),
+            Baseline("majority", "Mean", whole_text_baseline(_mean)),
+            Baseline("tfidf", "TF-IDF + ridge regression", whole_text_baseline(_ridge)),
         )
 
     def metrics(self, examples: Examples) -> "NumberCollector":
@@ -101,14 +103,14 @@ class NumberCollector(LogitsCollector):
 
     def row_predictions(self) -> RowPredictions:
         """The loss of a row is its squared error; rows are not simply right or wrong."""
-        result = RowPredictions(number_texts(self.logits[:, 0]), scores=self.logits)
+        result = RowPredictions(format_numbers(self.logits[:, 0]), scores=self.logits)
         if self._targets is None:
             return result
-        away = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
-        return replace(result, gold=number_texts(self._targets), loss=away**2)
+        errors = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
+        return replace(result, gold=format_numbers(self._targets), loss=errors**2)
 
 
-def range_of(numbers: Sequence[float]) -> tuple[float, float]:
+def value_range(numbers: Sequence[float]) -> tuple[float, float]:
     """The lowest and the highest of the numbers as written, before rounding to float32.
 
     Raises StudioError if all are the same.
@@ -124,18 +126,18 @@ def range_of(numbers: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def number_texts(numbers: np.ndarray) -> list[str]:
+def format_numbers(numbers: np.ndarray) -> list[str]:
     """The shortest text of each number that identifies it."""
     return [np.format_float_positional(number, trim="-") for number in numbers]
 
 
-def _mean(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    return np.full((len(rows), 1), targets_of(learner, train).mean(dtype=np.float64))
+def _mean(learner: Learner, train: Rows, rows: Rows) -> Floats:
+    return np.full((len(rows), 1), get_targets(learner, train).mean(dtype=np.float64))
 
 
-def _ridge(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+def _ridge(learner: Learner, train: Rows, rows: Rows) -> Floats:
     from sklearn.linear_model import Ridge
 
-    known, others = tfidf_features(train, rows, 1)
-    predicted: Numbers = Ridge().fit(known, targets_of(learner, train)).predict(others)
+    features, new_features = tfidf_features(train, rows, 1)
+    predicted: Floats = Ridge().fit(features, get_targets(learner, train)).predict(new_features)
     return predicted[:, None]

@@ -5,6 +5,6 @@ import numpy as np
 ORDER, SUBSET, MASKS, VALIDATION, DROPOUT = range(5)  # purposes
 
 
-def rng_for(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
+def rng_for(seed: int, purpose: int, index: int = 0) -> np.random.Generator:
     """An independent generator for each purpose and step."""
-    return np.random.default_rng([seed, purpose, number])
+    return np.random.default_rng([seed, purpose, index])

@@ -78,7 +78,7 @@ def build_predictions(
     `lines` are those of the file that the rows were read from; None if unknown. Metrics that are
     not finite, as of a diverged network, are left out.
     """
-    facts = PredictionInfo(
+    info = PredictionInfo(
         task=task,
         labels=labels,
         **origin._asdict(),
@@ -88,7 +88,7 @@ def build_predictions(
     )
     count = len(predicted.predicted)
     columns = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
-    return Predictions.of(facts, columns | predicted.record(), cells)
+    return Predictions.of(info, columns | predicted.record(), cells)
 
 
 def _lists(scores: NDArray[np.floating[Any]]) -> "pa.ListArray[Any]":

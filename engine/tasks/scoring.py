@@ -37,26 +37,26 @@ Stages = Callable[[str], ProgressCallback]
 
 
 def evaluate(
-    wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None
+    request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> Evaluated:
     """Carry out an Evaluate; `scratch` is a folder for temporary files.
 
     Raises StudioError as `score` does, and on a disk error.
     """
-    scored = score(wanted, scratch, emit)
-    facts, looks = scored.predictions.info, 0
-    if wanted.part == "test" and facts.metrics:
-        looks = log_evaluation(results_root(wanted.into), facts)
-    file = predictions_file(wanted.into, wanted.part, facts.source)
+    scored = score(request, scratch, emit)
+    info, looks = scored.predictions.info, 0
+    if request.part == "test" and info.metrics:
+        looks = log_evaluation(results_root(request.into), info)
+    file = predictions_file(request.into, request.part, info.source)
     scored.predictions.write(file)
     return Evaluated(
-        to=wanted.number,
+        to=request.number,
         file=file,
         rows=len(scored.predictions),
-        metrics=facts.metrics,
+        metrics=info.metrics,
         looks=looks,
         computed=scored.computed,
-        notes=scored.notes if wanted.part == "file" else (),
+        notes=scored.notes if request.part == "file" else (),
     )
 
 
@@ -70,29 +70,29 @@ class Scored(NamedTuple):
     notes: tuple[str, ...] = ()  # about the rows
 
 
-def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None) -> Scored:
+def score(request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None) -> Scored:
     """Predict the rows of an Evaluate, without storing anything.
 
     Raises StudioError if the model, the data and their labels do not fit, or there are no rows.
     """
-    stage = _stages(wanted, emit)
+    stage = _stages(request, emit)
     stage(phrase("Loading the model"))(0, 0)
-    if wanted.pretraining is not None:
-        return _score_tokens(wanted, wanted.pretraining, scratch, stage)
-    predictor = Predictor(wanted.checkpoint, wanted.max_length, wanted.batch_size, wanted.exact)
-    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
+    if request.pretraining is not None:
+        return _score_tokens(request, request.pretraining, scratch, stage)
+    predictor = Predictor(request.checkpoint, request.max_length, request.batch_size, request.exact)
+    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as folder:
         reading = stage(phrase("Reading the data set"))
         task = predictor.learner.task
-        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
-        origin = _origin(wanted, dataset, predictor.learner)
+        dataset, part = open_rows(request.data, request.part, Path(folder) / "rows", task, reading)
+        origin = _origin(request, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
-        read = dataset.spec.notes if wanted.part == "file" else ()
-        return scored._replace(notes=(*read, *scored.notes))
+        notes = dataset.spec.notes if request.part == "file" else ()
+        return scored._replace(notes=(*notes, *scored.notes))
 
 
 def _score_tokens(
-    wanted: Evaluate, task: Pretraining, scratch: Path | None, stage: Stages
+    request: Evaluate, task: Pretraining, scratch: Path | None, stage: Stages
 ) -> Scored:
     """Predict masked tokens as the run did in training.
 
@@ -104,19 +104,19 @@ def _score_tokens(
             "See its validation loss among the charts.",
         )
     learner = PretrainingLearner(task)
-    loaded = checkpoint.load(wanted.checkpoint, learner.heads)
-    longest = min(wanted.max_length, loaded.spec.max_positions)
-    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
+    loaded = checkpoint.load(request.checkpoint, learner.heads)
+    max_length = min(request.max_length, loaded.spec.max_positions)
+    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as folder:
         reading = stage(phrase("Reading the data set"))
-        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        dataset, part = open_rows(request.data, request.part, Path(folder) / "rows", task, reading)
         tokenization = stage(phrase("Tokenising"))
         parts: tuple[SplitName, ...] = (part, "train")
         examples, train = (
             learner.tokenize(
                 learner.rows(dataset, part),
                 loaded.tokenizer,
-                longest,
-                Path(aside) / part / "tokens",  # sentences are stored next to it
+                max_length,
+                Path(folder) / part / "tokens",  # sentences are stored next to it
                 tokenization,
             )
             for part in parts
@@ -126,15 +126,15 @@ def _score_tokens(
             learner,
             loaded.tokenizer,
             examples,
-            wanted.batch_size,
-            wanted.seed,
+            request.batch_size,
+            request.seed,
             report=stage(phrase("Predicting")),
         )
         counts = train.tokenized.counts(loaded.tokenizer.size)
         assert isinstance(metrics, PretrainingMetrics) and metrics.rows is not None
         predicted, cells = metrics.rows.rows(loaded.tokenizer, counts)
     report = metrics.report()
-    origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING, precision="fp32")
+    origin = _origin(request, dataset, learner)._replace(mapping=MAPPING, precision="fp32")
     predictions = build_predictions(predicted, None, cells, origin, task.kind, (), report.metrics())
     return Scored(predictions, report, "float32", loaded.report)
 
@@ -147,9 +147,9 @@ def score_rows(
     progress: ProgressCallback = lambda done, total: None,
 ) -> Scored:
     """Predict rows with a loaded model, with the cells of all their columns."""
-    collected = predictor.collected(rows, progress)
+    collected = predictor.collect(rows, progress)
     learner = predictor.learner
-    report = collected.report() if learner.says_what_is_right(rows) else None
+    report = collected.report() if learner.can_evaluate(rows) else None
     predictions = build_predictions(
         collected.row_predictions(),
         rows.lines,
@@ -162,46 +162,46 @@ def score_rows(
     return Scored(predictions, report, predictor.computed, predictor.loading, predictor.notes())
 
 
-def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
+def _origin(request: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
     return Origin(
-        part=wanted.part,
-        source=wanted.source or wanted.data.name,
+        part=request.part,
+        source=request.source or request.data.name,
         mapping=dataset.spec.mapping,
-        model=wanted.model,
-        step=wanted.step,
+        model=request.model,
+        step=request.step,
         fingerprint=dataset.spec.fingerprint,
-        best_metric=wanted.best_metric or learner.best_metric,
+        best_metric=request.best_metric or learner.best_metric,
     )
 
 
 def fit_baselines(
-    wanted: FitBaselines, scratch: Path | None = None, emit: Emit = lambda _: None
+    request: FitBaselines, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> BaselinesFitted:
     """Carry out a FitBaselines; tasks without baselines have no files.
 
     Raises StudioError if the data and the task do not fit, or there are no rows.
     """
-    if isinstance(parse_task(wanted.task), Pretraining):
-        predicted = read_predictions(predictions_file(wanted.into, wanted.part))
-        file = predictions_file(wanted.into, wanted.part, baseline="unigram")
+    if isinstance(parse_task(request.task), Pretraining):
+        predicted = read_predictions(predictions_file(request.into, request.part))
+        file = predictions_file(request.into, request.part, baseline="unigram")
         unigram(predicted).write(file)
-        return BaselinesFitted(to=wanted.number, files=(file,))
-    stage = _stages(wanted, emit)
-    task = parse_task(wanted.task).with_labels(wanted.labels)
+        return BaselinesFitted(to=request.number, files=(file,))
+    stage = _stages(request, emit)
+    task = parse_task(request.task).with_labels(request.labels)
     files: list[Path] = []
-    with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
+    with TemporaryDirectory(dir=scratch, prefix="baselines-") as folder:
         reading = stage(phrase("Reading the data set"))
-        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        dataset, part = open_rows(request.data, request.part, Path(folder) / "rows", task, reading)
         train, rows, cells = dataset.rows("train"), dataset.rows(part), dataset.cells(part)
         learner, fitting = learner_for(task), stage(phrase("Fitting the baselines"))
         learner.fit_labels(train)
-        every = learner.baselines()
-        for index, baseline in enumerate(every):
-            fitting(index, len(every))
+        baselines = learner.baselines()
+        for index, baseline in enumerate(baselines):
+            fitting(index, len(baselines))
             collected = baseline.predict(learner, train, rows)
             origin = Origin(
-                part=wanted.part,
-                source=wanted.source or wanted.data.name,
+                part=request.part,
+                source=request.source or request.data.name,
                 mapping=dataset.spec.mapping,
                 model=baseline.name,
                 fingerprint=dataset.spec.fingerprint,
@@ -216,9 +216,9 @@ def fit_baselines(
                 learner.labels,
                 metrics,
             )
-            files.append(predictions_file(wanted.into, wanted.part, baseline=baseline.key))
+            files.append(predictions_file(request.into, request.part, baseline=baseline.key))
             predictions.write(files[-1])
-    return BaselinesFitted(to=wanted.number, files=tuple(files))
+    return BaselinesFitted(to=request.number, files=tuple(files))
 
 
 def open_rows(
@@ -252,10 +252,10 @@ def open_rows(
     )
 
 
-def _stages(wanted: Question, emit: Emit) -> Stages:
+def _stages(question: Question, emit: Emit) -> Stages:
     def stage(name: str) -> ProgressCallback:
         def report(done: int, total: int) -> None:
-            emit(Working(to=wanted.number, stage=name, done=done, total=total))
+            emit(Working(to=question.number, stage=name, done=done, total=total))
 
         return report
 

@@ -8,7 +8,7 @@ from torch import Tensor
 ALIGNED = 16  # bytes; alignment of each tensor, for all dtypes
 
 
-def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+def copy_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
     """The tensors on a device, in order.
 
     A GPU gets them in one asynchronous copy from pinned memory; twenty small copies would cost the
@@ -17,18 +17,19 @@ def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
     """
     if device.type in ("cpu", "mps"):  # shares the memory of the host
         return [tensor.to(device) for tensor in tensors]
-    away = [tensor for tensor in tensors if tensor.device.type == "cpu"]
-    if not away:
+    on_host = [tensor for tensor in tensors if tensor.device.type == "cpu"]
+    if not on_host:
         return list(tensors)
-    sizes = [-(-tensor.nbytes // ALIGNED) * ALIGNED for tensor in away]
-    room = torch.empty(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
-    for tensor, part in zip(away, room.split(sizes), strict=True):
-        _as(part, tensor).copy_(tensor)
-    there = iter(room.to(device, non_blocking=True).split(sizes))
+    sizes = [-(-tensor.nbytes // ALIGNED) * ALIGNED for tensor in on_host]
+    buffer = torch.empty(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
+    for tensor, part in zip(on_host, buffer.split(sizes), strict=True):
+        _view_as(part, tensor).copy_(tensor)
+    sent = iter(buffer.to(device, non_blocking=True).split(sizes))
     return [
-        _as(next(there), tensor) if tensor.device.type == "cpu" else tensor for tensor in tensors
+        _view_as(next(sent), tensor) if tensor.device.type == "cpu" else tensor
+        for tensor in tensors
     ]
 
 
-def _as(part: Tensor, like: Tensor) -> Tensor:
+def _view_as(part: Tensor, like: Tensor) -> Tensor:
     return part[: like.nbytes].view(like.dtype).view(like.shape)

@@ -3,7 +3,7 @@
 Each row is two or three inputs of the network: the text, the second one, and the negative one. The
 losses are those of sentence-transformers: the squared error of the cosine, multiple negatives
 ranking (Henderson et al. 2017, §4) and the triplet loss. Shapes: B rows, E inputs of each, D
-numbers of a vector, N rows of a data set.
+size of a vector, N rows of a data set.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.baselines import LEAST, tfidf, with_a_word
-from engine.tasks.finite import finite
+from engine.tasks.baselines import EPSILON, tfidf, with_a_word
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Baseline,
@@ -53,12 +53,12 @@ from engine.tasks.learner import (
     TaskPredictions,
 )
 from engine.tasks.learner import random_tokens as random_ids
-from engine.tasks.regression import number_texts, range_of
+from engine.tasks.regression import format_numbers, value_range
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-RANKED = 32  # texts that a baseline ranks at a time
-AMONG = 32  # candidates of the validation loss
+RANK_CHUNK = 32  # texts that a baseline ranks at a time
+CANDIDATES = 32  # candidates of the validation loss
 VECTOR = "vector"  # record name of the vector of a single text
 METRICS: dict[Objective, tuple[str, ...]] = {
     "cosine": ("spearman", "pearson", "loss"),
@@ -117,13 +117,13 @@ class SentenceSimilarityLearner(Learner):
     def fit_labels(self, rows: Rows) -> None:
         if rows.pairs is None:
             raise MissingRole("pair")
-        self._objective, self._is_fitted = self.objective_of(rows), True
+        self._objective, self._is_fitted = self.choose_objective(rows), True
         if self._objective == "cosine" and self.task.range is None:
-            read = [parse_number(cell) for cell in rows.labels or ()]
-            self._range = usual_range([number for number in read if number is not None])
+            values = [parse_number(cell) for cell in rows.labels or ()]
+            self._range = cosine_range([number for number in values if number is not None])
             self.task = self.task.model_copy(update={"range": self._range})
 
-    def objective_of(self, rows: Rows) -> Objective:
+    def choose_objective(self, rows: Rows) -> Objective:
         objective = self.task.objective
         if objective == "auto":
             objective = "cosine" if rows.labels is not None else "in_batch_negatives"
@@ -136,7 +136,7 @@ class SentenceSimilarityLearner(Learner):
             raise MissingRole("label")
         return objective
 
-    def says_what_is_right(self, rows: Rows) -> bool:
+    def can_evaluate(self, rows: Rows) -> bool:
         """Pairs need no labels."""
         return rows.labels is not None or self.task.objective != "cosine"
 
@@ -150,7 +150,7 @@ class SentenceSimilarityLearner(Learner):
     ) -> Examples:
         unknown = rows.labels is None and self.task.objective == "cosine"
         alone = rows.pairs is None
-        objective: Objective = "cosine" if unknown or alone else self.objective_of(rows)
+        objective: Objective = "cosine" if unknown or alone else self.choose_objective(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         count = len(columns)
@@ -165,10 +165,10 @@ class SentenceSimilarityLearner(Learner):
         texts = [""] * len(batch.tokens)
         for row in range(batch.size):
             for side in range(batch.inputs_per_example):
-                number = row * batch.inputs_per_example + side
-                texts[number] = names[side]
+                index = row * batch.inputs_per_example + side
+                texts[index] = names[side]
                 if batch.targets.is_floating_point() and side == 1:
-                    texts[number] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
+                    texts[index] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
         return texts
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
@@ -198,7 +198,7 @@ class SentenceSimilarityLearner(Learner):
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
             raise StudioError("This model says how similar two texts are.", "Type a second text.")
-        first, second = vectors_of_texts(checkpoint, [question.text, question.pair or ""])
+        first, second = text_vectors(checkpoint, [question.text, question.pair or ""])
         return Predicted(
             task=self.task.kind,
             tokens=inputs.described,
@@ -208,7 +208,7 @@ class SentenceSimilarityLearner(Learner):
         )
 
     def baselines(self) -> tuple[Baseline, ...]:
-        return (Baseline("tfidf", "TF-IDF cosine", _similar),)
+        return (Baseline("tfidf", "TF-IDF cosine", _fit_tfidf),)
 
     def metrics(self, examples: Examples) -> PredictionCollector:
         """Rows with one text only get their vectors."""
@@ -218,9 +218,9 @@ class SentenceSimilarityLearner(Learner):
         count, inputs = len(examples), examples.inputs_per_example
         return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
 
-    def unpacked(self, rows: Rows) -> "SimilarityCollector":
+    def collector_for(self, rows: Rows) -> "SimilarityCollector":
         """Metrics for rows that no network reads."""
-        objective = self.objective_of(rows)
+        objective = self.choose_objective(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         return SimilarityCollector(len(rows), len(columns), targets, objective, self.task)
@@ -234,11 +234,11 @@ class SentenceSimilarityLearner(Learner):
             return np.array(codes, dtype=np.int64).T.copy()
         if rows.labels is None or rows.pairs is None:
             return None
-        if self.task.range is None and not self._is_fitted:  # a foreign model does not state it
-            read = [number for cell in rows.labels if (number := parse_number(cell)) is not None]
-            if len(set(read)) > 1:
-                return numbers(rows, usual_range(read))
-        return numbers(rows, self._range)
+        if self.task.range is None and not self._is_fitted:  # imported models do not store it
+            values = [number for cell in rows.labels if (number := parse_number(cell)) is not None]
+            if len(set(values)) > 1:
+                return target_cosines(rows, cosine_range(values))
+        return target_cosines(rows, self._range)
 
 
 class SimilarityCollector(PredictionCollector):
@@ -258,22 +258,22 @@ class SimilarityCollector(PredictionCollector):
         self.cosines = np.zeros((count, inputs - 1), dtype=np.float32)
         self._losses = np.zeros(count, dtype=np.float64)
         self._vectors: NDArray[np.float32] | None = None  # [N, E, D], only for ranking
-        self._found: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+        self._ranking: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
 
     def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
-        numbers = batch.numbers.numpy()
+        assert batch.indices is not None
+        indices = batch.indices.numpy()
         vectors = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)  # [B, E, D]
         texts = vectors.unbind(1)
         cosines = [F.cosine_similarity(texts[0], other) for other in texts[1:]]
-        self.cosines[numbers] = torch.stack(cosines, dim=1).cpu().numpy()
+        self.cosines[indices] = torch.stack(cosines, dim=1).cpu().numpy()
         if self._objective == "triplets":
-            self._losses[numbers] = triplet_losses(texts, self._task.margin).cpu().numpy()
+            self._losses[indices] = triplet_losses(texts, self._task.margin).cpu().numpy()
         elif self._objective == "in_batch_negatives":
             if self._vectors is None:
                 shape = (len(self.cosines), self._inputs, vectors.size(-1))
                 self._vectors = np.zeros(shape, dtype=np.float32)
-            self._vectors[numbers] = vectors.cpu().numpy()
+            self._vectors[indices] = vectors.cpu().numpy()
 
     def report(self) -> Report:
         if self._targets is None:
@@ -283,7 +283,7 @@ class SimilarityCollector(PredictionCollector):
                 return cosine_report(self.cosines[:, 0], self._targets)
             case "triplets":
                 return triplet_report(self._right(), self._losses)
-        ranks, losses = self._ranked()
+        ranks, losses = self._rank()
         return search_report(ranks, self._targets[:, 0], losses)
 
     def put(
@@ -295,32 +295,32 @@ class SimilarityCollector(PredictionCollector):
         """Set results without a network: cosines [N, E - 1], ranks of pairs and losses [N]."""
         self.cosines[:], self._losses[:] = cosines, losses
         if ranks is not None:
-            self._found = ranks, losses
+            self._ranking = ranks, losses
 
     def _right(self) -> NDArray[np.bool_]:
         return self.cosines[:, 0] > self.cosines[:, 1]
 
-    def _ranked(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _rank(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rank of each second text among all, int64 [N], and the loss of each row, float64."""
-        if self._found is None:
+        if self._ranking is None:
             assert self._targets is not None
             count = len(self.cosines)
             if self._vectors is None:
                 return np.zeros(0, dtype=np.int64), np.zeros(0)
-            every = self._vectors[:, 1:].reshape(-1, self._vectors.shape[-1])  # [N * (E - 1), D]
-            _, first, which = np.unique(
+            pool = self._vectors[:, 1:].reshape(-1, self._vectors.shape[-1])  # [N * (E - 1), D]
+            _, first, inverse = np.unique(
                 self._targets[:, 1:].reshape(-1), return_index=True, return_inverse=True
             )
-            right = which.reshape(count, -1)[:, 0]
-            ranks = candidate_ranks(normalise(self._vectors[:, 0]), normalise(every[first]), right)
+            own = inverse.reshape(count, -1)[:, 0]
+            ranks = candidate_ranks(normalise(self._vectors[:, 0]), normalise(pool[first]), own)
             losses = np.zeros(count)
-            for start in range(0, count, AMONG):
-                some = slice(start, start + AMONG)
-                texts = torch.from_numpy(self._vectors[some]).unbind(1)
-                targets = torch.from_numpy(self._targets[some])
-                losses[some] = ranking_losses(texts, targets, self._task.scale).numpy()
-            self._found = ranks, losses
-        return self._found
+            for start in range(0, count, CANDIDATES):
+                chunk = slice(start, start + CANDIDATES)
+                texts = torch.from_numpy(self._vectors[chunk]).unbind(1)
+                targets = torch.from_numpy(self._targets[chunk])
+                losses[chunk] = ranking_losses(texts, targets, self._task.scale).numpy()
+            self._ranking = ranks, losses
+        return self._ranking
 
     def predictions(self) -> list[dict[str, Any]]:
         """The cosine of each pair, and with the negative text if there is one."""
@@ -333,12 +333,12 @@ class SimilarityCollector(PredictionCollector):
     def row_predictions(self) -> RowPredictions:
         """The cosine if there are numbers; the nearer text of triplets; the rank of pairs."""
         if self._targets is None:
-            return RowPredictions(number_texts(self.cosines[:, 0]), scores=self.cosines)
+            return RowPredictions(format_numbers(self.cosines[:, 0]), scores=self.cosines)
         match self._objective:
             case "cosine":
-                away = self.cosines[:, 0].astype(np.float64) - self._targets
-                predicted, gold = number_texts(self.cosines[:, 0]), number_texts(self._targets)
-                return RowPredictions(predicted, gold, loss=away**2, scores=self.cosines)
+                errors = self.cosines[:, 0].astype(np.float64) - self._targets
+                predicted, gold = format_numbers(self.cosines[:, 0]), format_numbers(self._targets)
+                return RowPredictions(predicted, gold, loss=errors**2, scores=self.cosines)
             case "triplets":
                 right = self._right()
                 names = [
@@ -350,7 +350,7 @@ class SimilarityCollector(PredictionCollector):
                 return RowPredictions(
                     names, gold, loss=self._losses, score=score, scores=self.cosines
                 )
-        ranks, losses = self._ranked()
+        ranks, losses = self._rank()
         score = (ranks == 1).astype(np.float64)
         predicted = [str(rank) for rank in ranks]
         return RowPredictions(
@@ -365,10 +365,10 @@ class VectorCollector(PredictionCollector):
         self._vectors: list[NDArray[np.float32] | None] = [None] * count
 
     def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
+        assert batch.indices is not None
         vectors = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
-        for number, vector in zip(batch.numbers.tolist(), vectors, strict=True):
-            self._vectors[number] = vector
+        for index, vector in zip(batch.indices.tolist(), vectors, strict=True):
+            self._vectors[index] = vector
 
     def report(self) -> Report:
         raise MissingRole("pair")
@@ -403,28 +403,28 @@ def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Te
     first = F.normalize(texts[0], dim=-1)
     others = F.normalize(torch.cat(list(texts[1:])), dim=-1)  # [B * (E - 1), D]
     scores = first @ others.T * scale
-    own = torch.arange(len(first), device=first.device)
-    named = targets.T[1:].reshape(-1)  # [B * (E - 1)]
-    equal = named[None] == targets[:, 1, None]
+    diagonal = torch.arange(len(first), device=first.device)
+    codes = targets.T[1:].reshape(-1)  # [B * (E - 1)]
+    equal = codes[None] == targets[:, 1, None]
     same_query = targets[:, 0, None] == targets[None, :, 0]  # [B, B]
     equal[:, : len(first)] |= same_query
-    equal[own, own] = False
-    return F.cross_entropy(scores.masked_fill(equal, float("-inf")), own, reduction="none")
+    equal[diagonal, diagonal] = False
+    return F.cross_entropy(scores.masked_fill(equal, float("-inf")), diagonal, reduction="none")
 
 
-def usual_range(numbers: Sequence[float]) -> tuple[float, float]:
+def cosine_range(numbers: Sequence[float]) -> tuple[float, float]:
     """The numbers that stand for a cosine of 0 and of 1.
 
     Raises StudioError if all are the same.
     """
-    low, high = range_of(numbers)
+    low, high = value_range(numbers)
     return (0.0, 1.0) if low >= -1 and high <= 1 else (min(low, 0.0), high)
 
 
-def numbers(rows: Rows, between: tuple[float, float]) -> NDArray[np.float32]:
+def target_cosines(rows: Rows, limits: tuple[float, float]) -> NDArray[np.float32]:
     """The target cosine of each row, float32 [N]."""
     assert rows.labels is not None
-    low, high = between
+    low, high = limits
     scaled: NDArray[np.float32] = (parse_numbers(rows.labels, rows.lines) - low) / (high - low)
     return scaled.astype(np.float32)
 
@@ -438,38 +438,38 @@ def text_columns(rows: Rows, objective: Objective) -> list[Sequence[str]]:
 
 
 @torch.inference_mode()
-def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
+def text_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
     """The vectors of a few texts, float32 [B, D]. Raises StudioError if they are not finite."""
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
     sentence = network.heads.sentence
-    longest, prompt = max_tokens(checkpoint), "" if sentence is None else sentence.prompt
+    max_length, prompt = max_tokens(checkpoint), "" if sentence is None else sentence.prompt
     if sentence is not None and sentence.max_length is not None:
-        longest = min(longest, sentence.max_length)
+        max_length = min(max_length, sentence.max_length)
     device = next(network.parameters()).device
     vectors = []
     for text in texts:
-        ids = torch.tensor([tokenizer.encode(prompt + text, None, longest).ids], device=device)
-        vectors.append(finite(network.logits(ids, torch.zeros_like(ids)))[0])
+        ids = torch.tensor([tokenizer.encode(prompt + text, None, max_length).ids], device=device)
+        vectors.append(require_finite(network.logits(ids, torch.zeros_like(ids)))[0])
     return torch.stack(vectors)
 
 
-def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
+def _fit_tfidf(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
     """The TF-IDF cosine of two texts, and the rank of the second one among all."""
     assert isinstance(learner, SentenceSimilarityLearner)
-    collected = learner.unpacked(rows)
+    collected = learner.collector_for(rows)
     vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
-    columns = text_columns(rows, learner.objective_of(rows))
+    columns = text_columns(rows, learner.choose_objective(rows))
     first, *others = (vectorizer.transform(column) for column in columns)
     cosines = np.hstack([np.asarray(first.multiply(column).sum(axis=1)) for column in others])
     ranks, losses = np.ones(len(rows), dtype=np.int64), np.zeros(len(rows))
     if learner.measured[0] == "mrr":
-        for start in range(0, len(rows), RANKED):
-            some = slice(start, start + RANKED)
-            every = (first[some] @ others[0].T).toarray()  # [RANKED, N]
-            own = cosines[some, :1]
-            nearer = every > own + LEAST
-            ranks[some] = 1 + nearer.sum(axis=1)
-            among = every[:, some] * learner.task.scale
-            losses[some] = np.log(np.exp(among).sum(axis=1)) - own[:, 0] * learner.task.scale
+        for start in range(0, len(rows), RANK_CHUNK):
+            chunk = slice(start, start + RANK_CHUNK)
+            scores = (first[chunk] @ others[0].T).toarray()  # [RANK_CHUNK, N]
+            own = cosines[chunk, :1]
+            nearer = scores > own + EPSILON
+            ranks[chunk] = 1 + nearer.sum(axis=1)
+            among = scores[:, chunk] * learner.task.scale
+            losses[chunk] = np.log(np.exp(among).sum(axis=1)) - own[:, 0] * learner.task.scale
     collected.put(cosines, ranks, losses)
     return collected

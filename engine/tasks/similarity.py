@@ -1,7 +1,7 @@
 """Vectors of many texts, their similarities, and nearest neighbours.
 
 Sentence encoders give their own vectors; other encoders the mean of the last hidden states, as in
-sentence-transformers. Shapes: N texts, M others, D numbers of a vector.
+sentence-transformers. Shapes: N texts, M others, D size of a vector.
 """
 
 import io
@@ -23,17 +23,17 @@ from engine.files.atomic_write import write_file
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
 from engine.progress import ProgressCallback, no_progress
-from engine.tasks.evaluating import for_each, gains_by_two, in_turn
+from engine.tasks.evaluating import batches_by_length, for_each, uses_two_threads
 from engine.tasks.learner import pad
 
 BATCH = 32  # texts per batch
-AT_ONCE = 4_096  # vectors that are compared at a time
+CHUNK = 4_096  # vectors that are compared at a time
 
 
 class Nearest(NamedTuple):
     """Texts by their cosine with a query, the highest first."""
 
-    numbers: NDArray[np.int64]  # [K]
+    indices: NDArray[np.int64]  # [K]
     cosines: NDArray[np.float32]  # [K]
 
 
@@ -43,13 +43,13 @@ def sentence_vectors(
     max_length: int | None = None,
     batch: int = BATCH,
     progress: ProgressCallback = no_progress,
-    tell_truncated: Callable[[int, int], object] | None = None,
+    on_truncated: Callable[[int, int], object] | None = None,
 ) -> NDArray[np.float32]:
     """The vector of each text, float32 [N, D].
 
     Args:
         max_length: maximum tokens of a text; None: that of the model.
-        tell_truncated: receives the number of texts with at least the maximum tokens, and that
+        on_truncated: receives the number of texts with at least the maximum tokens, and that
             maximum.
 
     Raises StudioError if a vector is not finite.
@@ -57,7 +57,7 @@ def sentence_vectors(
     network, tokenizer = loaded.network, loaded.tokenizer
     sentence = network.heads.sentence or SentenceSpec()
     device = next(network.parameters()).device
-    longest = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
+    limit = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
     vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
     if not len(texts):
         return vectors
@@ -65,22 +65,22 @@ def sentence_vectors(
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         prompted = [sentence.prompt + text for text in texts] if sentence.prompt else texts
         folder = Path(scratch) / "tokenized"
-        tokenized = tokenize_examples(prompted, None, tokenizer, longest, folder, no_progress)
-        if tell_truncated is not None and (full := int((tokenized.lengths == longest).sum())):
-            tell_truncated(full, longest)
+        tokenized = tokenize_examples(prompted, None, tokenizer, limit, folder, no_progress)
+        if on_truncated is not None and (full := int((tokenized.lengths == limit).sum())):
+            on_truncated(full, limit)
 
-        def add(numbers: NDArray[np.int64]) -> None:
-            tokens, segments, mask = pad(tokenized, numbers, tokenizer.pad)
+        def add(indices: NDArray[np.int64]) -> None:
+            tokens, segments, mask = pad(tokenized, indices, tokenizer.pad)
             mask = None if mask is None else mask.to(device)
             tokens, segments = tokens.to(device), segments.to(device)
             if network.heads.pools:
                 pooled = network.logits(tokens, segments, mask)
             else:
                 pooled = pool(network.encode(tokens, segments, mask).last, mask, "mean")
-            vectors[numbers] = pooled.cpu().numpy()
+            vectors[indices] = pooled.cpu().numpy()
 
-        batches = in_turn(tokenized.lengths, batch)[::-1]
-        for_each(batches, add, nullcontext, progress, gains_by_two(device))
+        batches = batches_by_length(tokenized.lengths, batch)[::-1]
+        for_each(batches, add, nullcontext, progress, uses_two_threads(device))
     if not np.isfinite(vectors).all():
         raise StudioError(
             "The model gives vectors with NaN or infinite values.", "Choose another checkpoint."
@@ -98,9 +98,9 @@ def pairwise_cosines(
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:
     """The `count` vectors of [N, D] with the highest cosine with [D]; the first of equals."""
     cosines = np.zeros(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        cosines[some] = pairwise_cosines(vectors[some], query[None])[:, 0]
+    for start in range(0, len(vectors), CHUNK):
+        chunk = slice(start, start + CHUNK)
+        cosines[chunk] = pairwise_cosines(vectors[chunk], query[None])[:, 0]
     order = np.argsort(-cosines, kind="stable")[:count]
     return Nearest(order, cosines[order])
 
@@ -128,6 +128,6 @@ def vector_table(
     count, size = vectors.shape
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel(), pa.float32())
     lists = pa.FixedSizeListArray.from_arrays(flat, size)
-    columns = {column: pa.array(list(some), pa.string()) for column, some in cells.items()}
+    columns = {column: pa.array(list(texts), pa.string()) for column, texts in cells.items()}
     assert len(lists) == count
     return pa.table({**columns, name: lists})

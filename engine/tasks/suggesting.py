@@ -27,13 +27,18 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.out_of_sample import EXACT_ROWS, out_of_sample, predict_other_rows
-from engine.tasks import learner_of
-from engine.tasks.evaluating import collect_predictions, for_each, gains_by_two, in_turn
+from engine.tasks import checkpoint_learner
+from engine.tasks.evaluating import (
+    batches_by_length,
+    collect_predictions,
+    for_each,
+    uses_two_threads,
+)
 from engine.tasks.learner import pad
 
-SHOWN = 1_000  # maximum suggested rows
-SHARE = 0.1  # fraction of the rows that is listed as suspicious, unless more are likely errors
-MOST_LAYERS = 6  # for leave-one-out models
+MAX_SUGGESTIONS = 1_000  # maximum suggested rows
+LISTED_FRACTION = 0.1  # of the rows are listed as suspicious, unless more are likely errors
+MAX_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # beyond, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
 BATCH = 32  # rows
@@ -55,28 +60,30 @@ def find_label_errors(
 
     Raises StudioError if rows do not have one label each.
     """
-    numbers = _numbers(dataset, labelled=True)
-    labels = _labels(dataset, numbers)
+    indices = _select_rows(dataset, labelled=True)
+    labels = _labels(dataset, indices)
     names = sorted(set(labels))
     if len(names) < 2:
         raise StudioError(
             "The rows have fewer than two labels.", "Label some rows of each kind first."
         )
-    indices = {name: index for index, name in enumerate(names)}
-    classes = np.array([indices[label] for label in labels], dtype=np.int64)
+    ids = {name: index for index, name in enumerate(names)}
+    classes = np.array([ids[label] for label in labels], dtype=np.int64)
     if scorer is None:
-        rows, fitting = _rows(dataset, numbers), phrase("Fitting models to all other rows")
+        rows, fitting = _rows(dataset, indices), phrase("Fitting models to all other rows")
         vectors = None if loaded is None else vectors_for_errors(loaded, rows, report)
         p = out_of_sample(
             _texts(rows), classes, len(names), vectors, lambda d, t: report(fitting, d, t)
         )
     else:
-        p = scorer(numbers, classes, names)
+        p = scorer(indices, classes, names)
     errors = label_errors(p, classes)
     likely = int(errors.is_likely.sum())
-    listed = errors.order[: min(SHOWN, max(likely, round(SHARE * len(classes))))]
+    listed = errors.order[
+        : min(MAX_SUGGESTIONS, max(likely, round(LISTED_FRACTION * len(classes))))
+    ]
     return LabelErrorsFound(
-        suggestions=_suggestions(listed, numbers, errors.suggested, names, p),
+        suggestions=_suggestions(listed, indices, errors.suggested, names, p),
         likely=likely,
         rows=len(classes),
     )
@@ -84,8 +91,8 @@ def find_label_errors(
 
 def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float32]:
     """Vectors of a frozen encoder for finding label errors, float32 [N, layers, D]."""
-    stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
-    layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
+    stage, is_small = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
+    layers = spread_layers(loaded, MAX_LAYERS) if is_small else _layers(loaded, rows)
     return layer_vectors(loaded, rows, layers, lambda d, t: report(stage, d, t))
 
 
@@ -94,35 +101,35 @@ def suggest_labels(
 ) -> LabelsSuggested:
     """Predict the rows without a label, in the order to label them.
 
-    Fine-tuned classifiers predict by themselves; for other models, quick models are fitted on the
+    Fine-tuned classifiers predict directly; for other models, quick models are fitted on the
     labelled rows, with their words and the vectors of the model.
 
     Raises StudioError if no row lacks its label, or if the model is no classifier and the rows have
     fewer than two labels.
     """
-    numbers = _numbers(dataset, labelled=False)
+    indices = _select_rows(dataset, labelled=False)
     head = loaded.network.heads.task
-    if not len(numbers):
+    if not len(indices):
         raise StudioError("Every row has a label.", "Import rows without labels to label them.")
     if head is not None and head.classifies:
-        p, names = _by_itself(loaded, _rows(dataset, numbers), report), list(loaded.labels)
+        p, names = _classify(loaded, _rows(dataset, indices), report), list(loaded.labels)
     else:
-        p, names = _from_labelled(dataset, numbers, loaded, report)
+        p, names = _from_labelled(dataset, indices, loaded, report)
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
-        rows = _rows(dataset, numbers)
+        rows = _rows(dataset, indices)
         vectors = mean_vectors(loaded, rows, lambda d, t: report(reading, d, t))
-        chosen = most_diverse(vectors, SHOWN)
+        chosen = most_diverse(vectors, MAX_SUGGESTIONS)
     else:
-        chosen = most_uncertain(p)[:SHOWN]
+        chosen = most_uncertain(p)[:MAX_SUGGESTIONS]
     return LabelsSuggested(
-        suggestions=_suggestions(chosen, numbers, p.argmax(axis=1), names, p), rows=len(numbers)
+        suggestions=_suggestions(chosen, indices, p.argmax(axis=1), names, p), rows=len(indices)
     )
 
 
 def _suggestions(
     listed: NDArray[np.int64],
-    numbers: NDArray[np.int64],
+    indices: NDArray[np.int64],
     labels: NDArray[np.int64],
     names: Sequence[str],
     p: NDArray[np.float64],
@@ -130,7 +137,7 @@ def _suggestions(
     """A suggestion for each of `listed`, from the row index, the label [N] and p [N, C] of each."""
     return tuple(
         Suggestion(
-            row=int(numbers[n]),
+            row=int(indices[n]),
             label=names[labels[n]],
             probability=float(np.clip(p[n, labels[n]], 0, 1)),
         )
@@ -138,9 +145,9 @@ def _suggestions(
     )
 
 
-def _by_itself(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
+def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
     """Probabilities of a classifier, float64 [N, C]."""
-    learner = learner_of(loaded)
+    learner = checkpoint_learner(loaded)
     assert learner is not None  # its head classifies
     stage = phrase("Predicting the rows without a label")
     predicted = collect_predictions(
@@ -150,10 +157,10 @@ def _by_itself(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.flo
 
 
 def _from_labelled(
-    dataset: Dataset, numbers: NDArray[np.int64], loaded: Checkpoint, report: Report
+    dataset: Dataset, indices: NDArray[np.int64], loaded: Checkpoint, report: Report
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Probabilities of these rows, float64 [N, C], by models of the labelled ones; the labels."""
-    known = _numbers(dataset, labelled=True)
+    known = _select_rows(dataset, labelled=True)
     labels = _labels(dataset, known)
     names = sorted(set(labels))
     if len(names) < 2:
@@ -161,7 +168,7 @@ def _from_labelled(
             "This model does not classify texts, and fewer than two labels are given yet.",
             "Label some rows of each kind first, or choose a fine-tuned model.",
         )
-    rows = _rows(dataset, np.concatenate([known, numbers]))
+    rows = _rows(dataset, np.concatenate([known, indices]))
     classes = np.full(len(rows), -1, dtype=np.int64)
     classes[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
@@ -170,7 +177,7 @@ def _from_labelled(
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
-    return some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
+    return spread_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
 
 
 def _texts(rows: Rows) -> list[str]:
@@ -178,17 +185,17 @@ def _texts(rows: Rows) -> list[str]:
     return [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
 
 
-def _labels(dataset: Dataset, numbers: NDArray[np.int64]) -> list[str]:
+def _labels(dataset: Dataset, indices: NDArray[np.int64]) -> list[str]:
     column = dataset.spec.mapping.label
     if column is None:
         raise StudioError(
             "The rows have no column of labels.",
             "Choose a data set in which each row has one label.",
         )
-    return _cells(dataset, column, numbers)
+    return _cells(dataset, column, indices)
 
 
-def _numbers(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
+def _select_rows(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
     """The labelled rows outside the test part, or all unlabelled rows; int64 [N]."""
     everything = np.arange(len(dataset), dtype=np.int64)
     has_label = np.array([bool(label) for label in _labels(dataset, everything)], dtype=bool)
@@ -197,14 +204,14 @@ def _numbers(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
     return np.flatnonzero(has_label & (dataset.splits != SPLITS.index("test")))
 
 
-def _rows(dataset: Dataset, numbers: NDArray[np.int64]) -> Rows:
+def _rows(dataset: Dataset, indices: NDArray[np.int64]) -> Rows:
     mapping = dataset.spec.mapping
-    columns = [_cells(dataset, name, numbers) for name in mapping.texts]
+    columns = [_cells(dataset, name, indices) for name in mapping.texts]
     return Rows(columns[0], columns[1] if len(columns) > 1 else None)
 
 
-def _cells(dataset: Dataset, column: str, numbers: NDArray[np.int64]) -> list[str]:
-    return [cell or "" for cell in dataset.column(column).take(numbers).to_pylist()]
+def _cells(dataset: Dataset, column: str, indices: NDArray[np.int64]) -> list[str]:
+    return [cell or "" for cell in dataset.column(column).take(indices).to_pylist()]
 
 
 def mean_vectors(
@@ -217,7 +224,7 @@ def mean_vectors(
     return layer_vectors(loaded, rows, (-1,), progress)[:, 0]
 
 
-def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
+def spread_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
     """At most `count` layers at even distances, of which the last one is -1."""
     last = loaded.spec.layers
     layers = {round(last * (index + 1) / count) for index in range(count)} - {0, last}
@@ -234,34 +241,34 @@ def layer_vectors(
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
-    longest = min(MAX_LENGTH, loaded.spec.max_positions)
+    max_length = min(MAX_LENGTH, loaded.spec.max_positions)
     vectors = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
-    keeps = tuple(layers) != (-1,)
+    keep_hidden = tuple(layers) != (-1,)
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         folder = Path(scratch) / "tokenized"
         tokenized = tokenize_examples(
-            rows.texts, rows.pairs, tokenizer, longest, folder, no_progress
+            rows.texts, rows.pairs, tokenizer, max_length, folder, no_progress
         )
 
-        def add(numbers: NDArray[np.int64]) -> None:
-            tokens, segments, mask = pad(tokenized, numbers, tokenizer.pad)
+        def add(positions: NDArray[np.int64]) -> None:
+            tokens, segments, mask = pad(tokenized, positions, tokenizer.pad)
             mask = None if mask is None else mask.to(device)
             encoded = network.encoder(
-                tokens.to(device), segments.to(device), mask, keep_hidden=keeps
+                tokens.to(device), segments.to(device), mask, keep_hidden=keep_hidden
             )
-            hidden = encoded.hidden if keeps else (encoded.last,)
+            hidden = encoded.hidden if keep_hidden else (encoded.last,)
             for index, layer in enumerate(layers):
                 states = hidden[layer].float()  # [B, T, D]
                 if mask is None:
                     mean = states.mean(dim=1)
                 else:
-                    real = mask.unsqueeze(-1)  # [B, T, 1]
-                    mean = (states * real).sum(dim=1) / real.sum(dim=1)  # [B, D]
-                vectors[numbers, index] = mean.cpu().numpy()
+                    weights = mask.unsqueeze(-1)  # [B, T, 1]
+                    mean = (states * weights).sum(dim=1) / weights.sum(dim=1)  # [B, D]
+                vectors[positions, index] = mean.cpu().numpy()
 
-        batches = in_turn(tokenized.lengths, BATCH)[::-1]
-        for_each(batches, add, nullcontext, progress, gains_by_two(device))
+        batches = batches_by_length(tokenized.lengths, BATCH)[::-1]
+        for_each(batches, add, nullcontext, progress, uses_two_threads(device))
     return vectors
 
 

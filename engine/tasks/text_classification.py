@@ -26,19 +26,19 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.baselines import (
-    LEAST,
-    Numbers,
-    for_whole_texts,
+    EPSILON,
+    Floats,
     frequencies,
+    get_targets,
     log_probabilities,
     logistic_regression,
-    targets_of,
     tfidf_features,
+    whole_text_baseline,
 )
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
-    USUAL_PREDICTION,
+    DEFAULT_PREDICTION,
     Baseline,
     Batch,
     Counts,
@@ -46,12 +46,12 @@ from engine.tasks.learner import (
     Learner,
     LogitsCollector,
     Losses,
-    counted,
+    count_targets,
     ranked_labels,
-    share_of_mean,
+    scaled_cross_entropy,
 )
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, label_weights, quoted
+from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights, quoted
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -65,23 +65,23 @@ class TextClassificationLearner(WholeTextLearner):
 
     def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
-        classes = sorted(counts, key=by_number_then_name)
+        classes = sorted(counts, key=label_sort_key)
         if not self._labels:
             self._labels = tuple(classes)
         if len(classes) < 2:
-            only = (
-                phrase("all {count} have “{found}”", count=len(rows), found=classes[0])
+            labels = (
+                phrase("all {count} have “{label}”", count=len(rows), label=classes[0])
                 if classes
                 else phrase("there are none")
             )
             raise StudioError(
-                "The training rows need at least two different labels, and {only}.",
+                "The training rows need at least two different labels, and {labels}.",
                 "Choose another label column, or add rows with another label.",
-                only=only,
+                labels=labels,
             )
         balanced = None
         if self.task.balanced:
-            known = same_labels(set(counts), self._labels)
+            known = map_labels(set(counts), self._labels)
             frequent = Counter({known[label]: count for label, count in counts.items()})
             # a class without rows weighs 1
             relative = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
@@ -94,23 +94,23 @@ class TextClassificationLearner(WholeTextLearner):
         if missing := sum(not label.strip() for label in rows.labels):
             raise missing_cells_problem("label", missing, len(rows))
         ids = {label: index for index, label in enumerate(self._labels)}
-        known = same_labels(set(rows.labels), self._labels)
+        known = map_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
-        return counted(examples.targets, self._labels)
+        return count_targets(examples.targets, self._labels)
 
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         return rng.integers(0, len(self._labels), count)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        return [self._labels[number] for number in batch.targets.tolist()]
+        return [self._labels[index] for index in batch.targets.tolist()]
 
     def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         logits = network.logits(*batch.inputs)  # [B, C]
         weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
-        loss = share_of_mean(logits, batch.targets, counts["classes"], weights, smoothing)
+        loss = scaled_cross_entropy(logits, batch.targets, counts["classes"], weights, smoothing)
         return {"classes": loss}
 
     def counts(self, batch: Batch) -> dict[str, float]:
@@ -122,13 +122,13 @@ class TextClassificationLearner(WholeTextLearner):
         """Probabilities of all classes, most likely first."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = logits / self.prediction.temperature
-        best = predicted_classes(logits.cpu().numpy(), self.prediction).tolist()
+        best = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
         return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], inputs, best)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
-            Baseline("majority", "Majority", for_whole_texts(frequencies)),
-            Baseline("tfidf", "TF-IDF + logistic regression", for_whole_texts(_logistic)),
+            Baseline("majority", "Majority", whole_text_baseline(frequencies)),
+            Baseline("tfidf", "TF-IDF + logistic regression", whole_text_baseline(_logistic)),
         )
 
     def metrics(self, examples: Examples) -> "ClassCollector":
@@ -147,7 +147,7 @@ class ClassCollector(LogitsCollector):
     def report(self) -> ClassReport:
         if self._targets is None:
             raise MissingRole("label")
-        predicted = predicted_classes(self.logits, self.settings)
+        predicted = predict_classes(self.logits, self.settings)
         return report(self.logits, self._targets, self._labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
@@ -159,7 +159,7 @@ class ClassCollector(LogitsCollector):
                 **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
             }
             for row, best in zip(
-                probabilities, predicted_classes(self.logits, self.settings), strict=True
+                probabilities, predict_classes(self.logits, self.settings), strict=True
             )
         ]
 
@@ -167,13 +167,13 @@ class ClassCollector(LogitsCollector):
         return class_predictions(self.logits, self._targets, self._labels, self.settings)
 
 
-def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
+def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
     """The predicted classes, int64 [N], of logits at the temperature, float [N, C].
 
     The first of the highest; of two classes, the second if its probability reaches the threshold.
     """
     threshold = settings.threshold
-    if logits.shape[1] == 2 and threshold != USUAL_PREDICTION.threshold:
+    if logits.shape[1] == 2 and threshold != DEFAULT_PREDICTION.threshold:
         above = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
         reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
         return reached.astype(np.int64)
@@ -195,9 +195,9 @@ def class_predictions(
         names: of the C classes.
     """
     probabilities = torch.from_numpy(logits).softmax(1).numpy()
-    best = predicted_classes(logits, settings)
+    best = predict_classes(logits, settings)
     result = RowPredictions(
-        [names[number] for number in best],
+        [names[index] for index in best],
         probability=probabilities[np.arange(len(best)), best],
         scores=probabilities,
         settings={"temperature": settings.temperature, "threshold": settings.threshold},
@@ -206,24 +206,24 @@ def class_predictions(
         return result
     return replace(
         result,
-        gold=[names[number] for number in targets],
+        gold=[names[index] for index in targets],
         loss=cross_entropies(logits.astype(np.float64), targets),
         score=(best == targets).astype(np.float32),
     )
 
 
-def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
+def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str]:
     """Map the labels of a file to those of a model: by name, else by id.
 
     Raises StudioError if labels of the file are not the model's.
     """
-    same, strangers = match_labels(found, known)
-    if strangers:
+    same, unknown = match_labels(labels, model_labels)
+    if unknown:
         raise StudioError(
-            "The file has the label “{stranger}”, and the model knows {known}.",
+            "The file has the label “{unknown}”, and the model knows {known}.",
             "Choose the right label column, or a model that was trained with these labels.",
-            stranger=shortened(min(strangers, key=by_number_then_name)),
-            known=quoted(known),
+            unknown=shortened(min(unknown, key=label_sort_key)),
+            known=quoted(model_labels),
         )
     return same
 
@@ -234,10 +234,10 @@ def _labels(rows: Rows) -> Sequence[str]:
     return rows.labels
 
 
-def _logistic(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    targets = targets_of(learner, train)
-    known, others = tfidf_features(train, rows, len(learner.labels))
-    log_p = np.full((len(rows), len(learner.labels)), np.log(LEAST))
-    model = logistic_regression().fit(known, targets)
-    log_p[:, model.classes_] = log_probabilities(model.predict_proba(others))
+def _logistic(learner: Learner, train: Rows, rows: Rows) -> Floats:
+    targets = get_targets(learner, train)
+    features, new_features = tfidf_features(train, rows, len(learner.labels))
+    log_p = np.full((len(rows), len(learner.labels)), np.log(EPSILON))
+    model = logistic_regression().fit(features, targets)
+    log_p[:, model.classes_] = log_probabilities(model.predict_proba(new_features))
     return log_p

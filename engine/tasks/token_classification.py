@@ -32,7 +32,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.baselines import Numbers, log_probabilities
+from engine.tasks.baselines import Floats, log_probabilities
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
@@ -43,10 +43,10 @@ from engine.tasks.learner import (
     Learner,
     Losses,
     PredictionCollector,
-    counted,
+    count_targets,
     pad,
     random_tokens,
-    share_of_mean,
+    scaled_cross_entropy,
 )
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import quoted
@@ -54,14 +54,14 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 OUTSIDE = "O"
 UNKNOWN = -1  # a tag that the model does not know
-PLACES_KEPT = 4  # decimals of word probabilities
+DECIMALS = 4  # decimals of word probabilities
 
 
-class TagNumbers(NamedTuple):
+class TagIds(NamedTuple):
     """The tags of all words of some rows, as indices."""
 
     names: tuple[str, ...]  # distinct tags, in order of appearance
-    numbers: np.ndarray  # int32 [W]
+    ids: np.ndarray  # int32 [W]
 
 
 @dataclass
@@ -69,18 +69,18 @@ class Sentences(Examples):
     """Examples of words; `targets` is int64 [W], the tag index of each word, UNKNOWN for none."""
 
     cells: Sequence[str] = ()  # the words of each example
-    tags: TagNumbers | None = None  # of the rows
+    tags: TagIds | None = None  # of the rows
     # [W], position in its input
     firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
 
-    def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def tokenized_words(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The words of these examples that have a token: their indices and their rows of the batch,
         both int64 [N]."""
-        counts = self.starts[numbers + 1] - self.starts[numbers]
-        rows = np.repeat(np.arange(len(numbers)), counts)
-        begins = np.cumsum(counts) - counts
-        words = np.arange(len(rows)) + np.repeat(self.starts[numbers] - begins, counts)
+        counts = self.starts[indices + 1] - self.starts[indices]
+        rows = np.repeat(np.arange(len(indices)), counts)
+        row_starts = np.cumsum(counts) - counts
+        words = np.arange(len(rows)) + np.repeat(self.starts[indices] - row_starts, counts)
         chosen = self.firsts[words] != NOWHERE
         return words[chosen], rows[chosen]
 
@@ -91,13 +91,13 @@ class TagCollector(PredictionCollector):
     def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
         self._examples, self._tags = examples, tags
         count = len(examples.firsts)
-        self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
+        self._tag_ids = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
         self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predicted tags
         self._losses = np.zeros(count)  # [W]; 0 if unlabelled
 
     def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
-        words, _ = self._examples.seen(batch.numbers.numpy())
+        assert batch.indices is not None
+        words, _ = self._examples.tokenized_words(batch.indices.numpy())
         logits = word_logits(network, batch)  # [N, C]
         best = logits.softmax(-1).max(-1)
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
@@ -109,7 +109,7 @@ class TagCollector(PredictionCollector):
     ) -> None:
         """Set the predictions of words, int64 [N]: tags, probabilities and losses (0 if
         unlabelled), [N] each."""
-        self._guesses[words] = tags
+        self._tag_ids[words] = tags
         self._probabilities[words] = probabilities
         self._losses[words] = losses
 
@@ -118,16 +118,16 @@ class TagCollector(PredictionCollector):
         if true is None:
             raise MissingRole("tags")
         assert self._examples.targets is not None
-        true_tags = [true.names[number] for number in true.numbers.tolist()]
+        true_tags = [true.names[number] for number in true.ids.tolist()]
         metrics = report(self._by_row(true_tags), self.predicted(), are_spans=are_spans(self._tags))
-        unseen = self._guesses == UNKNOWN
+        unseen = self._tag_ids == UNKNOWN
         losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
         return metrics.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
 
     def predicted(self) -> list[list[str]]:
         return self._by_row(
-            [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
+            [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._tag_ids.tolist()]
         )
 
     def _by_row(self, tags: list[str]) -> list[list[str]]:
@@ -140,12 +140,12 @@ class TagCollector(PredictionCollector):
         the mean over its words.
         """
         records = []
-        starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
+        starts, has_spans = self._examples.starts.tolist(), are_spans(self._tags)
         sentences = map(split_words, self._examples.cells)
         for index, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
             probabilities = self._probabilities[starts[index] : starts[index + 1]].tolist()
             record = {"tags": tags, "words": words, "probabilities": probabilities}
-            if spans_too:
+            if has_spans:
                 record["spans"] = [
                     {
                         "type": span.type,
@@ -163,32 +163,32 @@ class TagCollector(PredictionCollector):
         """Probability and loss of a row are the means over its words."""
         starts, predicted = self._examples.starts, self.predicted()
         cells = list(map(split_words, self._examples.cells))
-        probabilities = np.where(self._guesses == UNKNOWN, np.nan, self._probabilities)  # [W]
+        probabilities = np.where(self._tag_ids == UNKNOWN, np.nan, self._probabilities)  # [W]
         details: list[dict[str, Any]] = [
             {
                 "words": words,
                 "predicted": tags,
-                "probabilities": np.round(probabilities[a:b], PLACES_KEPT).tolist(),
+                "probabilities": np.round(probabilities[a:b], DECIMALS).tolist(),
             }
             for words, tags, (a, b) in zip(cells, predicted, pairwise(starts.tolist()), strict=True)
         ]
         result = RowPredictions(
             list(map(" ".join, predicted)),
-            probability=mean_of_rows(probabilities, starts),
+            probability=row_means(probabilities, starts),
             details=list(map(_details, details)),
         )
         true, targets = self._examples.tags, self._examples.targets
         if true is None or targets is None:
             return result
-        gold = self._by_row([true.names[number] for number in true.numbers.tolist()])
-        known = (self._guesses != UNKNOWN) & (targets != UNKNOWN)
-        spans_too = are_spans(self._tags)
+        gold = self._by_row([true.names[number] for number in true.ids.tolist()])
+        known = (self._tag_ids != UNKNOWN) & (targets != UNKNOWN)
+        has_spans = are_spans(self._tags)
         return replace(
             result,
             gold=list(map(" ".join, gold)),
-            loss=mean_of_rows(np.where(known, self._losses, np.nan), starts),
+            loss=row_means(np.where(known, self._losses, np.nan), starts),
             score=np.array(
-                [row_f1(*both, are_spans=spans_too) for both in zip(gold, predicted, strict=True)]
+                [row_f1(*pair, are_spans=has_spans) for pair in zip(gold, predicted, strict=True)]
             ),
             details=[
                 _details(detail | {"gold": tags})
@@ -197,15 +197,15 @@ class TagCollector(PredictionCollector):
         )
 
 
-def mean_of_rows(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The mean of the numbers [W] of each row, ignoring NaN, float64 [rows]; NaN for none.
+def row_means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The mean of the values [W] of each row, ignoring NaN, float64 [rows]; NaN for none.
 
     `starts` is int64 [rows + 1]: the first word of each row.
     """
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    known = ~np.isnan(numbers)
+    known = ~np.isnan(values)
     counts = np.bincount(owners[known], minlength=len(starts) - 1)
-    sums = np.bincount(owners[known], numbers[known], minlength=len(starts) - 1)
+    sums = np.bincount(owners[known], values[known], minlength=len(starts) - 1)
     means = np.full(len(counts), np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means
@@ -223,7 +223,7 @@ def word_logits(network: Network, batch: Batch) -> torch.Tensor:
     return logits.flatten(0, 1)[batch.positions]
 
 
-MOST_TAGS = 1_000
+MAX_TAGS = 1_000
 
 
 class TokenClassificationLearner(Learner):
@@ -235,7 +235,7 @@ class TokenClassificationLearner(Learner):
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
-        self._studied: tuple[Rows, TagNumbers] | None = None
+        self._fitted: tuple[Rows, TagIds] | None = None
 
     @property
     def best_metric(self) -> str:
@@ -246,20 +246,18 @@ class TokenClassificationLearner(Learner):
         return super().measured if are_spans(self._labels) else ("accuracy", "loss")
 
     def fit_labels(self, rows: Rows) -> None:
-        self._studied = (rows, tag_numbers(rows))
-        tags = set(self._studied[1].names)
+        self._fitted = (rows, read_tags(rows))
+        tags = set(self._fitted[1].names)
         if not self._labels:
             self._labels = tuple(sorted(tags, key=lambda tag: (tag != OUTSIDE, tag)))
         if len(tags) < 2:
-            only = (
-                phrase("all have “{found}”", found=min(tags)) if tags else phrase("there are none")
-            )
+            labels = phrase("all have “{tag}”", tag=min(tags)) if tags else phrase("there are none")
             raise StudioError(
-                "The words of the training rows need at least two different tags, and {only}.",
+                "The words of the training rows need at least two different tags, and {labels}.",
                 "Choose another tag column, or add rows with other tags.",
-                only=only,
+                labels=labels,
             )
-        if len(tags) > MOST_TAGS:
+        if len(tags) > MAX_TAGS:
             raise StudioError(
                 "There are {count:,} different tags, too many to learn.",
                 "Choose another tag column.",
@@ -293,14 +291,14 @@ class TokenClassificationLearner(Learner):
             )
         targets, tags = None, None
         if rows.tags is not None:
-            studied, self._studied = self._studied, None  # cached when the labels were fitted
-            tags = studied[1] if studied and studied[0] is rows else tag_numbers(rows)
+            fitted, self._fitted = self._fitted, None  # cached when the labels were fitted
+            tags = fitted[1] if fitted and fitted[0] is rows else read_tags(rows)
             targets = self.targets(tags)
-            if strange := int((targets == UNKNOWN).sum()):
+            if unknown := int((targets == UNKNOWN).sum()):
                 notes.append(
                     phrase(
-                        "{strange:,} words have a tag that the model does not know.",
-                        strange=strange,
+                        "{unknown:,} words have a tag that the model does not know.",
+                        unknown=unknown,
                     )
                 )
         return Sentences(
@@ -314,9 +312,9 @@ class TokenClassificationLearner(Learner):
         )
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
-        return counted(examples.targets, self._labels)
+        return count_targets(examples.targets, self._labels)
 
-    def targets(self, tags: TagNumbers) -> np.ndarray:
+    def targets(self, tags: TagIds) -> np.ndarray:
         """The index of each tag, int64 [W].
 
         Raises StudioError if the model knows no span type or class of the rows.
@@ -325,20 +323,20 @@ class TokenClassificationLearner(Learner):
         names = set(tags.names) - {OUTSIDE}
         if names and not names & set(ids):
             raise StudioError(
-                "The rows have tags such as “{found}”, and the model knows none of them.",
+                "The rows have tags such as “{tag}”, and the model knows none of them.",
                 "Its tags are {tags}. Choose the right tag column.",
-                found=min(names),
+                tag=min(names),
                 tags=", ".join(self._labels[:10]),
             )
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
-        return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
+        return known[tags.ids] if len(known) else np.zeros(0, dtype=np.int64)
 
     def batch(
-        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
+        self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         assert isinstance(examples, Sentences)
-        padded = pad(examples.tokenized, numbers, tokenizer.pad)
-        words, rows = examples.seen(numbers)
+        padded = pad(examples.tokenized, indices, tokenizer.pad)
+        words, rows = examples.tokenized_words(indices)
         targets = np.full(len(words), UNKNOWN)
         if examples.targets is not None:
             targets = examples.targets[words]
@@ -356,7 +354,9 @@ class TokenClassificationLearner(Learner):
         counts = counts or self.counts(batch)
         logits = word_logits(network, batch)  # [N, C]
         weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
-        tags = share_of_mean(logits, batch.targets, counts["tags"], weights, smoothing, UNKNOWN)
+        tags = scaled_cross_entropy(
+            logits, batch.targets, counts["tags"], weights, smoothing, UNKNOWN
+        )
         return {"tags": tags}
 
     def counts(self, batch: Batch) -> dict[str, float]:
@@ -428,7 +428,7 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
     return torch.tensor(weights, dtype=torch.float32)
 
 
-def tag_numbers(rows: Rows) -> TagNumbers:
+def read_tags(rows: Rows) -> TagIds:
     """The tags of the rows.
 
     Raises StudioError if tags and words of a row differ in number, or tags are missing.
@@ -436,7 +436,7 @@ def tag_numbers(rows: Rows) -> TagNumbers:
     if rows.tags is None:
         raise MissingRole("tags")
     names: dict[str, int] = {}
-    numbers = array("i")
+    ids = array("i")
     for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):
         tags, words = split_words(cell), len(split_words(text))
         if words != len(tags):
@@ -448,8 +448,8 @@ def tag_numbers(rows: Rows) -> TagNumbers:
                 words=words,
                 count=len(tags),
             )
-        numbers.extend([names.setdefault(tag, len(names)) for tag in tags])
-    return TagNumbers(tuple(names), np.array(numbers, dtype=np.int32))
+        ids.extend([names.setdefault(tag, len(names)) for tag in tags])
+    return TagIds(tuple(names), np.array(ids, dtype=np.int32))
 
 
 def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
@@ -461,25 +461,25 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
     sentences = _sentences(learner, rows, words)
     keys = (
         next(key for key in (word, word.lower(), "") if key in known)
-        for some in words
-        for word in some
+        for sentence in words
+        for word in sentence
     )
     counts = np.array([known[key] for key in keys]).reshape(-1, len(learner.labels))  # [W, C]
     probabilities = counts / counts.sum(axis=1, keepdims=True)
-    best, every = probabilities.argmax(axis=1), np.arange(len(probabilities))
+    best, indices = probabilities.argmax(axis=1), np.arange(len(probabilities))
     losses = np.zeros(len(probabilities))
     if sentences.targets is not None:
         gold = sentences.targets
-        losses = np.where(gold == UNKNOWN, 0, -log_probabilities(probabilities[every, gold]))
+        losses = np.where(gold == UNKNOWN, 0, -log_probabilities(probabilities[indices, gold]))
     collected = TagCollector(sentences, learner.labels)
-    collected.put(every, best, probabilities[every, best], losses)
+    collected.put(indices, best, probabilities[indices, best], losses)
     return collected
 
 
-def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Numbers]:
+def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Floats]:
     """Counts of the tags of each word, float64 [C]; “” counts all words."""
     ids = {tag: index for index, tag in enumerate(learner.labels)}
-    counts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ids)))
+    counts: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ids)))
     assert train.tags is not None
     for text, cell in zip(train.texts, train.tags, strict=True):
         for word, tag in zip(split_words(text), split_words(cell), strict=True):
@@ -493,7 +493,7 @@ def _sentences(
     learner: TokenClassificationLearner, rows: Rows, words: Sequence[Sequence[str]]
 ) -> Sentences:
     starts = np.cumsum([0, *map(len, words)])
-    tags = None if rows.tags is None else tag_numbers(rows)
+    tags = None if rows.tags is None else read_tags(rows)
     targets = None if tags is None else learner.targets(tags)
     return Sentences(
         tokenized=None,  # type: ignore[arg-type]  # no network reads it

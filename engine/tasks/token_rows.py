@@ -1,6 +1,6 @@
 """Row predictions of masked tokens.
 
-If there are many, the tokens of a fixed random subset of the inputs, about MOST_TOKENS. N tokens.
+If there are many, only those of a fixed random subset of the inputs, about MAX_TOKENS. N tokens.
 """
 
 import json
@@ -17,12 +17,12 @@ from engine.tasks.learner import Batch, Examples
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-MOST_TOKENS = 20_000  # standard error of accuracy: 0.35 points
+MAX_TOKENS = 20_000  # standard error of accuracy: 0.35 points
 CONTEXT = 24  # tokens of context on either side
 DRAW = 13  # seed of the subset
 MAPPING = Mapping(text=TEXT)
 
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+TokenColumns = tuple[NDArray[np.int64], NDArray[np.float32]]
 """int64 [N, 5]: input, position, gold, predicted, gold in the top five; float32 [N, 2]: probability
 of the prediction, loss."""
 
@@ -30,32 +30,32 @@ of the prediction, loss."""
 class TokenRows:
     """Collects predictions of the tokens of a `Pretraining` evaluation."""
 
-    def __init__(self, examples: Examples, share: float) -> None:
-        """`share` is the fraction of masked tokens."""
+    def __init__(self, examples: Examples, fraction: float) -> None:
+        """`fraction`: of masked tokens."""
         self._examples = examples
-        self._found: dict[int, Found] = {}  # by first input of the batch
-        expected = max(share * examples.tokenized.tokens, 1)
-        count = int(np.ceil(min(1, MOST_TOKENS / expected) * len(examples)))
-        drawn = np.random.default_rng(DRAW).permutation(len(examples))[:count]
-        self._is_drawn = np.zeros(len(examples), dtype=bool)
-        self._is_drawn[drawn] = True
+        self._collected: dict[int, TokenColumns] = {}  # by first input of the batch
+        expected = max(fraction * examples.tokenized.tokens, 1)
+        count = int(np.ceil(min(1, MAX_TOKENS / expected) * len(examples)))
+        sampled = np.random.default_rng(DRAW).permutation(len(examples))[:count]
+        self._is_sampled = np.zeros(len(examples), dtype=bool)
+        self._is_sampled[sampled] = True
 
     def add(self, batch: Batch, logits: Tensor) -> None:
         """Add the logits of a batch, float32 [N, V]; thread-safe."""
-        assert batch.numbers is not None and batch.positions is not None
+        assert batch.indices is not None and batch.positions is not None
         inputs, positions = np.divmod(batch.positions.cpu().numpy(), batch.tokens.size(1))
-        numbers = batch.numbers.numpy()[inputs]
-        some = torch.from_numpy(np.flatnonzero(self._is_drawn[numbers]))
-        log = logits[some.to(logits.device)].log_softmax(dim=1)
-        gold = batch.targets[some.to(logits.device)]
+        indices = batch.indices.numpy()[inputs]
+        chosen = torch.from_numpy(np.flatnonzero(self._is_sampled[indices]))
+        log = logits[chosen.to(logits.device)].log_softmax(dim=1)
+        gold = batch.targets[chosen.to(logits.device)]
         best = log.topk(min(5, log.size(1)), dim=1)
-        whole = torch.stack([gold, best.indices[:, 0], (best.indices == gold[:, None]).any(1)], 1)
+        ints = torch.stack([gold, best.indices[:, 0], (best.indices == gold[:, None]).any(1)], 1)
         loss = -log.gather(1, gold[:, None])[:, 0]
-        parts = torch.stack([best.values[:, 0].exp(), loss], 1)
-        origin = np.stack([numbers[some], positions[some]], 1)
-        self._found[int(batch.numbers[0])] = (
-            np.concatenate([origin, whole.cpu().numpy()], 1),
-            parts.cpu().numpy(),
+        floats = torch.stack([best.values[:, 0].exp(), loss], 1)
+        origin = np.stack([indices[chosen], positions[chosen]], 1)
+        self._collected[int(batch.indices[0])] = (
+            np.concatenate([origin, ints.cpu().numpy()], 1),
+            floats.cpu().numpy(),
         )
 
     def rows(
@@ -66,29 +66,29 @@ class TokenRows:
         Args:
             counts: occurrences of each token in the training text, int64 [V].
         """
-        whole = np.concatenate([tokens for tokens, _ in self._found.values()])
-        parts = np.concatenate([part for _, part in self._found.values()])
-        order = np.lexsort((whole[:, 1], whole[:, 0]))
-        whole, parts = whole[order], parts[order]
+        ints = np.concatenate([tokens for tokens, _ in self._collected.values()])
+        floats = np.concatenate([part for _, part in self._collected.values()])
+        order = np.lexsort((ints[:, 1], ints[:, 0]))
+        ints, floats = ints[order], floats[order]
         gold, predicted = (
-            [tokenizer.token(token) for token in whole[:, column].tolist()] for column in (2, 3)
+            [tokenizer.token(token) for token in ints[:, column].tolist()] for column in (2, 3)
         )
         ordinary = counts.copy()
         ordinary[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = 0
-        details = [json.dumps({"top5": bool(is_found)}) for is_found in whole[:, 4]]
+        details = [json.dumps({"top5": bool(in_top5)}) for in_top5 in ints[:, 4]]
         rows = RowPredictions(
             predicted,
             gold,
-            parts[:, 0],
-            parts[:, 1],
-            (whole[:, 2] == whole[:, 3]).astype(np.float32),
+            floats[:, 0],
+            floats[:, 1],
+            (ints[:, 2] == ints[:, 3]).astype(np.float32),
             details=details,
             settings={"training_tokens": int(ordinary.sum()), "vocabulary": tokenizer.size},
         )
         cells: dict[str, Sequence[str]] = {
-            TEXT: self._texts(whole[:, 0], whole[:, 1], tokenizer),
-            POSITION: [str(position) for position in whole[:, 1].tolist()],
-            OCCURRENCES: [str(count) for count in ordinary[whole[:, 2]].tolist()],
+            TEXT: self._texts(ints[:, 0], ints[:, 1], tokenizer),
+            POSITION: [str(position) for position in ints[:, 1].tolist()],
+            OCCURRENCES: [str(count) for count in ordinary[ints[:, 2]].tolist()],
         }
         return rows, cells
 
@@ -96,11 +96,11 @@ class TokenRows:
         self, inputs: NDArray[np.int64], positions: NDArray[np.int64], tokenizer: Tokenizer
     ) -> list[str]:
         """The text around each token, which alone is masked."""
-        around = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
+        skipped = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
         windows = []
-        for number, position in zip(inputs.tolist(), positions.tolist(), strict=True):
-            ids = self._examples.tokenized.ids(number)
+        for index, position in zip(inputs.tolist(), positions.tolist(), strict=True):
+            ids = self._examples.tokenized.ids(index)
             ids[position] = tokenizer.mask
             window = ids[max(0, position - CONTEXT) : position + CONTEXT + 1].tolist()
-            windows.append([token for token in window if token not in around])
+            windows.append([token for token in window if token not in skipped])
         return tokenizer.decode_many(windows)

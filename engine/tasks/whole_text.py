@@ -81,7 +81,7 @@ def quoted(labels: Sequence[str]) -> str:
     return shown + (phrase(" and {count} more", count=len(labels) - 10) if len(labels) > 10 else "")
 
 
-def by_number_then_name(label: str) -> tuple[bool, float, str]:
+def label_sort_key(label: str) -> tuple[bool, float, str]:
     """A sort key for labels: numbers by value, then names."""
     try:
         return (False, float(label), label)

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from engine.tasks.sending import sent_together
+from engine.tasks.sending import copy_together
 from tests.simulated.device import OnDevice, counted, device, parameters_keep_their_identity
 
 
@@ -82,8 +82,8 @@ def test_tensors_of_all_kinds_travel_in_one_copy() -> None:
     ]
     here = torch.ones(2, device=device())
     with counted() as counts:
-        there = sent_together([*given, here], device())
-        assert sent_together([here], device()) == [here]
+        there = copy_together([*given, here], device())
+        assert copy_together([here], device()) == [here]
     assert counts.to_device == 1 and not counts.waits and not counts.launches
     assert there.pop() is here
     for one, moved in zip(given, there, strict=True):

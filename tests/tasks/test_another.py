@@ -30,7 +30,7 @@ from engine.record.opening import open_record
 from engine.results.measures import main_metric, main_score
 from engine.results.predictions import read_predictions
 from engine.results.store import predictions_file
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.predicting import Predictor
 from engine.training.loop import train
 from tests.engine.training import small
@@ -79,7 +79,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     assert checkpoint_info(folder).task == "mood"
     loaded = checkpoint.load(folder)
     assert head_outputs(loaded.network.heads) == spec.Mood.info.head.tensors
-    found = learner_of(loaded)
+    found = checkpoint_learner(loaded)
     assert isinstance(found, learner.MoodLearner) and found.task.balanced
     rows = Rows(["a lovely warm film"], labels=["good"])
     assert set(Predictor(folder).predict(rows)[0]) >= {"label", "probability"}

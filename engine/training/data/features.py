@@ -29,7 +29,7 @@ from engine.models.probe import layer_indices, select_layers
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.folder import RunFolder
-from engine.tasks.evaluating import for_each, gains_by_two, in_turn
+from engine.tasks.evaluating import batches_by_length, for_each, uses_two_threads
 from engine.tasks.learner import input_rows, pad
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
@@ -192,10 +192,10 @@ class FeatureExtractor:
                 for layer, layer_map in enumerate(maps):
                     layer_map[offsets[row] : offsets[row + 1]] = values[index, :length, layer]
 
-        batches = in_turn(tokenized.lengths[rows], EXTRACTION_BATCH)
+        batches = batches_by_length(tokenized.lengths[rows], EXTRACTION_BATCH)
         precision = self.machine.precision
         with low_precision_weights(self.network, precision):
-            for_each(batches[::-1], fill, precision, progress, gains_by_two(device))
+            for_each(batches[::-1], fill, precision, progress, uses_two_threads(device))
 
     def _vectors(
         self,

@@ -28,7 +28,7 @@ from engine.models.encoder import Encoder
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.learner import Batch, Learner, total
-from engine.tasks.sending import sent_together
+from engine.tasks.sending import copy_together
 from engine.training.device.machine import Machine
 from engine.training.gradients import GradientAccumulator
 
@@ -54,7 +54,7 @@ class _Graph:
 
     def load(self, batch: Batch, values: Tensor, device: torch.device) -> None:
         """Copy a batch of the same shape from the host into the static input."""
-        on_device = sent_together([*batch.tensors, values], device)
+        on_device = copy_together([*batch.tensors, values], device)
         for buffer, tensor in zip([*self.batch.tensors, self.values], on_device, strict=True):
             buffer.copy_(tensor)
 
@@ -95,7 +95,7 @@ class CudaGraphs:
 
     def _graph(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
-        *tensors, values = sent_together([*host_batch.tensors, values], device)
+        *tensors, values = copy_together([*host_batch.tensors, values], device)
         batch = host_batch.with_tensors(tensors)
 
         def passes() -> Terms:
@@ -158,7 +158,7 @@ def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, no_target: int) 
         attention_mask=F.pad(mask, (0, extra), value=False),
         targets=targets,
         positions=positions,
-        numbers=None,
+        indices=None,
         unpadded=None,
     )
 

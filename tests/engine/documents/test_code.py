@@ -16,7 +16,7 @@ from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.export.onnx_graph import write_graph
 from engine.models.checkpoint import load, write_config
-from engine.tasks import learner_of, task_in
+from engine.tasks import checkpoint_learner, task_in
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
 from tests.engine.fine_tuned import KINDS, FineTuned, copied
@@ -112,7 +112,7 @@ def assert_equal(said: str, model: FineTuned) -> None:
         assert float(said) == pytest.approx(right["cosine"], abs=1e-4)
     elif model.kind == "token_classification":
         pairs = ast.literal_eval(said)
-        labels = learner_of(load(model.checkpoint)).labels
+        labels = checkpoint_learner(load(model.checkpoint)).labels
         assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(right["tags"])
     elif model.kind == "question_answering":
         assert said == right["answer"]

@@ -209,10 +209,10 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
         pytest.skip("nothing is packed on this machine")
-    from engine.tasks import learner_of
+    from engine.tasks import checkpoint_learner
 
     rows = Rows(texts=["a b"], labels=["bad"])
-    batch, loss = build_batch(serving.exact, learner_of(serving.exact), rows)
+    batch, loss = build_batch(serving.exact, checkpoint_learner(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):
         of_texts(serving.exact.network, [(batch, loss)], False)
 

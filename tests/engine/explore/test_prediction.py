@@ -16,7 +16,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.evaluating import collect_predictions
 from tests.engine.models.small import LABELS, folder
 
@@ -83,7 +83,7 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
         named = replace(given, labels=labels)
         said = predict(named, asked)
         assert said.task == "token_classification" and not said.truncated
-        learner = learner_of(named)
+        learner = checkpoint_learner(named)
         words = [text[a:b] for a, b in word_spans(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
         rows = Rows([json.dumps(words)])

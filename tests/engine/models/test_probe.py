@@ -40,7 +40,7 @@ def test_answers_and_gradients_are_those_of_padded_sequences(tokens: bool, plann
     found = []
     for way in (None, theirs):
         if way is not None:
-            probe._along = way  # type: ignore[method-assign, assignment]
+            probe._run_lstm = way  # type: ignore[method-assign, assignment]
         probe.zero_grad()
         said = probe.forward(vectors, mask, order)
         said.pow(2).sum().backward()

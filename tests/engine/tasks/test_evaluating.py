@@ -53,7 +53,7 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
         made.data.examples_at(0)[0],
         7,
         seed=3,
-        at_once=at_once,
+        micro_batch_size=at_once,
     )
     answers = metrics.predictions() if isinstance(metrics, PredictionCollector) else []
     return metrics.compute(), answers
@@ -80,10 +80,10 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(threads, tm
     threads(2)
     forward = made.network.forward
     seen: list[tuple[int, int]] = []
-    both, by_two = threading.Barrier(2), True
+    both, parallel = threading.Barrier(2), True
 
     def noted(*given, **more):
-        if by_two and threading.get_ident() not in {thread for thread, _ in seen}:
+        if parallel and threading.get_ident() not in {thread for thread, _ in seen}:
             both.wait(60)  # wait for the other thread
         seen.append((threading.get_ident(), torch.get_num_threads()))
         return forward(*given, **more)
@@ -95,13 +95,13 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(threads, tm
     assert {number for _, number in seen} == {1}, "each by its share of the threads"
     assert torch.get_num_threads() == 2
     seen.clear()
-    by_two = False
-    evaluate(*given, together=True)
+    parallel = False
+    evaluate(*given, lockstep=True)
     assert {*seen} == {(threading.get_ident(), 2)}
 
 
-@pytest.mark.parametrize("by_two", [False, True])
-def test_each_item_is_done_once_and_an_error_ends_it(by_two, threads):
+@pytest.mark.parametrize("parallel", [False, True])
+def test_each_item_is_done_once_and_an_error_ends_it(parallel, threads):
     threads(2)
     done, reports = list[int](), list[tuple[int, int]]()
 
@@ -112,7 +112,7 @@ def test_each_item_is_done_once_and_an_error_ends_it(by_two, threads):
             raise MemoryError
 
     def go_through(items: range, report: ProgressCallback) -> None:
-        for_each(items, slow, nullcontext, report, by_two)
+        for_each(items, slow, nullcontext, report, parallel)
 
     go_through(range(4, 204), lambda *counts: reports.append(counts))
     assert sorted(done) == list(range(4, 204))
@@ -150,7 +150,7 @@ def test_each_thread_keeps_one_precision_for_all_its_items(threads):
             both.wait(60)  # both threads take part
         learns_nothing.add(torch.is_inference_mode_enabled())
 
-    for_each(range(20), look, precision, lambda *counts: None, by_two=True)
+    for_each(range(20), look, precision, lambda *counts: None, parallel=True)
     assert len(entered) == len({*entered}) == 2
     assert learns_nothing == {True}
 
@@ -171,7 +171,7 @@ def test_the_longest_come_first(tmp_path, monkeypatch):
         made.data.tokenizer,
         made.data.examples_at(0)[0],
         4,
-        together=True,
+        lockstep=True,
     )
     assert lengths == sorted(lengths, reverse=True)
     assert np.ptp(lengths) > 0

@@ -68,7 +68,7 @@ def test_the_figures_are_those_of_the_parts(tokenizer, rows, tmp_path):
     network = Network(sized(tokenizer), learner.heads).eval()
     examples = tokenized(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
-    batch = batch._replace(numbers=torch.arange(16))
+    batch = batch._replace(indices=torch.arange(16))
     metrics = learner.metrics(examples)
     with torch.inference_mode():
         for part in batch.parts(5)[::-1]:

@@ -30,10 +30,10 @@ from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.learner import total
 from engine.tasks.predicting import Predictor
-from engine.tasks.sentence_similarity import SentenceSimilarityLearner, vectors_of_texts
+from engine.tasks.sentence_similarity import SentenceSimilarityLearner, text_vectors
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.models.small import sized
@@ -95,7 +95,7 @@ def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
     assert not loaded.report.missing and not loaded.report.unexpected
-    ours = vectors_of_texts(loaded, TEXTS).numpy()
+    ours = text_vectors(loaded, TEXTS).numpy()
     np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
 
 
@@ -119,12 +119,12 @@ def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
     model.save(str(tmp_path / "theirs"))
     wanted = model.encode(TEXTS)
     for folder in (tmp_path / "theirs", with_folder_of_encoder(tmp_path / "theirs")):
-        found = vectors_of_texts(checkpoint.load(folder), TEXTS).numpy()
+        found = text_vectors(checkpoint.load(folder), TEXTS).numpy()
         np.testing.assert_allclose(found, wanted, atol=1e-5)
         assert checkpoint_info(folder).task == KIND
         checkpoint.import_checkpoint(folder, tmp_path / folder.name / "imported")
         again = checkpoint.load(tmp_path / folder.name / "imported")
-        np.testing.assert_allclose(vectors_of_texts(again, TEXTS).numpy(), wanted, atol=1e-5)
+        np.testing.assert_allclose(text_vectors(again, TEXTS).numpy(), wanted, atol=1e-5)
         shutil.rmtree(tmp_path / folder.name / "imported")
 
 
@@ -233,8 +233,8 @@ def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data, tmp_path):
     folder = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == SentenceSpec()
-    assert isinstance(learner_of(loaded), SentenceSimilarityLearner)
-    ours = vectors_of_texts(loaded, TEXTS).numpy()
+    assert isinstance(checkpoint_learner(loaded), SentenceSimilarityLearner)
+    ours = text_vectors(loaded, TEXTS).numpy()
     np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
 
 

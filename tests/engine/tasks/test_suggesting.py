@@ -16,7 +16,7 @@ from engine.tasks.suggesting import (
     find_label_errors,
     layer_vectors,
     mean_vectors,
-    some_layers,
+    spread_layers,
     suggest_labels,
 )
 
@@ -101,7 +101,7 @@ def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path, tuned):
     assert np.allclose(together[0], alone[0], atol=1e-5)
     assert np.allclose(together[0], together[2], atol=1e-5)
     assert not np.allclose(together[0], together[1])
-    layers = some_layers(loaded)
+    layers = spread_layers(loaded)
     assert layers == (1, -1) and loaded.spec.layers == 2
     several = layer_vectors(loaded, Rows(texts), layers)
     assert np.allclose(several[:, -1], together, atol=1e-6)

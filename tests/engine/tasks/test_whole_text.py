@@ -22,7 +22,7 @@ from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
-from engine.tasks import learner_for, learner_of
+from engine.tasks import checkpoint_learner, learner_for
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, total
 from engine.tasks.predicting import Predictor
@@ -222,7 +222,7 @@ def test_a_saved_model_answers_and_is_judged_as_before(name, prepared, tmp_path)
     folder = tmp_path / "model"
     checkpoint.save(folder, ready.network, ready.tokenizer, ready.learner.labels)
     loaded = checkpoint.load(folder)
-    learner = learner_of(loaded)
+    learner = checkpoint_learner(loaded)
     assert learner is not None and learner.labels == ready.learner.labels
     assert type(learner) is type(ready.learner)
     predictor = Predictor(folder, max_length=40)
@@ -256,7 +256,7 @@ def test_a_model_for_numbers_remembers_their_range(prepared, tmp_path):
     told = {TASK: task.model_dump(mode="json")}
     checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=told)
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
-    learner = learner_of(checkpoint.load(tmp_path / "copy"))
+    learner = checkpoint_learner(checkpoint.load(tmp_path / "copy"))
     assert learner is not None and learner.task == Regression(range=(-1, 10))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tasks.evaluating import in_turn
+from engine.tasks.evaluating import batches_by_length
 from engine.tasks.rng import rng_for
 from engine.training.data.batch_order import BatchOrder
 from tests.often import tries
@@ -57,4 +57,4 @@ def test_a_share_of_the_data_is_drawn_once() -> None:
 
 
 def test_judging_sees_each_example_once() -> None:
-    assert sorted(np.concatenate(in_turn(LENGTHS, 32))) == list(range(len(LENGTHS)))
+    assert sorted(np.concatenate(batches_by_length(LENGTHS, 32))) == list(range(len(LENGTHS)))

@@ -20,7 +20,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.probe import SUM_OF_ALL, Probe, layer_indices, select_layers
 from engine.runs.groups import SUMMARY, expand
-from engine.tasks import learner_of
+from engine.tasks import checkpoint_learner
 from engine.tasks.predicting import Predictor
 from engine.training.context import RunContext
 from engine.training.data.features import FeatureExtractor, attach_features
@@ -72,7 +72,7 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
 def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
     asked = Features.model_validate({"vectors": vectors, "layer": 5})
     probe = Probe(asked, 3, 12, 2, 0.0, False)
-    found = probe._mixed(select_layers(hidden(), probe.layers))
+    found = probe._mix(select_layers(hidden(), probe.layers))
     wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
     assert torch.allclose(found, wanted)
 
@@ -298,7 +298,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
     assert loaded.network.probe is not None and not loaded.report.unexpected
-    learner = learner_of(loaded)
+    learner = checkpoint_learner(loaded)
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("validation")
     found = Predictor(last, job.training.max_length).evaluate(dev).metrics()

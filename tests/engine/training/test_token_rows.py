@@ -119,7 +119,7 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = kept(run)
-    monkeypatch.setattr(token_rows, "MOST_TOKENS", len(whole) // 3)
+    monkeypatch.setattr(token_rows, "MAX_TOKENS", len(whole) // 3)
     some = score(run_evaluation(run, "validation")).predictions
     assert 0 < len(some) < len(whole) * 0.6
     texts = set(whole.cells("text").to_pylist())
