@@ -27,7 +27,7 @@ from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.models.encoder import Encoded
 from engine.serving.serving import Serving
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text, max_tokens
 
 MAX_VECTORS = 4_000  # over all texts, for the CKA
@@ -138,7 +138,7 @@ def of_text(
     chosen = np.sort(rng.permutation(len(groups))[:each])
     pairs = _layer_pairs(len(hidden[0].hidden), len(hidden[1].hidden))
     for name, encoded, side, indices in zip("ab", hidden, (0, 1), pairs.tolist(), strict=True):
-        layers = [finite(encoded.hidden[index][0]) for index in indices]
+        layers = [require_finite(encoded.hidden[index][0]) for index in indices]
         vectors = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
         for row, group in enumerate(chosen):
             inside = groups[group][side]

@@ -17,7 +17,7 @@ from engine.messages.explore.attribution import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
 from engine.models.probe import select_layers
 from engine.tasks import checkpoint_learner
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text
 
 ENDS = ("start", "end")  # of an answer
@@ -96,9 +96,11 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     """
     network = checkpoint.network
     if network.probe is None:
-        return finite(network.logits(tokens, segments))
+        return require_finite(network.logits(tokens, segments))
     encoded = network.encoder(tokens, segments, keep_hidden=True)
-    return finite(network.logits(select_layers(encoded.hidden, network.probe.layers), segments))
+    return require_finite(
+        network.logits(select_layers(encoded.hidden, network.probe.layers), segments)
+    )
 
 
 def word_token_indices(inputs: Inputs) -> list[list[int]]:
@@ -219,7 +221,7 @@ def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, positi
             "A left-to-right model does not predict the first token.", "Mask a later word."
         )
     positions = torch.full((len(tokens), 1), read, device=tokens.device)
-    return finite(head(network.encode_at(tokens, segments, positions)[:, 0]))
+    return require_finite(head(network.encode_at(tokens, segments, positions)[:, 0]))
 
 
 def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:

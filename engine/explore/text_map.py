@@ -28,7 +28,7 @@ from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 
 MAX_TSNE = 1_000  # texts placed by t-SNE itself
@@ -145,7 +145,7 @@ def _of_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arrays]:
     hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
     results = []
     for row, text in enumerate(inputs):
-        own = finite(hidden[row, :, : len(text.described)])
+        own = require_finite(hidden[row, :, : len(text.described)])
         inside = [n for n, token in enumerate(text.described) if not token.special]
         mean = own[:, inside or [0]].mean(1)
         pooled = encoded.pooled

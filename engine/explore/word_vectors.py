@@ -30,7 +30,7 @@ from engine.messages.explore.word_vectors import (
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.serving.quantization_check import TEXTS
-from engine.tasks.finite import finite
+from engine.tasks.finite import require_finite
 from engine.tasks.inputs import encode_text
 
 MAX_TEXTS, MAX_PLACES = 100, 50
@@ -130,7 +130,7 @@ def _hidden(
     hidden = checkpoint.network.encoder(inputs.tokens, inputs.segments, keep_hidden=True).hidden
     if layer is not None:
         hidden = hidden[min(layer, len(hidden) - 1) :][:1]
-    return inputs.described, finite(torch.cat(hidden)).cpu()
+    return inputs.described, require_finite(torch.cat(hidden)).cpu()
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
