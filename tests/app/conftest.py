@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QMenu, QWidget
 import app
 from app import resources, theme
 from app.notices import Notices
+from app.settings import Settings
 from app.shell.garbage import Collector
 from app.studio import Studio
 from engine.files.home import Home
@@ -85,6 +86,14 @@ def studio(
     monkeypatch.setattr(opened.standby, "start", lambda: None)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def settings(qtbot: Any, tmp_path: Path) -> Iterator[Settings]:
+    """Settings of no studio."""
+    made = Settings(tmp_path / "settings.json")
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.runs.launch import CODE
 from tests.engine.runs import fake_worker
 
 PATIENCE = 20_000  # ms
@@ -131,18 +129,6 @@ def test_it_refreshes_often_only_while_something_is_unfinished(watched: Watched)
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
 
 
-def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
-    run_id = watched.dispatcher.start(fake_worker.job("long"))
-    folder = watched.until_waiting(run_id).run_folder()
-    watched.dispatcher.stop(run_id)
-    watched.until(run_id, "stopped")
-    (folder.path / "do").write_text("go on")
-    watched.dispatcher.resume(run_id)
-    watched.until(run_id, "finished")
-    with watched.record.read() as session:
-        assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
-
-
 def test_a_killed_worker_is_reported_and_others_go_on(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
@@ -174,9 +160,7 @@ def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     assert "cannot be resumed" in said[0] and "is not a run folder" in said[1]
 
 
-def test_a_run_from_elsewhere_is_adopted_and_removed(
-    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     elsewhere = RunFolder.create(tmp_path / "elsewhere" / "run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
@@ -222,9 +206,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     assert len(made) == 1
 
 
-def test_a_mistake_of_the_studio_is_raised_in_the_window_once(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_of_the_studio_is_raised_in_the_window_once(watched, monkeypatch) -> None:
     refreshed: list[bool] = []
 
     def refresh(everything: bool = False) -> None:
@@ -240,9 +222,7 @@ def test_a_mistake_of_the_studio_is_raised_in_the_window_once(
     assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
 
 
-def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(
-    watch: Callable[[], Watched], home: Home
-) -> None:
+def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(watch, home) -> None:
     record = open_record(home.record, home.backups)
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=1))
@@ -252,9 +232,7 @@ def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(
     assert watch().run("one").state == "crashed"
 
 
-def test_a_request_at_the_last_moment_is_done_and_runs_train_on(
-    watch: Callable[[], Watched],
-) -> None:
+def test_a_request_at_the_last_moment_is_done_and_runs_train_on(watch) -> None:
     first = watch().begin()
     stopping = first.dispatcher.start(fake_worker.job("long"))
     going = first.dispatcher.start(fake_worker.job("long", device="cuda"))
@@ -287,23 +265,3 @@ dispatcher.begin()
 dispatcher.start(fake_worker.job("long"))
 application.exec()
 """
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
-def test_a_window_that_is_killed_leaves_its_run_training_and_the_next_one_shows_it(
-    watch: Callable[[], Watched], home: Home
-) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", WINDOW],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(CODE)},
-    ) as window:
-        assert window.stdout is not None and window.stdout.readline() == "measured\n"
-        window.kill()
-    next_one = watch().begin()
-    assert next_one.until_waiting("long").run_folder().has_worker()
-    (next_one.run("long").folder / "do").write_text("go on")
-    next_one.until("long", "finished")
-    with next_one.record.read() as session:
-        assert len(curves(session, "long")["loss"]) == 6

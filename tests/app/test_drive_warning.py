@@ -1,13 +1,10 @@
 """A home folder on a shared drive is reported once."""
 
-from pathlib import Path
-
 import pytest
 
 from app.notices import Notices
 from app.settings import Settings
 from app.studio import warn_of_drive
-from engine.files.home import Home
 from engine.system.drives import Drive
 
 
@@ -19,9 +16,7 @@ from engine.system.drives import Drive
         (Drive("local", ""), ""),
     ],
 )
-def test_a_shared_drive_is_told_once(
-    qapp, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drive: Drive, said: str
-) -> None:
+def test_a_shared_drive_is_told_once(qapp, home, tmp_path, monkeypatch, drive, said) -> None:
     monkeypatch.setattr("app.studio.drive_of", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):

@@ -1,6 +1,6 @@
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
@@ -60,9 +60,7 @@ def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None
 
 
 @pytest.mark.parametrize("keeps", [keep_modules, keep_what_is_there])
-def test_python_is_left_alone_where_it_looks_by_itself(
-    monkeypatch: pytest.MonkeyPatch, keeps: Callable[[], None]
-) -> None:
+def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch, keeps) -> None:
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     kept = gc.get_freeze_count()
     keeps()

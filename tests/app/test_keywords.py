@@ -33,12 +33,9 @@ def keywords(source: str) -> list[str]:
     ]
 
 
-def test_a_keyword_is_found() -> None:
+def test_no_constructor_of_qt_sets_a_property_by_keyword() -> None:
     source = "from PySide6.QtCore import QTimer\ntimer = QTimer(owner, interval=5)"
     assert keywords(source) == ["line 2: QTimer(interval=…)"]
-
-
-def test_no_constructor_of_qt_sets_a_property_by_keyword() -> None:
     files = sorted(APP.rglob("*.py"))
     found = [
         f"{file.relative_to(APP)}, {k}" for file in files for k in keywords(file.read_text("utf-8"))

@@ -1,5 +1,6 @@
 """Listing of models and data sets, damaged ones with their problem."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,7 @@ def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(library, "included_models", lambda: {"Starter": tmp_path / "starter"})
 
 
-def test_a_closed_folder_is_listed_with_its_reason_and_hides_no_other(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_closed_folder_is_listed_with_its_reason(home, tmp_path) -> None:
     closed = (make_model(home.models / "closed"), home.datasets / "shut" / "1")
     make_model(home.models / "open")
     closed[1].mkdir(parents=True)
@@ -50,22 +49,20 @@ def test_a_closed_folder_is_listed_with_its_reason_and_hides_no_other(
     assert data.folder == closed[1] and "permission" in data.problem
 
 
-def test_imported_models_are_listed_by_name(home: Home, tmp_path: Path) -> None:
+def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_path) -> None:
+    (make_model(home.models / "broken") / "config.json").unlink()
+    (entry,) = library.own_models(home)
+    assert entry.info is None and "config.json" in entry.problem
     make_model(home.models / "zebra")
     make_model(home.models / "Ape")
     make_model(home.models / ".Ape.tmp-0")
+    shutil.rmtree(home.models / "broken")
     assert [(m.name, m.origin) for m in library.own_models(home)] == [
         ("Ape", "imported"),
         ("zebra", "imported"),
     ]
     make_model(tmp_path / "starter")
     assert [m.origin for m in library.own_models(home)] == ["included", "imported", "imported"]
-
-
-def test_a_damaged_model_is_listed_with_its_problem(home: Home) -> None:
-    (make_model(home.models / "broken") / "config.json").unlink()
-    (entry,) = library.own_models(home)
-    assert entry.info is None and "config.json" in entry.problem
 
 
 def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 """Notices on runs: their end, their deletion with undo, and no others."""
 
 import logging
-from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from app.studio import Studio
 from app.window import RunNews
@@ -20,9 +18,7 @@ def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
     return RunEnd("run-1", "One", state, problem, "", "validation_accuracy", 0.75, by_user)
 
 
-def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(
-    studio: Studio, news: RunNews, qtbot: QtBot
-) -> None:
+def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(studio, news, qtbot) -> None:
     studio.dispatcher.ended.emit(end("finished"))
     (notice,) = studio.notices.shown
     assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
@@ -32,11 +28,14 @@ def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(
     assert gone.args == ["runs", {"run": "run-1"}]
 
 
-def test_a_failure_is_an_error_that_stays(studio: Studio, news: RunNews) -> None:
+def test_a_failure_stays_and_an_unwanted_stop_is_told(studio, news) -> None:
     studio.dispatcher.ended.emit(end("failed", "The loss is not a number."))
     (notice,) = studio.notices.shown
     assert notice.is_error and notice.action
     assert notice.problem == "The run “One” failed. The loss is not a number."
+    studio.dispatcher.ended.emit(end("stopped", "The disk is full."))
+    notice = studio.notices.shown[-1]
+    assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
 def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNews) -> None:
@@ -46,15 +45,7 @@ def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNews) -> No
     assert studio.notices.shown == []
 
 
-def test_a_stop_that_the_user_did_not_ask_for_is_said(studio: Studio, news: RunNews) -> None:
-    studio.dispatcher.ended.emit(end("stopped", "The disk is full."))
-    (notice,) = studio.notices.shown
-    assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
-
-
-def test_notes_of_a_run_go_to_the_log(
-    studio: Studio, news: RunNews, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_notes_of_a_run_go_to_the_log(studio, news, caplog) -> None:
     with caplog.at_level(logging.INFO, "studio"):
         studio.dispatcher.noted.emit("run-1", "69 tensors loaded.")
     assert studio.notices.shown == [] and "69 tensors loaded." in caplog.text
@@ -62,9 +53,7 @@ def test_notes_of_a_run_go_to_the_log(
     assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
 
 
-def test_runs_that_were_deleted_come_back_by_the_button(
-    studio: Studio, news: RunNews, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_deleted_runs_come_back_by_the_button(studio, news, monkeypatch, tmp_path) -> None:
     back: list[tuple[Trashed, ...]] = []
     monkeypatch.setattr(studio.dispatcher, "restore", back.append)
     one, other = (

@@ -80,11 +80,14 @@ def test_a_notice_can_be_acted_on(qtbot, notices: Notices, banners: Banners) -> 
     assert done == [True] and not notices.shown
 
 
-def test_the_same_again_is_counted_and_not_stacked(notices: Notices, banners: Banners) -> None:
+def test_the_same_again_is_counted_and_errors_keep_their_words(notices, banners) -> None:
     for _ in range(3):
         notices.error("The disk is full.")
     assert len(notices.shown) == 1
     assert "3" in banners.banner(notices.shown[0]).problem.text()
+    notices.show(StudioError("The file has no rows.", "Choose another."))
+    assert notices.shown[-1].problem == "The file has no rows."
+    assert notices.shown[-1].advice == "Choose another."
 
 
 def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banners) -> None:
@@ -97,24 +100,15 @@ def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banner
     assert all(banners.banner(n).isVisible() for n in notices.shown)
 
 
-def test_a_message_without_end_leaves_room_for_the_page(notices: Notices, banners: Banners) -> None:
-    notices.error("word " * 5000, "advice " * 5000)
-    banner = banners.banner(notices.shown[0])
-    assert len(banner.problem.text()) <= 300 and banner.heightForWidth(900) < 200
-    banner.copy.click()
-    assert len(QGuiApplication.clipboard().text()) > 50_000, "the copy has all of it"
-
-
-def test_markup_in_a_message_is_shown_as_it_is(notices: Notices, banners: Banners) -> None:
+def test_an_endless_message_or_one_with_markup_is_shown_as_it_is(notices, banners) -> None:
     notices.error("<b>bold</b><img src='file:///x.png'>")
     assert banners.banner(notices.shown[0]).problem.text().startswith("<b>bold</b>")
     assert_accessible(banners)
-
-
-def test_a_studio_error_is_shown_in_its_own_words(notices: Notices) -> None:
-    notices.show(StudioError("The file has no rows.", "Choose another."))
-    assert notices.shown[0].problem == "The file has no rows."
-    assert notices.shown[0].advice == "Choose another."
+    notices.error("word " * 5000, "advice " * 5000)
+    banner = banners.banner(notices.shown[-1])
+    assert len(banner.problem.text()) <= 300 and banner.heightForWidth(900) < 200
+    banner.copy.click()
+    assert len(QGuiApplication.clipboard().text()) > 50_000, "the copy has all of it"
 
 
 @pytest.mark.usefixtures("hooks")

@@ -27,15 +27,12 @@ def opened(window: QWidget, commands: list[Command]) -> Palette:
     return palette
 
 
-def test_the_beginning_of_a_title_is_best() -> None:
+def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
     found = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
     scores = [score("run", c) for c in found]
     assert scores[1] is not None and scores[0] is not None and scores[2] is not None
     assert scores[1] < scores[0] < scores[2]
     assert score("run xyz", found[1]) is None
-
-
-def test_every_typed_word_counts_in_any_order_and_case() -> None:
     assert score("SST fine", command("Fine-tune on sst2")) is not None
     assert score("ÉTÉ", command("L'été")) is not None
 

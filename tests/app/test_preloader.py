@@ -33,9 +33,7 @@ def early(done: list[str]) -> Preloader:
     return Preloader(iter(modules), iter(pages))
 
 
-def test_modules_are_loaded_at_once_and_pages_made_where_nothing_has_moved_since(
-    still: pytest.MonkeyPatch, early: Preloader, done: list[str]
-) -> None:
+def test_modules_are_loaded_at_once_and_pages_while_nothing_moves(still, early, done) -> None:
     still.setattr("app.preloader.keep_modules", lambda: done.append("kept"))
     early.begin()
     early._on_tick()
@@ -44,9 +42,7 @@ def test_modules_are_loaded_at_once_and_pages_made_where_nothing_has_moved_since
     assert done == ["module", "kept", "page"] and early.is_over
 
 
-def test_pages_wait_for_who_moves_meanwhile_and_modules_do_not(
-    still: pytest.MonkeyPatch, early: Preloader, done: list[str]
-) -> None:
+def test_pages_wait_for_who_moves_meanwhile_and_modules_do_not(still, early, done) -> None:
     early.begin()
     early._on_tick()
     still.setattr(QCursor, "pos", lambda: QPoint(2, 1))

@@ -35,9 +35,7 @@ def gone(home: Home) -> bool:
     return not is_held(home.runner_lock)
 
 
-def test_jobs_are_trained_in_the_background_one_after_another(
-    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_are_trained_in_the_background_one_after_another(home, job_file, capsys) -> None:
     assert main(["queue", str(job_file), str(job_file), "--wait"]) == 0
     said = capsys.readouterr().out
     assert "queued: by hand" in said and "queued: by hand (2)" in said
@@ -51,9 +49,7 @@ def test_jobs_are_trained_in_the_background_one_after_another(
     assert "The queue is empty." in capsys.readouterr().out
 
 
-def test_a_job_starts_after_the_run_that_is_named(
-    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_starts_after_the_run_that_is_named(home, job_file, capsys) -> None:
     assert main(["queue", str(job_file), "--after", "nothing"]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not list(home.runs.iterdir()), "nothing was added"
@@ -68,9 +64,7 @@ def test_a_job_starts_after_the_run_that_is_named(
     until(lambda: gone(home))
 
 
-def test_the_queue_is_printed_as_json_and_a_failure_is_said(
-    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_queue_is_printed_as_json_and_a_failure_is_said(home, job_file, capsys) -> None:
     job_file.write_text(fake_worker.job("broken").model_dump_json())
     assert main(["queue", str(job_file), "--json", "--wait"]) == 1
     printed = capsys.readouterr()
@@ -81,9 +75,7 @@ def test_the_queue_is_printed_as_json_and_a_failure_is_said(
     until(lambda: gone(home))
 
 
-def test_a_job_that_cannot_be_read_adds_none(
-    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_that_cannot_be_read_adds_none(home, job_file, capsys) -> None:
     (bad := job_file.with_name("bad.json")).write_text("{}")
     assert main(["queue", str(job_file), str(bad)]) == 1
     assert "bad.json" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """`export-runs` and `import-runs`, from one home into another."""
 
-from pathlib import Path
-
 import pytest
 
 from app.__main__ import main
@@ -33,9 +31,7 @@ def told(home: Home) -> Home:
     return home
 
 
-def test_runs_go_from_one_home_to_another(
-    told: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_go_from_one_home_to_another(told, tmp_path, monkeypatch, capsys) -> None:
     file = tmp_path / "night.zip"
     two = str(told.runs / "two")
     assert (
@@ -62,9 +58,7 @@ def test_runs_go_from_one_home_to_another(
     assert "already in the list of runs" in capsys.readouterr().err
 
 
-def test_what_is_no_run_and_no_file_of_runs_is_refused(
-    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_run_and_no_file_of_runs_is_refused(home, tmp_path, capsys) -> None:
     assert main(["export-runs", "nothing", "--to", str(tmp_path / "x.zip")]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()
@@ -74,9 +68,7 @@ def test_what_is_no_run_and_no_file_of_runs_is_refused(
     assert not list(home.runs.iterdir())
 
 
-def test_two_runs_whose_folders_have_one_name_are_refused(
-    told: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_runs_whose_folders_have_one_name_are_refused(told, tmp_path, capsys) -> None:
     RunFolder.create(tmp_path / "one", fake_worker.job("one"))
     given = ["export-runs", str(tmp_path / "one"), "one", "--to", str(tmp_path / "x.zip")]
     assert main(given) == 1

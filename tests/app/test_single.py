@@ -64,13 +64,13 @@ def end(*processes: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def test_of_twenty_at_once_one_gets_the_home(home: Home) -> None:
-    racers = [start(CLAIMING, home.lock) for _ in range(20)]
+def test_of_several_at_once_one_gets_the_home(home: Home) -> None:
+    racers = [start(CLAIMING, home.lock) for _ in range(6)]
     try:
         results = [said(racer) for racer in racers]
     finally:
         end(*racers)
-    assert sorted(results) == ["mine"] + ["theirs"] * 19
+    assert sorted(results) == ["mine"] + ["theirs"] * 5
 
 
 def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
@@ -83,9 +83,7 @@ def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
         pass
 
 
-def test_a_second_start_is_heard_by_the_first_whatever_a_killed_window_left(
-    qtbot, home: Home
-) -> None:
+def test_a_second_start_is_heard_by_the_first_and_by_none_if_it_was_killed(qtbot, home) -> None:
     rings: list[bool] = []
     if os.name == "posix":
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
@@ -111,7 +109,7 @@ def test_whatever_is_sent_to_the_socket_only_rings(qtbot, home: Home) -> None:
     owner = _owner(home, rings)
     path = str(Path(QDir.tempPath()) / server_name(home))
     dice = random.Random(49)
-    for number in range(1, 201):
+    for number in range(1, 41):
         with socket.socket(socket.AF_UNIX) as caller:
             caller.connect(path)
             with contextlib.suppress(OSError):  # it may have been answered and closed already
@@ -134,17 +132,14 @@ def test_another_user_cannot_ring(qtbot, home: Home) -> None:
     owner.deleteLater()
 
 
-def test_every_home_has_its_own_name(tmp_path: Path) -> None:
+def test_every_home_has_its_own_name_and_may_be_silent(home, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
+    assert not activate_running(home)
     one, other = Home(tmp_path / "one"), Home(tmp_path / "other")
     one.make()
     (tmp_path / "link").symlink_to(one.root)
     assert server_name(one) != server_name(other)
     assert server_name(one) == server_name(Home(tmp_path / "link"))
-
-
-def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
-    assert not activate_running(home)
 
 
 def _owner(home: Home, rings: list[bool]) -> InstanceServer:

@@ -1,7 +1,6 @@
 """Colours can be read, and change together."""
 
 import re
-from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
 
@@ -90,9 +89,7 @@ def test_a_colour_of_the_chart_has_one_meaning_beside_it() -> None:
     assert wrong == []
 
 
-def test_a_change_of_the_theme_repaints_what_is_there(
-    qtbot, looks: Callable[[theme.Choice], None]
-) -> None:
+def test_a_change_of_the_theme_repaints_what_is_there(qtbot, looks) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     column = QVBoxLayout(window)
@@ -113,18 +110,18 @@ def test_a_change_of_the_theme_repaints_what_is_there(
     assert dark != light
 
 
-def test_colours_follow_the_theme(qapp, looks: Callable[[theme.Choice], None]) -> None:
+def test_colours_fonts_and_palette_are_those_of_the_theme(qapp, looks) -> None:
     looks("dark")
     assert theme.colour(Role.TEXT) == QColor(DARK[Role.TEXT])
     looks("light")
     assert theme.colour(Role.TEXT) == QColor(LIGHT[Role.TEXT])
     assert qapp.palette().color(QPalette.ColorRole.Text) == QColor(LIGHT[Role.TEXT])
     assert theme.colour(Role.ACCENT, 0.5).alphaF() == pytest.approx(0.5, abs=0.01)
+    assert qapp.font().family() == resources.FAMILY
+    assert QFontInfo(resources.mono_font()).family() == resources.MONO
 
 
-def test_icons_take_the_colour_of_the_theme_at_any_size(
-    qapp, looks: Callable[[theme.Choice], None]
-) -> None:
+def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks) -> None:
     icon = resources.icon("box")
     for choice, colours in (("light", LIGHT), ("dark", DARK)):
         looks(choice)
@@ -140,32 +137,19 @@ def test_icons_take_the_colour_of_the_theme_at_any_size(
                 assert abs(one - other) < 6, (choice, side)
 
 
-def test_the_fonts_of_the_program_are_used(qapp) -> None:
-    assert qapp.font().family() == resources.FAMILY
-    assert QFontInfo(resources.mono_font()).family() == resources.MONO
-
-
-def test_an_icon_that_is_not_there_is_a_mistake(qapp) -> None:
-    with pytest.raises(FileNotFoundError):
-        resources.icon("no-such-icon")
-
-
-def test_the_licence_of_what_is_bundled_lies_beside_it() -> None:
-    for file in resources.licence_files().values():
-        assert file.stat().st_size > 500
-
-
-def test_only_icons_that_are_used_are_shipped() -> None:
+def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp) -> None:
     folder = resources.resources()
     files = (folder.parent / "app").rglob("*.py")
     sources = "".join(file.read_text(encoding="utf-8") for file in files)
     names = {file.stem for file in (folder / "icons").glob("*.svg")} - {"bert-studio"}
     assert {name for name in names if f'"{name}"' not in sources} == set()
+    for file in resources.licence_files().values():
+        assert file.stat().st_size > 500
+    with pytest.raises(FileNotFoundError):
+        resources.icon("no-such-icon")
 
 
-@pytest.mark.parametrize("choice", ["light", "dark"])
-def test_tabs_that_have_no_room_are_scrolled_by_arrows_that_are_seen(qtbot, looks, choice) -> None:
-    looks(choice)
+def test_tabs_that_have_no_room_are_scrolled_by_arrows_that_are_seen(qtbot, looks) -> None:
     bar = QTabBar()
     qtbot.addWidget(bar)
     bar.setUsesScrollButtons(True)
@@ -175,7 +159,8 @@ def test_tabs_that_have_no_room_are_scrolled_by_arrows_that_are_seen(qtbot, look
     bar.show()
     arrows = [button for button in bar.findChildren(QToolButton) if button.isVisible()]
     assert len(arrows) == 2
-    for button in arrows:
+    for choice, button in product(("light", "dark"), arrows):
+        looks(choice)
         picture = button.grab().toImage()
         ground = picture.pixelColor(0, 0)
         inked = sum(

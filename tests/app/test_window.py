@@ -82,16 +82,13 @@ def page(window: MainWindow, key: str) -> FakePage:
     return found
 
 
-def test_every_page_is_reached_by_its_keys(qtbot, window: MainWindow) -> None:
+def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: MainWindow) -> None:
     for number, key in enumerate(("home", "data", "models", "train", "runs")):
         qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.ControlModifier)
         assert window.current == key
         assert window.navigation.buttons[key].isChecked()
     qtbot.keyClick(window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
     assert window.current == "settings"
-
-
-def test_arrows_and_space_move_in_the_navigation(qtbot, window: MainWindow) -> None:
     window.navigation.buttons["home"].setFocus()
     qtbot.keyClick(window.navigation.buttons["home"], Qt.Key.Key_Down)
     assert window.navigation.buttons["data"].hasFocus()
@@ -108,9 +105,7 @@ def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_what_the_first_page_gives_the_focus_keeps_it(
-    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch, wants: bool
-) -> None:
+def test_what_the_first_page_gives_the_focus_keeps_it(qtbot, window, monkeypatch, wants) -> None:
     class Typing(FakePage):
         def arrive(self, argument: object) -> None:
             self.text = QLineEdit(self)
@@ -138,7 +133,7 @@ def test_the_last_page_is_shown_at_the_next_start(qtbot, window: MainWindow) -> 
     assert again.current == "models"
 
 
-def test_the_palette_leads_to_a_page(qtbot, window: MainWindow) -> None:
+def test_the_palette_leads_to_a_page_and_to_help(qtbot, window: MainWindow) -> None:
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     palette = window._palette
     assert palette is not None and palette.isVisible()
@@ -146,9 +141,6 @@ def test_the_palette_leads_to_a_page(qtbot, window: MainWindow) -> None:
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     assert window.current == "models"
     assert window._palette is None
-
-
-def test_the_palette_opens_a_page_of_help(qtbot, window: MainWindow) -> None:
     window.open_palette()
     palette = window._palette
     assert palette is not None
@@ -179,9 +171,7 @@ def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> 
     opened.close()
 
 
-def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(
-    qtbot, window: MainWindow, tmp_path: Path
-) -> None:
+def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(qtbot, window, tmp_path) -> None:
     table = tmp_path / "reviews.csv"
     table.write_text("a,b\n1,2\n")
     window.take([table])
@@ -192,9 +182,7 @@ def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(
     qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
 
 
-def test_a_drop_from_a_drive_that_does_not_answer_does_not_hold_the_window(
-    qtbot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monkeypatch) -> None:
     answers, is_dir = threading.Event(), Path.is_dir
 
     def slow(path: Path) -> bool:
@@ -289,19 +277,14 @@ def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> 
     assert not window.isVisible()
 
 
-def test_closing_asks_nothing_when_nothing_runs(window: MainWindow) -> None:
+def test_the_frame_can_be_used_by_ear_and_closing_asks_nothing_when_nothing_runs(window) -> None:
+    window.studio.notices.error("A problem.", "An advice.", "details")
+    assert_accessible(window)
     window.close()
     assert not window.isVisible()
 
 
-def test_the_frame_can_be_used_by_ear(window: MainWindow) -> None:
-    window.studio.notices.error("A problem.", "An advice.", "details")
-    assert_accessible(window)
-
-
-def test_a_page_that_cannot_be_made_leaves_the_window_alive(
-    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_made_leaves_the_window_alive(qtbot, window, monkeypatch) -> None:
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
@@ -312,9 +295,7 @@ def test_a_page_that_cannot_be_made_leaves_the_window_alive(
     assert window.current == "home" and window.navigation.buttons["home"].isChecked()
 
 
-def test_a_broken_last_page_does_not_keep_the_window_closed(
-    qtbot, pages: None, studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeypatch) -> None:
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
@@ -343,9 +324,7 @@ def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> 
 
 
 @pytest.mark.parametrize("screen", [(1280, 800), (960, 600)])
-def test_the_window_lies_on_the_screen(
-    qtbot, pages: None, studio: Studio, monkeypatch: pytest.MonkeyPatch, screen: tuple[int, int]
-) -> None:
+def test_the_window_lies_on_the_screen(qtbot, pages, studio, monkeypatch, screen) -> None:
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 4000, 3000))
     large = MainWindow(studio)
     qtbot.addWidget(large)
@@ -369,9 +348,7 @@ def shown_at(part: QWidget, window: MainWindow) -> QRect:
 
 
 @pytest.mark.parametrize("size", [(1100, 700), (1280, 800)])
-def test_notices_cover_nothing_of_the_page(
-    qtbot, window: MainWindow, size: tuple[int, int]
-) -> None:
+def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
     window.resize(*size)
     whole = shown_at(window.stack, window)
     window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
@@ -417,9 +394,7 @@ def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: Ma
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
 
 
-def test_pages_are_made_while_nobody_does_anything(
-    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_made_while_nobody_does_anything(qtbot, window, monkeypatch) -> None:
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
@@ -436,9 +411,7 @@ def test_pages_are_made_while_nobody_does_anything(
     assert page(window, "train").arguments == [{"data": "x"}]
 
 
-def test_no_page_is_made_while_somebody_types_or_points(
-    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_page_is_made_while_somebody_types_or_points(qtbot, window, monkeypatch) -> None:
     places = iter(range(100))
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(places), 1))
     for _ in range(3):

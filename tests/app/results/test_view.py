@@ -87,12 +87,19 @@ def texts(view: ResultsView) -> list[str]:
     return [model.index(row, place).data() for row in range(model.rowCount())]
 
 
-def test_the_headline_has_score_interval_and_rows_and_everything_a_name(show) -> None:
+def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> None:
     view = show()
     assert view.headline.score.whole() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
     assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
     assert_accessible(view)
+    assert texts(view) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"]
+    view.rows.table.setCurrentIndex(view.rows.model.index(1, 3))
+    assert view.rows.row_text.toPlainText().startswith("text: awful & <b>bad</b>\n")
+    place = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
+    view.rows.table.setCurrentIndex(view.rows.model.index(1, place))
+    QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == "awful & <b>bad</b>"
 
 
 def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_path, qtbot):
@@ -107,11 +114,7 @@ def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_
     assert "Explore" in view.headline.about.toolTip()
 
 
-def test_the_most_confident_mistakes_are_listed_first(show) -> None:
-    assert texts(show()) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"]
-
-
-def test_a_cell_of_the_matrix_lists_its_rows_and_a_second_click_all(show, qtbot) -> None:
+def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, tmp_path) -> None:
     view = show()
     matrix = view.pictures.made["confusion"].matrix
     matrix.setFocus()
@@ -124,6 +127,17 @@ def test_a_cell_of_the_matrix_lists_its_rows_and_a_second_click_all(show, qtbot)
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     assert view.rows.filters.chips == []
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
+    for suffix in ("csv", "tsv", "jsonl", "parquet"):
+        view.rows.export.click()
+        dialog = next(one for one in view.findChildren(QFileDialog) if one.isVisible())
+        out = tmp_path / f"rows.{suffix}"
+        with qtbot.waitSignal(view.state.exported):
+            dialog.fileSelected.emit(str(out))
+        dialog.close()
+        content = out.read_bytes()
+        assert b"poor" in content and b"so so" not in content
 
 
 def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(show, qtbot) -> None:
@@ -197,31 +211,6 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     studio.go.connect(lambda page, argument: gone.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
     assert gone[0][1]["panel"] == "words" and "[MASK]" in gone[0][1]["text"]
-
-
-def test_the_selected_row_is_read_in_full_and_copied(show) -> None:
-    view = show()
-    view.rows.table.setCurrentIndex(view.rows.model.index(1, 3))
-    assert view.rows.row_text.toPlainText().startswith("text: awful & <b>bad</b>\n")
-    place = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
-    view.rows.table.setCurrentIndex(view.rows.model.index(1, place))
-    QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QApplication.clipboard().text() == "awful & <b>bad</b>"
-
-
-def test_the_listed_rows_are_written_as_a_table(show, qtbot, tmp_path) -> None:
-    view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
-    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
-    for suffix in ("csv", "tsv", "jsonl", "parquet"):
-        view.rows.export.click()
-        dialog = next(one for one in view.findChildren(QFileDialog) if one.isVisible())
-        out = tmp_path / f"rows.{suffix}"
-        with qtbot.waitSignal(view.state.exported):
-            dialog.fileSelected.emit(str(out))
-        dialog.close()
-        content = out.read_bytes()
-        assert b"poor" in content and b"so so" not in content
 
 
 def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
@@ -474,9 +463,7 @@ def test_the_score_is_compared_with_baselines(studio, qtbot, tmp_path, monkeypat
     assert not view.baselines.fit.isVisible()
 
 
-def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
-    show, qtbot, studio, monkeypatch, tmp_path
-) -> None:
+def test_a_new_threshold_is_saved_and_used(show, qtbot, studio, monkeypatch, tmp_path) -> None:
     worker = FakeWorker()
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view = show()

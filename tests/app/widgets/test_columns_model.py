@@ -70,9 +70,7 @@ def test_cells_and_headings_have_the_roles_of_their_column(model: ColumnsModel[I
     assert named.headerData(1, Qt.Orientation.Vertical) == "#1"
 
 
-def test_sorting_is_stable_puts_unknown_last_and_moves_the_selection(
-    model: ColumnsModel[Item],
-) -> None:
+def test_sorting_is_stable_with_unknown_last_and_keeps_selection(model) -> None:
     current = QPersistentModelIndex(model.index(2, 0))
     model.sort(1)
     assert shown(model) == "cbda"

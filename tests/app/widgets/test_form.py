@@ -32,12 +32,9 @@ def number(form: SpecForm, name: str) -> NumberOf:
     return field
 
 
-def test_a_fresh_form_says_the_defaults(form: SpecForm) -> None:
+def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form: SpecForm) -> None:
     assert TrainingSpec.model_validate(form.value()) == TrainingSpec()
     assert form.is_valid()
-
-
-def test_every_field_shows_title_and_help_of_its_spec(form: SpecForm) -> None:
     shown = {label.text() for label in form.findChildren(QLabel)}
     for info in TrainingSpec.model_fields.values():
         assert info.title in shown and info.description in shown
@@ -45,25 +42,18 @@ def test_every_field_shows_title_and_help_of_its_spec(form: SpecForm) -> None:
     assert_accessible(form)
 
 
-def test_the_papers_values_are_one_click_away(qtbot, form: SpecForm) -> None:
+def test_the_papers_values_are_one_click_away_and_others_typed(qtbot, form) -> None:
     field = number(form, "learning_rate")
     assert field.segments is not None and not field.number.isVisible()
     with qtbot.waitSignal(form.changed):
         field.segments.group.button(2).click()
     assert form.value()["learning_rate"] == 2e-5
-
-
-def test_another_value_is_typed_exactly(qtbot, form: SpecForm) -> None:
-    field = number(form, "learning_rate")
     assert field.segments is not None
     field.segments.group.button(3).click()
     assert field.number.isVisible()
     field.number.lineEdit().selectAll()
     qtbot.keyClicks(field.number.lineEdit(), "7.5e-4")
     assert form.value()["learning_rate"] == 7.5e-4
-
-
-def test_arrow_keys_move_among_the_ticks(qtbot, form: SpecForm) -> None:
     segments = number(form, "batch_size").segments
     assert segments is not None
     segments.group.button(1).setFocus()
@@ -96,7 +86,7 @@ def test_an_empty_value_is_a_choice_of_its_own(form: SpecForm) -> None:
     assert form.value()["dropout"] is None and not field.inner.isVisible()
 
 
-def test_a_few_words_become_a_box(qtbot) -> None:
+def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qtbot) -> None:
     form = SpecForm(HardwareSpec)
     qtbot.addWidget(form)
     field = form.fields["device"]
@@ -104,11 +94,6 @@ def test_a_few_words_become_a_box(qtbot) -> None:
     assert [field.combo.itemText(n) for n in range(2)] == ["Automatic", "CPU"]
     form.set_value({"device": "cpu"})
     assert HardwareSpec.model_validate(form.value()).device == "cpu"
-
-
-def test_an_invalid_list_of_cores_is_reported_at_its_field(qtbot) -> None:
-    form = SpecForm(HardwareSpec)
-    qtbot.addWidget(form)
     form.set_value({"cores": "0-1,3"})
     assert HardwareSpec.model_validate(form.value()).cores == "0-1,3"
     assert form.is_valid()
@@ -116,12 +101,13 @@ def test_an_invalid_list_of_cores_is_reported_at_its_field(qtbot) -> None:
     assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
 
 
-def test_problems_of_several_fields_are_shown_below(qtbot) -> None:
+def test_problems_of_several_fields_are_shown_below_in_their_words(qtbot) -> None:
     form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})
     assert form.problems() == {"": "The hidden size 100 is not divisible by 12 attention heads."}
     assert not form.whole_problem.isHidden()
+    assert problem_text(Problem("Not a URL", ())) == "Not a URL."
 
 
 class Odd(BaseModel):
@@ -202,14 +188,8 @@ def test_numbers_are_written_short(value: float, text: str) -> None:
         ({"value": 1, "stepping": "decades", "whole": True, "low": 0}, -3, 0),
     ],
 )
-def test_arrows_step_to_sensible_values(
-    qtbot, field: dict[str, object], steps: int, expected: float
-) -> None:
+def test_arrows_step_to_sensible_values(qtbot, field, steps, expected) -> None:
     made = NumberField(**field)  # type: ignore[arg-type]
     qtbot.addWidget(made)
     made.stepBy(steps)
     assert made.number() == pytest.approx(expected, rel=1e-12)
-
-
-def test_an_unknown_problem_keeps_its_words() -> None:
-    assert problem_text(Problem("Not a URL", ())) == "Not a URL."

@@ -40,16 +40,12 @@ def owner(qtbot) -> QWidget:
     return owner
 
 
-def test_every_page_has_a_line_a_title_and_a_text():
+def test_every_page_has_a_line_a_title_a_text_and_a_source():
     for page in concepts():
         assert re.fullmatch(r"[A-Z“].{20,160}[.?]", page.line), page.line
         assert 3 <= len(page.title) <= 40, page.title
         limit = 16_000 if page.key in LISTS else 4000
         assert 300 <= len(page.text) <= limit, page.key
-
-
-def test_every_page_names_its_source():
-    """A paper, or the words that the studio itself made it; the glossary is of the whole field."""
     without = [c.key for c in concepts() if "## Source" not in c.text and c.key != GLOSSARY]
     assert without == []
 
@@ -68,7 +64,7 @@ def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
     assert len(owner.findChildren(HelpWindow)) == 1
 
 
-def test_titles_lead_to_pages_and_links_from_page_to_page(qtbot, owner, monkeypatch):
+def test_titles_and_links_lead_to_pages_which_follow_the_theme(qtbot, owner, monkeypatch, looks):
     owner.button.click()
     window = owner.findChild(HelpWindow)
     qtbot.keyClick(window.view.titles, Qt.Key.Key_Home)
@@ -80,13 +76,8 @@ def test_titles_lead_to_pages_and_links_from_page_to_page(qtbot, owner, monkeypa
     window.view.page.anchorClicked.emit(QUrl("https://arxiv.org/abs/1706.03762"))
     assert [url.host() for url in opened] == ["arxiv.org"]
     assert window.view.shown() == "attention-rollout"
-
-
-def test_the_page_follows_the_theme(qtbot, owner, looks):
-    owner.button.click()
-    window = owner.findChild(HelpWindow)
     looks("dark")
-    assert concept("attention").title in window.view.page.toPlainText()
+    assert concept("attention-rollout").title in window.view.page.toPlainText()
 
 
 def test_the_title_of_the_page_is_in_sight(qtbot, looks):
@@ -125,19 +116,13 @@ def test_every_metric_has_a_page_that_explains_it():
             assert task.info.title in page.text
 
 
-def test_every_link_leads_to_a_page():
+def test_links_and_lists_lead_to_pages():
     for page in topics():
         for link in re.findall(r"\]\(([^)]+)\)", page.text):
             assert link.startswith("https://") or concept(link.removesuffix(".md"))
-
-
-def test_the_lists_name_every_setting_and_every_metric():
     listed = concept("settings").text + concept("metrics").text
     for page in topics()[len(concepts()) :]:
         assert f"({page.key})" in listed, page.key
-
-
-def test_every_page_of_the_window_has_a_page_of_help():
     assert all(concept(entry.help).title for entry in (*PAGES, *LOWER))
 
 

@@ -6,7 +6,7 @@ from app.widgets import layouts
 from app.widgets.drawing import flow
 
 
-def test_items_keep_their_order_stretch_and_spacing(qtbot: QtBot) -> None:
+def test_items_keep_their_order_stretch_spacing_and_margins(qtbot: QtBot) -> None:
     outer, first, second = QWidget(), QLabel("1"), QLabel("2")
     qtbot.addWidget(outer)
     inner = layouts.row(second, layouts.STRETCH)
@@ -26,12 +26,9 @@ def test_items_keep_their_order_stretch_and_spacing(qtbot: QtBot) -> None:
     assert spacer.sizeHint().height() == 7
     assert box.itemAt(2).layout() is inner
     assert inner.stretch(1) == 1
-
-
-def test_margins_are_zero_a_tuple_or_those_of_the_style(qtbot: QtBot) -> None:
-    outer = QWidget()
-    qtbot.addWidget(outer)
-    assert layouts.row(parent=outer, margins=None).contentsMargins().left() > 0
+    another = QWidget()
+    qtbot.addWidget(another)
+    assert layouts.row(parent=another, margins=None).contentsMargins().left() > 0
     assert layouts.row().contentsMargins().left() == 0
     assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
 

@@ -48,28 +48,25 @@ from tests.app.accessible import assert_accessible, name_of
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
 
 
-def test_text_is_shown_letter_by_letter(qtbot) -> None:
+def test_text_is_shown_letter_by_letter_and_hidden_characters_are_written_out(qtbot) -> None:
     label = Text(MARKUP)
     qtbot.addWidget(label)
     assert label.text() == MARKUP and label.textFormat() == Qt.TextFormat.PlainText
-
-
-def test_hidden_characters_are_written_out() -> None:
     assert visible("a\u202eb\x00c\x1b") == r"a\u202eb\x00c\x1b"
     assert visible("two\nlines\tand 日本 é 👩\u200d🔬") == "two\nlines\tand 日本 é 👩\u200d🔬"
+    assert tooltip("<b>a</b>\nb & c") == "<qt>&lt;b&gt;a&lt;/b&gt;<br>b &amp; c</qt>"
+    assert tooltip("a < b\nc & d") == "a < b\nc & d"  # as a screen reader reads it
+    assert max(len(line) for line in tooltip("word " * 60).splitlines()) <= 90
+    assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
-def test_quoted_text_does_not_change_the_direction_around_it() -> None:
-    """As Unicode wants it (UAX 9, 2.7), so that numbers stay behind the word that they are of."""
+def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp) -> None:
+    """As Unicode wants it (UAX 9, 2.7); the order is that of the positions of the characters."""
     alone = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
     assert alone == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
     assert visible(alone) == alone and visible("„سلام“ 2") == "„\u2068سلام\u2069“ 2"
     assert visible("“א\u202eb”") == "“\u2068א\\u202eb\u2069”"
     assert visible("“a\u2068” שלום 12") == "“a\\u2068” שלום 12"
-
-
-def test_numbers_follow_quoted_text(qapp) -> None:
-    """Qt lays out the line; the order is that of the positions of its characters."""
     text = visible("“א” 0.2, “ב” 0.3")
     layout = QTextLayout(text, QFont())
     layout.beginLayout()
@@ -77,13 +74,6 @@ def test_numbers_follow_quoted_text(qapp) -> None:
     layout.endLayout()
     places = [line.cursorToX(text.index(one))[0] for one in ("“", "0.2", ",", "0.3")]
     assert places == sorted(places) and line.cursorToX(text.index("ב"))[0] > places[2]
-
-
-def test_a_tooltip_shows_its_text_literally(qtbot) -> None:
-    assert tooltip("<b>a</b>\nb & c") == "<qt>&lt;b&gt;a&lt;/b&gt;<br>b &amp; c</qt>"
-    assert tooltip("a < b\nc & d") == "a < b\nc & d"  # as a screen reader reads it
-    assert max(len(line) for line in tooltip("word " * 60).splitlines()) <= 90
-    assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
 def test_a_line_without_room_is_elided_and_whole_in_its_tooltip(qtbot) -> None:
@@ -142,7 +132,17 @@ def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:
     assert done == [1]
 
 
-def test_the_bold_text_of_a_chosen_segment_is_whole(qtbot) -> None:
+def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbot) -> None:
+    segments = Segments(["One", "Two"], "Number")
+    qtbot.addWidget(segments)
+    with qtbot.waitSignal(segments.chosen) as told:
+        segments.group.button(1).click()
+    assert told.args == [1]
+    segments.choose(-1)
+    assert segments.choice() == -1
+    segments.choose(0)
+    assert segments.choice() == 0
+    assert_accessible(segments)
     segments = Segments(["Predictions", "&Pseudo-perplexity"], "View")
     qtbot.addWidget(segments)
     segments.show()
@@ -155,19 +155,6 @@ def test_the_bold_text_of_a_chosen_segment_is_whole(qtbot) -> None:
         room = button.style().subElementRect(contents, option, button).width()
         text = button.text().replace("&", "")
         assert room >= QFontMetrics(bold).horizontalAdvance(text), text
-
-
-def test_segments_are_chosen_by_click_and_code(qtbot) -> None:
-    segments = Segments(["One", "Two"], "Number")
-    qtbot.addWidget(segments)
-    with qtbot.waitSignal(segments.chosen) as told:
-        segments.group.button(1).click()
-    assert told.args == [1]
-    segments.choose(-1)
-    assert segments.choice() == -1
-    segments.choose(0)
-    assert segments.choice() == 0
-    assert_accessible(segments)
 
 
 def test_a_card_is_a_big_button(qtbot) -> None:
@@ -251,7 +238,7 @@ def entries() -> list[ModelEntry]:
     ]
 
 
-def test_the_box_returns_the_chosen_model(qtbot) -> None:
+def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtbot) -> None:
     box = CheckpointBox(lambda entry: "It is too big." if entry.name == "Huge" else "")
     qtbot.addWidget(box)
     box.set_models(entries())
@@ -263,9 +250,6 @@ def test_the_box_returns_the_chosen_model(qtbot) -> None:
     chosen = box.chosen()
     assert chosen is not None and chosen.name == "Starter"
     assert_accessible(box)
-
-
-def test_checkpoints_of_equal_runs_can_be_distinguished(qtbot) -> None:
     base = entries()[1]
     trained = replace(
         base,

@@ -37,11 +37,11 @@ def test_a_weight_is_added_for_the_next_label_changed_and_taken_out(qtbot, form:
     assert form.is_valid()
 
 
-@pytest.mark.parametrize("typed", ["0", "-1", "much", "1e9"])
-def test_a_weight_that_is_not_positive_is_refused(form: SpecForm, typed: str) -> None:
+def test_a_weight_that_is_not_positive_is_refused(form: SpecForm) -> None:
     weights(form).put({"bad": 1.0})
-    weights(form).rows[0].number.lineEdit().setText(typed)
-    assert "class_weights" in form.problems()
+    for typed in ("0", "-1", "much", "1e9"):
+        weights(form).rows[0].number.lineEdit().setText(typed)
+        assert "class_weights" in form.problems(), typed
 
 
 def test_put_values_are_shown(form: SpecForm) -> None:

@@ -57,13 +57,10 @@ def test_a_job_started_again_keeps_every_setting() -> None:
     assert replace(again, model=larger).training == asked.training
 
 
-def test_a_rank_of_adapters_changes_the_recommended_rate() -> None:
+def test_a_quick_trial_and_adapters_change_what_follows_from_them() -> None:
     choices = chosen(SENTENCE)
     adapted = with_training(choices, lora_rank=8)
     assert adapted.training.learning_rate > choices.training.learning_rate
-
-
-def test_a_quick_trial_takes_a_tenth_and_back() -> None:
     quick = chosen(SENTENCE).with_quick_trial(True)
     assert (quick.quick_trial, quick.training.train_fraction) == (True, 0.1)
     assert quick.with_quick_trial(False).training.train_fraction == 1

@@ -27,33 +27,27 @@ def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_sett
     )
 
 
-def test_from_scratch_takes_the_size_and_a_vocabulary_of_its_own() -> None:
+def test_from_scratch_takes_the_size_and_a_vocabulary_new_or_of_a_model() -> None:
     choices = replace(
         chosen(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
     )
     start = job(choices).base_model
     assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
-
-
-def test_from_scratch_with_the_vocabulary_of_a_model_is_as_wide_as_that() -> None:
     choices = replace(chosen(SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
     start = job(choices).base_model
     assert isinstance(start, FromScratch)
     assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
-def test_a_suggested_name_is_never_too_long_nor_empty() -> None:
-    long = replace(chosen(SENTENCE), data=replace(data(), name="x" * 500))
-    assert len(suggested_name(long)) == RUN_NAME_LENGTH
-    assert job(replace(long, name="  ")).name == suggested_name(long)
-    assert suggested_name(Choices()) == "run"
-
-
-def test_an_incomplete_choice_makes_no_job() -> None:
+def test_an_incomplete_choice_makes_no_job_and_a_name_is_never_too_long() -> None:
     with pytest.raises(ValueError, match="not chosen"):
         job(Choices())
     with pytest.raises(ValueError, match="no model"):
         job(Choices(goal=SENTENCE, data=data()))
+    long = replace(chosen(SENTENCE), data=replace(data(), name="x" * 500))
+    assert len(suggested_name(long)) == RUN_NAME_LENGTH
+    assert job(replace(long, name="  ")).name == suggested_name(long)
+    assert suggested_name(Choices()) == "run"
 
 
 def test_a_job_leads_back_to_the_choices_that_make_it() -> None:

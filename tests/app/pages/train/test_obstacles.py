@@ -85,9 +85,19 @@ def test_weights_are_for_tags_and_types_of_the_data() -> None:
     assert "“B-thing”, but the data has no" in obstacle(wrong, Step.SETTINGS)
 
 
-def test_a_length_above_the_model_limit_is_an_obstacle() -> None:
+def test_settings_that_the_model_or_the_task_cannot_have_are_obstacles() -> None:
     longer = with_training(chosen(SENTENCE), max_length=300)
     assert "at most 256" in obstacle(longer, Step.SETTINGS)
+    masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
+    choices = chosen(ONWARD).with_task(masking)
+    assert "more than 1" in obstacle(choices, Step.SETTINGS)
+    assert obstacle(replace(choices, goal=SENTENCE), Step.SETTINGS) == ""
+    choices = chosen(SCRATCH)
+    assert not obstacle(choices, Step.SETTINGS)
+    adapted = with_training(choices, lora_rank=8)
+    assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
+    lost = Scratch(vocabulary=Model("lost", MODEL.path))
+    assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
 
 
 def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
@@ -100,25 +110,6 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
     assert obstacle(replace(causal, **causal_task), Step.BASE_MODEL) == ""
     assert obstacle(replace(causal, goal=SENTENCE), Step.BASE_MODEL) == ""
     assert "next-token prediction" in summary(replace(causal, **causal_task))
-
-
-def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
-    masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
-    choices = chosen(ONWARD).with_task(masking)
-    assert "more than 1" in obstacle(choices, Step.SETTINGS)
-    assert obstacle(replace(choices, goal=SENTENCE), Step.SETTINGS) == ""
-
-
-def test_new_weights_take_no_adapters() -> None:
-    choices = chosen(SCRATCH)
-    assert not obstacle(choices, Step.SETTINGS)
-    adapted = with_training(choices, lora_rank=8)
-    assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
-
-
-def test_from_scratch_the_model_of_the_vocabulary_must_exist() -> None:
-    lost = Scratch(vocabulary=Model("lost", MODEL.path))
-    assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
 
 
 def test_a_probe_is_summarised_and_excludes_lora() -> None:

@@ -16,9 +16,7 @@ from tests.app.pages.train.chosen import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import choose_all
 
 
-def test_the_first_preset_imports_the_sample_and_chooses_everything(
-    studio, qtbot, included
-) -> None:
+def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, included) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(state.lists.changed, timeout=20_000):
@@ -36,9 +34,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
     assert state.choices.hardware == state.choices.default_hardware
 
 
-def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
-    studio, qtbot, monkeypatch
-) -> None:
+def test_the_sample_asked_for_twice_is_imported_once(studio, qtbot, monkeypatch) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     chosen: list[object] = []
@@ -69,9 +65,7 @@ def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path)
     return state.adjustment.sentence if state.adjustment else ""
 
 
-def test_a_requested_data_set_sets_its_likely_task_with_undo(
-    state, requests, qtbot, make_data, sentences
-) -> None:
+def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, sentences) -> None:
     said = take_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
     assert said == "The task is now “Sentence-pair classification”, which suits “two”."
@@ -88,15 +82,20 @@ def test_a_requested_data_set_sets_its_likely_task_with_undo(
     assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
-def test_rows_without_a_label_leave_the_task_as_it_is(state, requests, qtbot, make_data) -> None:
+def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, make_data) -> None:
     state.choose_goal(SENTENCE)
     folder = make_data("holes", holes=1)
     assert take_data(state, requests, qtbot, folder) == ""
     assert state.choices.goal == SENTENCE
     assert "1 of 60 rows have no label" in state.obstacle(Step.DATA)
+    folder = make_data("whole")
+    with qtbot.waitSignal(state.changed):
+        requests.load_data(folder, labelled=True)
+    assert state.choices.data.source.folder == folder
+    assert not state.versions.is_busy
 
 
-def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
+def test_labelled_rows_are_taken_and_undone_with_the_task(
     state, requests, qtbot, make_data
 ) -> None:
     state.choose_goal(LABELS)
@@ -116,26 +115,7 @@ def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
     assert state.choices.data.source.folder == folder
 
 
-def test_no_version_is_made_if_every_row_has_a_label(state, requests, qtbot, make_data) -> None:
-    folder = make_data("whole")
-    with qtbot.waitSignal(state.changed):
-        requests.load_data(folder, labelled=True)
-    assert state.choices.data.source.folder == folder
-    assert not state.versions.is_busy
-
-
-def test_a_requested_model_leaves_from_scratch_with_undo(state, requests, qtbot, model) -> None:
-    state.choose_goal(SCRATCH)
-    with qtbot.waitSignal(state.changed):
-        requests.load_model(model)
-    assert state.choices.goal == ONWARD
-    assert state.choices.model is not None and state.choices.model.path == model
-    assert state.adjustment.sentence.endswith("which starts from a base model.")
-    state.undo_adjustment()
-    assert state.choices.goal == SCRATCH
-
-
-def test_home_changes_the_task_with_a_sentence_and_undo(state, requests) -> None:
+def test_home_and_a_model_change_the_task_and_say_so(state, requests, qtbot, model) -> None:
     requests.load_family(pretrains=False)
     assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
     state.choose_goal(TAGS)
@@ -145,6 +125,14 @@ def test_home_changes_the_task_with_a_sentence_and_undo(state, requests) -> None
     assert state.choices.goal == SCRATCH and state.adjustment is not None
     state.undo_adjustment()
     assert state.choices.goal == TAGS
+    state.choose_goal(SCRATCH)
+    with qtbot.waitSignal(state.changed):
+        requests.load_model(model)
+    assert state.choices.goal == ONWARD
+    assert state.choices.model is not None and state.choices.model.path == model
+    assert state.adjustment.sentence.endswith("which starts from a base model.")
+    state.undo_adjustment()
+    assert state.choices.goal == SCRATCH
 
 
 def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path) -> None:

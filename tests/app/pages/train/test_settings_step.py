@@ -59,7 +59,7 @@ def test_every_setting_has_a_control(wizard, step) -> None:
         assert shown == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
 
-def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(wizard, step) -> None:
+def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot) -> None:
     field = step.more.fields["best_metric"]
     assert isinstance(field, OneOf)
     usual = wizard.state.choices.task
@@ -73,9 +73,6 @@ def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(wizard, ste
     field.put("loss")
     field.changed.emit()
     assert wizard.state.choices.training.best_metric == "loss"
-
-
-def test_every_form_can_show_what_a_branch_may_change(qtbot) -> None:
     form = SpecForm(TrainingSpec, branch_fields(TrainingSpec))
     qtbot.addWidget(form)
     assert set(form.fields) == set(branch_fields(TrainingSpec))

@@ -43,19 +43,6 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
     qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
 
 
-def test_every_number_and_every_choice_can_have_several_values(wizard) -> None:
-    settings = wizard.settings
-    for goal in goals():
-        wizard.state.set(replace(wizard.state.choices, goal=goal))
-    forms = (settings.fine_tuning, settings.pre_training, settings.more, settings.features)
-    for form in (*forms, settings.hardware, *settings.tasks.values()):
-        varied = {name for name, field in form.fields.items() if can_vary(field)}
-        assert varied - {"seeds"} == set(form.several)
-        assert not {name for name in form.fields if name not in varied} - {
-            "class_weights", "cores", "labels"
-        }  # fmt: skip
-
-
 def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard) -> None:
     step, state = wizard.settings, wizard.state
     rate = step.fine_tuning.several["learning_rate"]
@@ -141,13 +128,20 @@ def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard) -> N
     assert state.choices.search is None, "a base model has the layers that it has"
 
 
-def test_the_longest_of_several_lengths_must_fit_the_model(wizard) -> None:
+def test_every_control_has_help_and_each_number_or_choice_can_have_several_values(wizard) -> None:
     state = wizard.state
     state.set(state.choices.with_varied("training", {"max_length": (64, 512)}))
     assert "at most 128 tokens, but “Max. length” is 512" in state.obstacle(Step.SETTINGS)
-
-
-def test_the_help_of_every_control_is_there(wizard) -> None:
+    settings = wizard.settings
+    for goal in goals():
+        wizard.state.set(replace(wizard.state.choices, goal=goal))
+    forms = (settings.fine_tuning, settings.pre_training, settings.more, settings.features)
+    for form in (*forms, settings.hardware, *settings.tasks.values()):
+        varied = {name for name, field in form.fields.items() if can_vary(field)}
+        assert varied - {"seeds"} == set(form.several)
+        assert not {name for name in form.fields if name not in varied} - {
+            "class_weights", "cores", "labels"
+        }  # fmt: skip
     wizard.make_rest()
     keys = {str(w.property("help")) for w in wizard.findChildren(QWidget) if w.property("help")}
     assert len(keys) > 60

@@ -9,17 +9,21 @@ from tests.app.pages.train.chosen import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import choose_all, write_model
 
 
-def test_the_choices_become_the_job(state, qtbot, sentences) -> None:
+def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sentences) -> None:
     assert state.job() is None
     choose_all(state, qtbot)
     composed = state.job()
     assert composed.name == "films · little"
     assert composed.data.folder == sentences
+    choose_all(state, qtbot)
+    state.set_invalid(Step.SETTINGS, "Batch must be a whole number.")
+    assert state.obstacle(Step.SETTINGS) == "Batch must be a whole number."
+    assert state.job() is None
+    state.set_invalid(Step.SETTINGS, "")
+    assert state.job() is not None
 
 
-def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
-    state, studio, qtbot, home, monkeypatch
-) -> None:
+def test_the_usual_model_is_chosen_at_first(state, studio, qtbot, home, monkeypatch) -> None:
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
     usual = "app.pages.train.state.default_base_model"
@@ -68,28 +72,7 @@ def test_the_start_puts_the_job_into_the_queue(state, studio, qtbot) -> None:
     assert state.choices.name == ""  # the next run gets a name of its own
 
 
-def test_an_invalid_form_stops_the_wizard(state, qtbot) -> None:
-    choose_all(state, qtbot)
-    state.set_invalid(Step.SETTINGS, "Batch must be a whole number.")
-    assert state.obstacle(Step.SETTINGS) == "Batch must be a whole number."
-    assert state.job() is None
-    state.set_invalid(Step.SETTINGS, "")
-    assert state.job() is not None
-
-
-def test_a_model_that_is_deleted_meanwhile_is_no_longer_startable(
-    state, studio, qtbot, model
-) -> None:
-    choose_all(state, qtbot)
-    model.rename(model.with_name(".gone"))
-    with qtbot.waitSignal(state.lists.changed):
-        studio.models_changed.emit()
-    assert "“little” no longer exists" in state.obstacle(Step.BASE_MODEL)
-
-
-def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
-    state, studio, qtbot, sentences
-) -> None:
+def test_what_is_deleted_meanwhile_cannot_start(state, studio, qtbot, sentences, model) -> None:
     choose_all(state, qtbot)
     hidden = sentences.parent.rename(sentences.parent.with_name(".gone"))
     with qtbot.waitSignal(state.lists.changed):
@@ -99,11 +82,13 @@ def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
     with qtbot.waitSignal(state.lists.changed):
         studio.datasets_changed.emit()
     assert state.obstacle(Step.DATA) == ""
+    model.rename(model.with_name(".gone"))
+    with qtbot.waitSignal(state.lists.changed):
+        studio.models_changed.emit()
+    assert "“little” no longer exists" in state.obstacle(Step.BASE_MODEL)
 
 
-def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
-    state, qtbot, make_data
-) -> None:
+def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make_data) -> None:
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()
@@ -125,9 +110,7 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
     assert state.choices.data is not None and state.choices.data.source.folder == folder
 
 
-def test_data_chosen_while_a_version_is_made_stays_chosen(
-    state, qtbot, make_data, sentences
-) -> None:
+def test_data_chosen_while_a_version_is_made_stays(state, qtbot, make_data, sentences) -> None:
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()

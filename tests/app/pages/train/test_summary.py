@@ -26,15 +26,7 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_the_summary_names_the_trained_weights() -> None:
-    for changed, words in [
-        ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
-        ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
-    ]:
-        assert words in summary(with_training(chosen(SENTENCE), **changed))
-
-
-def test_the_summary_names_task_and_duration() -> None:
+def test_the_summary_names_task_weights_and_duration_and_shows_names_literally() -> None:
     assert summary(chosen(SENTENCE)) == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
         " 10 epoch(s) over 900 rows, batch size 32, learning rate 5e-4."
@@ -47,9 +39,11 @@ def test_the_summary_names_task_and_duration() -> None:
     assert "new BERT (small)" in summary(chosen(SCRATCH))
     plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path=Path("a.csv"))))
     assert "The last checkpoint is kept." in summary(plain)
-
-
-def test_names_with_markup_or_braces_are_shown_literally() -> None:
+    for changed, words in [
+        ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
+        ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
+    ]:
+        assert words in summary(with_training(chosen(SENTENCE), **changed))
     hostile = "<b>{labels}</b>%n&amp;"
     choices = replace(chosen(SENTENCE), data=replace(data(), name=hostile))
     assert hostile in summary(choices)
@@ -79,9 +73,6 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
         "Masking probability 0.3 (default 0.15)",
     ]
     assert changed_by_advanced(replace(chosen(SENTENCE), typical_length=48)) == []
-
-
-def test_any_other_fraction_is_listed_as_a_change() -> None:
     trial = chosen(SENTENCE).with_quick_trial(True)
     assert trial.quick_trial and changed_by_advanced(trial) == []
     half = with_training(chosen(SENTENCE), train_fraction=0.5)
@@ -98,21 +89,15 @@ def test_warnings_name_doubtful_choices_only() -> None:
     for word in ("no validation", "“a”", "50 %", "memory", "long time"):
         assert any(word in text for text in texts)
     assert "“b”" not in " ".join(texts)
-
-
-def test_checkpoints_too_large_for_the_disk_are_a_warning() -> None:
+    assert warnings(chosen(ONWARD)) == []
+    bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
+    headless = replace(chosen(ONWARD), model=replace(MODEL, info=bare))
+    assert "no head" in warnings(headless)[0]
     room = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
     assert not any("checkpoints" in text for text in warnings(chosen(SENTENCE), None, room))
     short = room.model_copy(update={"disk_free": 3 * GB})
     (text,) = [text for text in warnings(chosen(SENTENCE), None, short) if "checkpoints" in text]
     assert "need up to 4.0 GB, but only 3.0 GB are free" in text
-
-
-def test_continuing_without_an_mlm_head_is_a_warning() -> None:
-    assert warnings(chosen(ONWARD)) == []
-    bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
-    headless = replace(chosen(ONWARD), model=replace(MODEL, info=bare))
-    assert "no head" in warnings(headless)[0]
 
 
 def test_the_verdict_follows_the_free_memory() -> None:

@@ -202,21 +202,6 @@ def test_without_data_the_page_offers_a_way_on(studio, qtbot, model) -> None:
     assert page.next.isEnabled()
 
 
-def test_requests_of_other_pages_are_loaded(page, qtbot, sentences, model) -> None:
-    go_to_review(qtbot, page)
-    composed = job(page.state.choices)
-    for request, value, step in [
-        ("data", sentences, Step.DATA),
-        ("model", model, Step.TASK),
-        ("job", composed, Step.SETTINGS),
-    ]:
-        page._go(Step.REVIEW)
-        with qtbot.waitSignal(page.state.changed):
-            page.arrive({request: value})
-        assert page.step is step
-        assert page.state.job() == composed
-
-
 def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data) -> None:
     make_data(HOSTILE)
     with qtbot.waitSignal(page.state.lists.changed):
@@ -245,13 +230,24 @@ def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester) -> None:
     assert picks.chosen() is None
 
 
-def test_every_step_draws_itself_in_both_themes(page, qtbot, looks, screen) -> None:
+def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentences, model) -> None:
     go_to_review(qtbot, page)
     for theme in ("light", "dark"):
         looks(theme)
         for step in Step:
             press(qtbot, page.bar.steps[step])
             screen(page, f"train-{step.name.lower()}-{theme}")
+    composed = job(page.state.choices)
+    for request, value, step in [
+        ("data", sentences, Step.DATA),
+        ("model", model, Step.TASK),
+        ("job", composed, Step.SETTINGS),
+    ]:
+        page._go(Step.REVIEW)
+        with qtbot.waitSignal(page.state.changed):
+            page.arrive({request: value})
+        assert page.step is step
+        assert page.state.job() == composed
 
 
 def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, screen) -> None:

@@ -36,28 +36,15 @@ def drawn(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def test_points_are_drawn_and_added(curve: LiveChart) -> None:
+def test_points_are_drawn_added_and_replaced_after_a_resume(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 1, 2], [3.0, None, 1.0])
     curve.append("loss", [3], [0.5])
     x, y = drawn(curve, "loss")
     assert x.tolist() == [0, 1, 2, 3]
     assert math.isnan(y[1]) and y[3] == 0.5, "a value that is not finite is a gap"
-
-
-def test_values_measured_again_after_a_resume_replace_the_old(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 10, 20, 30], [4.0, 3.0, 2.0, 1.0])
     curve.append("loss", [20, 30], [2.5, 1.5])
     assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
-
-
-def test_the_curve_is_described_in_words(curve: LiveChart) -> None:
-    assert curve.accessibleDescription() == "No values yet"
-    curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
-    curve.draw_now()
-    told = curve.accessibleDescription()
-    assert "from 0.7000 at step 0 to 0.3000 at step 100" in told
-    assert "lowest 0.2000 at step 50" in told and "not finite" in told
-    assert_accessible(curve)
 
 
 def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChart) -> None:
@@ -77,13 +64,24 @@ def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChar
     assert curve.readout.whole() == ""
 
 
-def test_a_single_series_is_read_in_the_heading(curve: LiveChart) -> None:
+def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) -> None:
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.draw_now()
     for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
         curve.plot.hovered.emit(step)
         assert curve.readout.whole() == text
     curve.plot.hovered.emit(float("nan"))
+    assert curve.readout.whole() == "1.0000"
+    curve.setFocus()
+    for key, text in (
+        (Qt.Key.Key_Left, "step 20: 1.0000"),
+        (Qt.Key.Key_Left, "step 10: 2.0000"),
+        (Qt.Key.Key_Right, "step 20: 1.0000"),
+        (Qt.Key.Key_Right, "step 20: 1.0000"),
+    ):
+        qtbot.keyClick(curve, key)
+        assert curve.readout.whole() == text
+    qtbot.keyClick(curve, Qt.Key.Key_Escape)
     assert curve.readout.whole() == "1.0000"
 
 
@@ -103,7 +101,8 @@ def test_every_value_has_room(curve: LiveChart, width: int) -> None:
     assert {place.top() for place in curve.legend.places()} == lines, "reading moves nothing"
 
 
-def test_an_empty_curve_says_why_and_its_axes_have_names(curve: LiveChart) -> None:
+def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveChart) -> None:
+    assert curve.accessibleDescription() == "No values yet"
     curve.set_empty_text("The run ended before its first step.")
     curve.draw_now()
     assert curve.empty.isVisible() and not curve.plot.isVisible()
@@ -113,6 +112,12 @@ def test_an_empty_curve_says_why_and_its_axes_have_names(curve: LiveChart) -> No
     assert curve.plot.isVisible() and not curve.empty.isVisible()
     names = [curve.plot.getAxis(side).labelText for side in ("left", "bottom")]
     assert names == ["Loss", "Step"]
+    curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
+    curve.draw_now()
+    told = curve.accessibleDescription()
+    assert "from 0.7000 at step 0 to 0.3000 at step 100" in told
+    assert "lowest 0.2000 at step 50" in told and "not finite" in told
+    assert_accessible(curve)
 
 
 def test_the_plot_has_the_ticks_of_its_axes(curve: LiveChart) -> None:
@@ -143,22 +148,7 @@ def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
     assert [row[:3] for row in figure.table().rows][4:6] == [("loss", 0, 2.5), ("loss", 1, 2.0)]
 
 
-def test_arrow_keys_move_the_crosshair(qtbot, curve: LiveChart) -> None:
-    curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
-    curve.setFocus()
-    for key, text in (
-        (Qt.Key.Key_Left, "step 20: 1.0000"),
-        (Qt.Key.Key_Left, "step 10: 2.0000"),
-        (Qt.Key.Key_Right, "step 20: 1.0000"),
-        (Qt.Key.Key_Right, "step 20: 1.0000"),
-    ):
-        qtbot.keyClick(curve, key)
-        assert curve.readout.whole() == text
-    qtbot.keyClick(curve, Qt.Key.Key_Escape)
-    assert curve.readout.whole() == "1.0000"
-
-
-def test_series_differ_in_more_than_colour(curve: LiveChart) -> None:
+def test_series_differ_in_more_than_colour_and_markup_is_only_a_name(curve) -> None:
     for number in range(4):
         curve.set_series(f"run {number}", [0, 1], [number, number])
     curve.draw_now()
@@ -167,9 +157,6 @@ def test_series_differ_in_more_than_colour(curve: LiveChart) -> None:
     assert [entry.name for entry in curve.legend.entries] == [f"run {n}" for n in range(4)]
     curve.remove("run 3")
     assert curve.names() == ["run 0", "run 1", "run 2"]
-
-
-def test_a_name_with_markup_is_only_a_name(curve: LiveChart) -> None:
     for name in ("<b>one</b>", "<img src='file:///x'>"):
         curve.set_series(name, [0, 1], [0, 1])
     curve.draw_now()
@@ -196,14 +183,7 @@ def test_an_outlier_need_not_flatten_the_rest(curve: LiveChart) -> None:
     assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
-def test_a_window_shows_the_last_steps(curve: LiveChart) -> None:
-    curve.set_series("loss", range(1000), [1.0] * 1000)
-    curve.set_window(100)
-    first, last = curve.plot.getViewBox().viewRange()[0]
-    assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
-
-
-def test_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:
+def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:
     curve.set_series("loss", range(100), [1.0] * 100)
     curve.draw_now()
     curve.plot.setXRange(10, 20)
@@ -213,6 +193,10 @@ def test_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:
     assert curve.plot.getViewBox().viewRange()[0][1] < 25
     curve.reset_view()
     assert curve.plot.getViewBox().viewRange()[0][1] > 99
+    curve.set_series("loss", range(1000), [1.0] * 1000)
+    curve.set_window(100)
+    first, last = curve.plot.getViewBox().viewRange()[0]
+    assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
 
 
 def test_a_million_points_are_drawn_in_time(qtbot, curve: LiveChart) -> None:
