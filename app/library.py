@@ -109,10 +109,10 @@ def _dataset(folder: Path) -> DataEntry:
             return known[2]
         spec = DatasetSpec.model_validate_json(read_regular(file))
     except (OSError, ValueError) as error:
-        understood = explain_error(error)
+        explained = explain_error(error)
         problem = phrase("The description of {folder} is damaged.", folder=folder.name)
         return DataEntry(
-            folder.name, folder, None, understood.problem if understood is not None else problem
+            folder.name, folder, None, explained.problem if explained is not None else problem
         )
     entry = DataEntry(spec.name, folder, spec)
     _cache[folder] = (stat.st_mtime_ns, stat.st_size, entry)

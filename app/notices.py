@@ -92,11 +92,11 @@ class Notices(QObject):
 
     def show(self, exception: BaseException) -> None:
         """Show an exception: a StudioError in its own words, any other as a bug of the program."""
-        understood = explain_error(exception)
-        if understood is None:
+        explained = explain_error(exception)
+        if explained is None:
             self.bug(exception)
         else:
-            self.error(understood.problem, understood.advice, understood.details)
+            self.error(explained.problem, explained.advice, explained.details)
 
     def bug(self, exception: BaseException) -> None:
         """Report a bug of the program: one line for the user, everything in the log."""

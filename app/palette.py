@@ -1,6 +1,6 @@
 """Command palette: one line that finds pages, data sets, models, runs and actions.
 
-Pages and actions are there at once, names after they are read.
+Pages and actions are listed immediately, names after they are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from app.widgets.text.labels import Text, font, one_line, visible
 from engine.config.tasks import FIRST_TASK, PRETRAINING
 from engine.record.runs import all_runs
 
-MAX_RESULTS = 60  # results shown at once
+MAX_RESULTS = 60
 WIDTH = 620
 
 
@@ -55,7 +55,7 @@ def score(typed: str, command: Command) -> int | None:
     any position.
     """
     title = command.title.casefold()
-    everything = f"{title} {command.kind} {command.hint}".casefold()
+    searchable = f"{title} {command.kind} {command.hint}".casefold()
     total = 0
     for word in typed.casefold().split():
         if title.startswith(word):
@@ -64,7 +64,7 @@ def score(typed: str, command: Command) -> int | None:
             total += 1
         elif word in title:
             total += 2
-        elif word in everything:
+        elif word in searchable:
             total += 4
         else:
             return None
@@ -101,10 +101,10 @@ class Palette(Dialog):
     """Opens over the window; Enter runs the selected command, Escape closes.
 
     Signals:
-        carried_out: the Command that the user chose.
+        executed: the Command that the user chose.
     """
 
-    carried_out = Signal(object)
+    executed = Signal(object)
 
     def __init__(self, commands: Sequence[Command], owner: QWidget) -> None:
         frameless = Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint
@@ -129,9 +129,9 @@ class Palette(Dialog):
                 Qt.ItemDataRole.UserRole: lambda command: command,
             },
         )
-        self._found = ColumnsModel([column], self)
+        self._results = ColumnsModel([column], self)
         self.view = QListView()
-        self.view.setModel(self._found)
+        self.view.setModel(self._results)
         self.view.setItemDelegate(_Rows(self.view))
         self.view.setAccessibleName(self.tr("Search results"))
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -139,12 +139,12 @@ class Palette(Dialog):
         self.view.setUniformItemSizes(True)
         self.view.entered.connect(self.view.setCurrentIndex)
         self.view.clicked.connect(lambda _: self._on_enter())
-        self.nothing = Text(self.tr("No results."), "muted")
-        self.nothing.setContentsMargins(4 * SPACE, 2 * SPACE, 0, 3 * SPACE)
+        self.no_results = Text(self.tr("No results."), "muted")
+        self.no_results.setContentsMargins(4 * SPACE, 2 * SPACE, 0, 3 * SPACE)
         layouts.column(
             self.line,
             self.view,
-            self.nothing,
+            self.no_results,
             parent=frame,
             margins=(3 * SPACE, 2 * SPACE, 3 * SPACE, 3 * SPACE),
         )
@@ -156,7 +156,7 @@ class Palette(Dialog):
 
     def shown(self) -> list[Command]:
         """Listed commands, best first."""
-        return list(self._found.rows)
+        return list(self._results.rows)
 
     def add(self, commands: Sequence[Command]) -> None:
         """Add commands that took a moment to look up."""
@@ -180,30 +180,32 @@ class Palette(Dialog):
         return super().eventFilter(watched, event)
 
     def _move(self, step: int) -> None:
-        rows = len(self._found.rows)
+        rows = len(self._results.rows)
         if rows:
-            now = self.view.currentIndex().row()
-            row = (now + step) % rows if abs(step) == 1 else min(max(now + step, 0), rows - 1)
-            self.view.setCurrentIndex(self._found.index(row, 0))
+            current = self.view.currentIndex().row()
+            row = (
+                (current + step) % rows if abs(step) == 1 else min(max(current + step, 0), rows - 1)
+            )
+            self.view.setCurrentIndex(self._results.index(row, 0))
 
     def _on_typed(self, typed: str) -> None:
         rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
         # n is unique, so commands are never compared
         hits = sorted((s, n, c) for s, n, c in rated if s is not None)
-        self._found.show_rows([c for _, _, c in hits][:MAX_RESULTS])
+        self._results.show_rows([c for _, _, c in hits][:MAX_RESULTS])
         self.view.setVisible(bool(hits))
-        self.nothing.setVisible(not hits)
+        self.no_results.setVisible(not hits)
         if hits:
-            self.view.setCurrentIndex(self._found.index(0, 0))
+            self.view.setCurrentIndex(self._results.index(0, 0))
 
     def _on_enter(self) -> None:
         row = self.view.currentIndex().row()
         if row < 0:
             return
-        command = self._found.rows[row]
+        command = self._results.rows[row]
         self.accept()
         command.act()
-        self.carried_out.emit(command)
+        self.executed.emit(command)
 
 
 def window_commands(
@@ -218,7 +220,7 @@ def window_commands(
     commands = [
         Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages
     ]
-    there = {key for key, *_ in pages}
+    available = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
         ("train", tr("Fine-tune a model"), "graduation-cap", {"task": FIRST_TASK}),
         ("train", tr("Pre-train from text"), "book-open", {"task": PRETRAINING}),
@@ -230,7 +232,7 @@ def window_commands(
     commands += [
         Command(title, action, icon, partial(go, key, argument))
         for key, title, icon, argument in actions
-        if key in there
+        if key in available
     ]
     themes = [
         (tr("Light theme"), "sun", "light"),
@@ -244,9 +246,13 @@ def window_commands(
     commands.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
     commands += [
         Command(
-            each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key), each.line
+            topic.title,
+            tr("Help"),
+            "circle-question-mark",
+            partial(show_help, topic.key),
+            topic.line,
         )
-        for each in topics()
+        for topic in topics()
     ]
     return commands
 

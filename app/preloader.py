@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-from app.shell.garbage import keep_modules
+from app.shell.garbage import freeze_modules
 from app.timers import repeated
 
 IDLE_CHECK_MS = 500  # between two checks for user activity
@@ -48,7 +48,7 @@ class Preloader(QObject):
             self._create_when_idle()
         else:
             self._is_loaded = _run_some(self._modules)
-            keep_modules()
+            freeze_modules()
 
     def _create_when_idle(self) -> None:
         before, self._last_focus = self._last_focus, _user_focus()

@@ -24,7 +24,7 @@ from engine.runs.searching import is_by_search
 from engine.system.terminal import echo
 from engine.visible import visible
 
-POLL_SECONDS = 0.5  # s between two looks at the runs
+POLL_SECONDS = 0.5  # between two checks of the runs
 FINISHED = "finished"
 
 

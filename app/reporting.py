@@ -43,23 +43,22 @@ def report(
         Candidate(str(folder.path), job.name, folder.path)
         for folder, job in zip(folders, jobs, strict=True)
     ]
-    several = len(folders) > 1
     write_report(
-        lambda: gather_comparison(compared) if several else gather(folders[0]), out.absolute()
+        lambda: gather_comparison(compared) if folders[1:] else gather(folders[0]), out.absolute()
     )
     echo(f"Saved as {out}.")
 
 
 @cache
 def _make_application() -> "QApplication":
-    """The application that drawing needs; on Linux without a display."""
+    """The application, needed for drawing; on Linux without a display."""
     from PySide6.QtWidgets import QApplication
 
     from app import resources
 
-    there = QApplication.instance()
-    if isinstance(there, QApplication):
-        return there
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
     arguments = ["bert-studio"]
     if sys.platform == "linux":
         arguments += ["-platform", "offscreen"]

@@ -39,7 +39,7 @@ def mono_font(points: float = 0) -> QFont:
 
 @cache
 def _mono_font(points: float) -> QFont:
-    """Cached by size: cells painted by the hundred ask for it."""
+    """Cached by size, since every painted cell requests it."""
     font = QFont(MONO)
     for ligatures in ("calt", "liga"):
         font.setFeature(QFont.Tag(ligatures), 0)
@@ -49,7 +49,7 @@ def _mono_font(points: float) -> QFont:
 
 
 @cache
-def _drawing(name: str) -> str:
+def _svg(name: str) -> str:
     """SVG text of an icon.
 
     Raises FileNotFoundError for a name that is not in resources/icons.
@@ -59,8 +59,8 @@ def _drawing(name: str) -> str:
 
 @cache
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    drawing = _drawing(name).replace("currentColor", colour)
-    return QSvgRenderer(QByteArray(drawing.encode("utf-8")))
+    svg = _svg(name).replace("currentColor", colour)
+    return QSvgRenderer(QByteArray(svg.encode("utf-8")))
 
 
 class DrawnIcon(QIconEngine):
@@ -78,7 +78,7 @@ class DrawnIcon(QIconEngine):
 class _Engine(DrawnIcon):
     """Draws a Lucide icon at any size in a colour of the current theme.
 
-    It is left-aligned in a rectangle wider than high, which leaves space before a text.
+    It is left-aligned in a rectangle wider than tall, which leaves space before a text.
     """
 
     def __init__(self, name: str, role: Role, active: Role) -> None:
@@ -91,8 +91,8 @@ class _Engine(DrawnIcon):
             role = Role.DISABLED
         side = min(rect.width(), rect.height())
         top = rect.top() + (rect.height() - side) / 2
-        drawn = _renderer(self._name, theme.colour(role).name())
-        drawn.render(painter, QRectF(rect.left(), top, side, side))
+        renderer = _renderer(self._name, theme.colour(role).name())
+        renderer.render(painter, QRectF(rect.left(), top, side, side))
 
     def clone(self) -> QIconEngine:
         return _Engine(self._name, self._role, self._active)
@@ -100,7 +100,7 @@ class _Engine(DrawnIcon):
 
 def icon(name: str, role: Role = Role.TEXT, active: Role | None = None) -> QIcon:
     """Lucide icon in the colour of `role`, or of `active` while switched on."""
-    _drawing(name)
+    _svg(name)
     return QIcon(_Engine(name, role, active or role))
 
 

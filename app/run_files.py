@@ -41,11 +41,11 @@ def export_runs(
         if record is not None:
             record.close()
     names = [folder.name for folder in result]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
         raise StudioError(
             "Two of the runs have the folder name {name}.",
             "Export each of them into a file of its own.",
-            name=twice,
+            name=duplicate,
         )
     pack([RunFolder(folder) for folder in result], to.absolute(), checkpoints, text)
     echo(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")

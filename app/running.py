@@ -15,19 +15,19 @@ REFRESH_DELAY_MS = 300  # changes within it are read together
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunNow:
+class RunProgress:
     """Progress of a run at one moment; status bar, table and run page all show this."""
 
     state: str
     step: int
     steps: int  # 0: unknown
-    stage: str = ""  # activity besides training, as an evaluation; “”: none
+    stage: str = ""  # activity other than training, such as an evaluation
     stage_done: int = 0
     stage_total: int = 0  # 0: unknown
     seconds_left: float | None = None  # None: unknown, or not running
 
     @classmethod
-    def from_record(cls, run: Run) -> "RunNow":
+    def from_record(cls, run: Run) -> "RunProgress":
         """Progress of a recorded run."""
         return cls(
             state=run.state,
@@ -51,7 +51,7 @@ class RunNow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningRun(RunNow):
+class RunningRun(RunProgress):
     """An unfinished run."""
 
     id: str
@@ -99,12 +99,12 @@ class Running(QObject):
         if self._reading is not None and not self._reading.is_over():
             self._delay.start()
             return
-        self._reading = background.run(self, self._look_up, self._on_read)
+        self._reading = background.run(self, self._read_runs, self._on_read)
 
-    def _look_up(self) -> tuple[list[RunningRun], frozenset[str]]:
+    def _read_runs(self) -> tuple[list[RunningRun], frozenset[str]]:
         with self._record.read() as session:
             runs = [
-                RunningRun(**vars(RunNow.from_record(run)), id=run.id, name=run.name)
+                RunningRun(**vars(RunProgress.from_record(run)), id=run.id, name=run.name)
                 for run in runs_in(session, (*WAITING, *WORKING))
             ]
             saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)

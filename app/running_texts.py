@@ -1,6 +1,6 @@
 """Progress of a run in words, for the status bar, the table and the run page."""
 
-from app.running import RunningRun, RunNow
+from app.running import RunningRun, RunProgress
 from app.translation import tr, translated
 from app.widgets.status_bar import Activity
 from app.widgets.text import numbers
@@ -13,7 +13,7 @@ def run_activity(run: RunningRun) -> Activity:
     return Activity(run.id, run.name, _progress(run), fraction)
 
 
-def _progress(run: RunNow) -> str:
+def _progress(run: RunProgress) -> str:
     if run.state in ("queued", "on hold", "starting", "paused", "not responding"):
         return state_text(run.state)
     if run.state == "stopping":
@@ -28,8 +28,8 @@ def _progress(run: RunNow) -> str:
     return tr("{0}, {1} left").format(text, numbers.duration(run.seconds_left))
 
 
-def stage_text(run: RunNow) -> str:
-    """The activity besides training with its progress; “” if there is none."""
+def stage_text(run: RunProgress) -> str:
+    """The activity other than training, with its progress; “” if there is none."""
     stage = translated(run.stage)
     if not stage or not run.stage_total:
         return f"{stage} …" if stage else ""
@@ -37,7 +37,7 @@ def stage_text(run: RunNow) -> str:
     return tr("{0}: {1} of {2}").format(stage, done, total)
 
 
-def step_text(run: RunNow) -> str:
+def step_text(run: RunProgress) -> str:
     """“Step 3 of 100”; “” before that is known."""
     if not run.steps:
         return ""

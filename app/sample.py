@@ -11,7 +11,7 @@ from engine.files.home import Home, folder_name
 from engine.files.shipped import SAMPLE_TEST, sample_data
 
 NAME = "topics"
-_importing = threading.Lock()  # two pages may request it at once
+_importing = threading.Lock()  # two pages may request it at the same time
 
 
 def sample_entry(home: Home) -> DataEntry:

@@ -1,6 +1,6 @@
 """Typed preferences, saved in `settings.json` of the home folder.
 
-`Preferences` are shown on the Settings page; `places` are what the window remembers by itself:
+`Preferences` are shown on the Settings page; `places` is the state of the window:
 geometry, splitters, columns. A damaged file is kept as `settings.json.bad`; defaults replace it.
 """
 
@@ -43,7 +43,7 @@ class Preferences(RunPreferences):
 
 
 class Settings(QObject):
-    """Preferences and remembered state of the window.
+    """Preferences and saved state of the window.
 
     Signals:
         changed: name of a preference with a new value.
@@ -54,7 +54,7 @@ class Settings(QObject):
     def __init__(self, file: Path) -> None:
         super().__init__()
         self._file = file
-        self.preferences, self._places, self.was_damaged = _read(file)
+        self.preferences, self._states, self.was_damaged = _read(file)
         self._writing: background.Job | None = None
         self._timer = debounced(self, SAVE_DELAY_MS, self._write)
 
@@ -69,14 +69,14 @@ class Settings(QObject):
             self._timer.start()
             self.changed.emit(name)
 
-    def place(self, key: str, default: Any = None) -> Any:
-        """A remembered value: text, number or a list of these."""
-        return self._places.get(key, default)
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """The saved value of `key`: text, number or a list of these."""
+        return self._states.get(key, default)
 
-    def keep(self, key: str, value: Any) -> None:
-        """Remember a small value under `key`."""
-        if self._places.get(key) != value:
-            self._places[key] = value
+    def set_state(self, key: str, value: Any) -> None:
+        """Save a small value under `key`."""
+        if self._states.get(key) != value:
+            self._states[key] = value
             self._timer.start()
 
     def remember(self, widget: QWidget, key: str) -> None:
@@ -90,19 +90,19 @@ class Settings(QObject):
         if isinstance(widget, QMainWindow):
             if state:
                 widget.restoreGeometry(state)
-            return  # the window saves its geometry with `keep_geometry` when it closes
+            return  # the window saves its geometry with `save_geometry` when it closes
         if state:
             widget.restoreState(state)
-        keep = lambda *_: self.keep(key, _text(widget.saveState()))  # noqa: E731
+        save = lambda *_: self.set_state(key, _text(widget.saveState()))  # noqa: E731
         if isinstance(widget, QSplitter):
-            widget.splitterMoved.connect(keep)
+            widget.splitterMoved.connect(save)
         else:
-            widget.sectionResized.connect(keep)
-            widget.sectionMoved.connect(keep)
-            widget.sortIndicatorChanged.connect(keep)
+            widget.sectionResized.connect(save)
+            widget.sectionMoved.connect(save)
+            widget.sortIndicatorChanged.connect(save)
 
-    def keep_geometry(self, window: QMainWindow, key: str) -> None:
-        self.keep(key, _text(window.saveGeometry()))
+    def save_geometry(self, window: QMainWindow, key: str) -> None:
+        self.set_state(key, _text(window.saveGeometry()))
 
     def close(self) -> None:
         """Write pending changes; later ones are not saved."""
@@ -112,15 +112,15 @@ class Settings(QObject):
         self._timer.blockSignals(True)
 
     def _bytes(self, key: str) -> QByteArray | None:
-        text = self._places.get(key)
+        text = self._states.get(key)
         try:
             return QByteArray(b64decode(text, validate=True)) if isinstance(text, str) else None
         except ValueError:
             return None
 
     def _content(self) -> bytes:
-        whole = {"preferences": self.preferences.model_dump(), "places": self._places}
-        return json.dumps(whole, indent=1).encode("utf-8")
+        content = {"preferences": self.preferences.model_dump(), "places": self._states}
+        return json.dumps(content, indent=1).encode("utf-8")
 
     def _write(self) -> None:
         if self._writing is not None and not self._writing.is_over():
@@ -138,11 +138,11 @@ def _text(state: QByteArray) -> str:
 
 def _read(file: Path) -> tuple[Preferences, dict[str, Any], bool]:
     try:
-        whole = read_json(file, MAX_BYTES)
-        preferences = Preferences.model_validate(whole.get("preferences", {}))
-        places = whole.get("places", {})
+        content = read_json(file, MAX_BYTES)
+        preferences = Preferences.model_validate(content.get("preferences", {}))
+        places = content.get("places", {})
         if not isinstance(places, dict):
-            raise TypeError("places is no object")
+            raise TypeError("places is not an object")
         return preferences, places, False
     except FileNotFoundError:
         return Preferences(), {}, False

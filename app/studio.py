@@ -76,10 +76,10 @@ class Studio(QObject):
             notices.info(
                 tr("The settings file was damaged. It was set aside, and the defaults are used.")
             )
-        warn_of_drive(home, self.settings, notices)
+        warn_about_drive(home, self.settings, notices)
 
     def close(self) -> None:
-        """Close what belongs to the window; runs keep training. Use nothing afterwards."""
+        """Close everything of the window; runs keep training. The studio is unusable afterwards."""
         self.closing.emit()
         self.standby.end()
         self.explorer.close()
@@ -99,7 +99,7 @@ class Studio(QObject):
         Reads files and the record: call it outside the GUI thread.
         """
         others = library.other_models(self.settings.preferences.model_folder)
-        return [*library.own_models(self.home), *others, *self._models_of_runs()]
+        return [*library.own_models(self.home), *others, *self._run_models()]
 
     def one_time_worker(
         self,
@@ -110,11 +110,11 @@ class Studio(QObject):
         owner: QObject | None = None,
         on_partial: Callable[[Answer], object] = lambda _: None,
     ) -> OneTimeWorker:
-        """Ask one question in a process of its own, which ends with the answer."""
+        """Ask one question in a separate process, which ends with the answer."""
         process = self.standby.take(question.worker)
         return OneTimeWorker(question, process, done, refused, working, owner, self, on_partial)
 
-    def _models_of_runs(self) -> list[ModelEntry]:
+    def _run_models(self) -> list[ModelEntry]:
         with self.record.read() as session:
             runs = {run.id: run for run in all_runs(session)}
             saved = [c for c in all_checkpoints(session) if c.run_id in runs]
@@ -126,7 +126,7 @@ class Studio(QObject):
         chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
         newest_first = {run: index for index, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
-        return [_model_of_run(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
+        return [_run_model(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
 
     def stand_by(self) -> None:
         """Start a standby worker for a planned run, if the preferences allow it."""
@@ -143,7 +143,7 @@ class Studio(QObject):
         self.notices.error(sentence, details=self.explorer.last_output)
 
 
-def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
+def _run_model(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
     entry = library.describe_model(
         run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
     )
@@ -152,14 +152,14 @@ def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> Mode
     )
 
 
-def warn_of_drive(home: Home, settings: Settings, notices: Notices) -> None:
+def warn_about_drive(home: Home, settings: Settings, notices: Notices) -> None:
     """Warn once for each drive, and whenever new conflicting copies of the record appear."""
     drive = drive_of(home.root)
     copies = [copy.name for copy in conflict_copies(home.record)]
-    situation = [drive.kind, drive.name, *copies]
-    if situation == settings.place(WARNED_DRIVE, ["local", ""]):
+    state = [drive.kind, drive.name, *copies]
+    if state == settings.get_state(WARNED_DRIVE, ["local", ""]):
         return
-    settings.keep(WARNED_DRIVE, situation)
+    settings.set_state(WARNED_DRIVE, state)
     if drive.kind != "local":
         notices.info(" ".join(_warning(drive)))
     if copies:

@@ -65,7 +65,7 @@ SEGMENTS = (Role.CHART_1, Role.CHART_3)  # first and second text
 SIDES = (Role.CHART_1, Role.CHART_4)  # first and second model
 SIGNS = (Role.CHART_1, Role.CHART_2)  # positive and negative
 OUTCOMES = (Role.CHART_1, Role.CHART_2)  # correct and wrong
-THINGS = {  # kinds of nodes of a lineage
+NODES = {  # kinds of nodes of a lineage
     "files": Role.CHART_8,
     "data": Role.CHART_3,
     "model": Role.CHART_6,
@@ -75,7 +75,7 @@ THINGS = {  # kinds of nodes of a lineage
 PICKED = Role.TEXT  # frame of the selected or hovered item
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))
-DASHES_OF = (0, 1, 2, 3, 1, 0, 3, 0)  # by colour; those with equal dashes are far apart
+SERIES_DASHES = (0, 1, 2, 3, 1, 0, 3, 0)  # by colour; those with equal dashes are far apart
 
 
 def is_dark() -> bool:
@@ -110,13 +110,13 @@ def shade(fraction: float, palette: Palette, is_signed: bool = False, pale: bool
         fraction = 0.25 + 0.5 * fraction if is_signed else 0.5 * fraction
     surface, accent = palette(Role.SURFACE, 1.0), palette(Role.ACCENT, 1.0)
     if not is_signed:
-        return _between(surface, accent, fraction)
+        return _blend(surface, accent, fraction)
     if fraction < 0.5:
-        return _between(palette(Role.WARN, 1.0), surface, 2 * fraction)
-    return _between(surface, accent, 2 * fraction - 1)
+        return _blend(palette(Role.WARN, 1.0), surface, 2 * fraction)
+    return _blend(surface, accent, 2 * fraction - 1)
 
 
-def _between(low: QColor, high: QColor, fraction: float) -> QColor:
+def _blend(low: QColor, high: QColor, fraction: float) -> QColor:
     a, b = low.getRgbF(), high.getRgbF()
     red, green, blue = (
         x + (y - x) * fraction
@@ -128,16 +128,16 @@ def _between(low: QColor, high: QColor, fraction: float) -> QColor:
 def chart_pen(
     index: int, width: float = 2.0, dash: int = 0, palette: Palette = colour, dashed: bool = True
 ) -> QPen:
-    """The line of a series by its index from 0: a colour, and dashes of its own.
+    """The line of a series by its index from 0: a colour and a dash pattern.
 
-    Two series of one colour differ in their dashes, and so do those whose colours come closest
-    for colour-blind eyes. `dash` shifts the dashes; without `dashed` the line is solid.
+    Two series of one colour differ in their dashes, and so do those whose colours are hardest to
+    tell apart for colour-blind users. `dash` shifts the dashes; without `dashed` the line is solid.
     """
-    round_, number = divmod(index, len(CHART))
-    pen = QPen(palette(CHART[number], 1.0))
+    cycle, position = divmod(index, len(CHART))
+    pen = QPen(palette(CHART[position], 1.0))
     pen.setWidthF(width)
     pen.setCosmetic(True)
-    dashes = DASHES[(DASHES_OF[number] + round_ + dash) % len(DASHES)]
+    dashes = DASHES[(SERIES_DASHES[position] + cycle + dash) % len(DASHES)]
     if dashes and dashed:
         pen.setDashPattern(list(dashes))
     return pen
@@ -145,7 +145,7 @@ def chart_pen(
 
 @cache
 def _opaque(role: Role, dark: bool) -> QColor:
-    """Cached: painters ask for colours by the hundred."""
+    """Cached, since painting requests hundreds of colours."""
     return QColor(role.dark if dark else role.light)
 
 
@@ -171,7 +171,7 @@ def apply(app: QApplication, choice: Choice) -> None:
     app.setStyleSheet(_style_sheet(dark))
 
 
-class FollowSystem(QObject):
+class ThemeController(QObject):
     """Applies a theme, and again when the desktop switches between light and dark."""
 
     def __init__(self, app: QApplication, choice: Choice) -> None:
@@ -197,7 +197,7 @@ def set_font(app: QApplication, family: str) -> None:
     app.setFont(font)
 
 
-def repaints(event: QEvent) -> bool:
+def is_theme_change(event: QEvent) -> bool:
     """Return True if `event`, seen in `changeEvent`, announces another theme."""
     return event.type() == QEvent.Type.PaletteChange
 

@@ -37,8 +37,10 @@ LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
 def find_language(code: str) -> Language:
     """Language with this code, the system's for “”; English if there is none."""
     codes = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
-    known = {language.code: language for language in LANGUAGES}
-    return next((known[each] for each in codes if each in known), LANGUAGES[0])
+    languages = {language.code: language for language in LANGUAGES}
+    return next(
+        (languages[candidate] for candidate in codes if candidate in languages), LANGUAGES[0]
+    )
 
 
 class Translator(QTranslator):
@@ -48,7 +50,7 @@ class Translator(QTranslator):
         super().__init__(parent)
         self._language = language
         file = translation_file(language.code)
-        self._known = dict(entries(file)) if file.exists() else {}
+        self._translations = dict(entries(file)) if file.exists() else {}
 
     def isEmpty(self) -> bool:
         return False
@@ -56,7 +58,7 @@ class Translator(QTranslator):
     def translate(
         self, context: str, source: str, disambiguation: str | None = None, number: int = -1
     ) -> str:
-        forms = self._known.get((source, disambiguation or ""))
+        forms = self._translations.get((source, disambiguation or ""))
         if not forms or not all(forms):
             return apply_plural(source, number) if number >= 0 else source
         form = self._language.form(number) if number >= 0 else 0
@@ -75,15 +77,15 @@ def marked(text: str) -> str:
 
 def in_language(text: str) -> str:
     """Translate a marked text or a title of the engine."""
-    return translated(text) if isinstance(text, Phrase) else _looked_up(text, -1)
+    return translated(text) if isinstance(text, Phrase) else _look_up(text, -1)
 
 
 def translated(sentence: str) -> str:
     """Translate a phrase of the engine; a plain `str` stays as it is."""
-    return render(sentence, _looked_up)
+    return render(sentence, _look_up)
 
 
-def _looked_up(text: str, number: int) -> str:
+def _look_up(text: str, number: int) -> str:
     return QCoreApplication.translate("", text, "", number)
 
 

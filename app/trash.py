@@ -14,7 +14,7 @@ from engine.phrases import phrase
 
 
 def move_to_trash(folder: Path) -> Path:
-    """Move a folder to the trash and return its new path; not in the GUI thread.
+    """Move a folder to the trash and return its new path. Call it outside the GUI thread.
 
     Raises StudioError if the system has no trash for this disk; the folder stays untouched.
     """

@@ -36,7 +36,7 @@ class Uses:
 
 
 def read_uses(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
-    """Runs whose job reads it. Queries the record; not in the GUI thread."""
+    """Runs whose job reads it. Queries the record: call it outside the GUI thread."""
     finished: list[str] = []
     unfinished: list[str] = []
     with record.read() as session:

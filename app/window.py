@@ -27,7 +27,7 @@ from app.preloader import Preloader, Task, chart_tasks, module_tasks
 from app.running import RunningRun
 from app.running_texts import run_activity
 from app.settings import Settings
-from app.shell.garbage import keep_what_is_there
+from app.shell.garbage import collect_and_freeze
 from app.studio import Studio
 from app.translation import in_language, marked, tr, translated
 from app.widgets import dialogs, layouts
@@ -60,7 +60,7 @@ class PageEntry:
     """One page, created when first shown; `keys` is its shortcut.
 
     A page is a QWidget. Optional methods: `arrive(argument)` is called whenever it is shown,
-    `accept_drop(paths) -> bool` for files dropped on the window, `make_rest()` while idle, to
+    `accept_drop(paths) -> bool` for files dropped on the window, `create_rest()` while idle, to
     create what the first view does not need.
     """
 
@@ -191,7 +191,7 @@ class MainWindow(QMainWindow):
         self.stack.setCurrentWidget(page)
         self.navigation.show_page(key)
         self.current = key
-        self.studio.settings.keep("page", key)
+        self.studio.settings.set_state("page", key)
         self.setWindowTitle(self.tr("{0} – BERT Studio").format(self._title(self.entries[key])))
         arrive = getattr(page, "arrive", None)
         if arrive is not None:
@@ -229,7 +229,7 @@ class MainWindow(QMainWindow):
 
     def _show_first_page(self) -> None:
         """Show the last page used, or Home if that one fails."""
-        last = self.studio.settings.place("page", PAGES[0].key)
+        last = self.studio.settings.get_state("page", PAGES[0].key)
         try:
             self.go(last if last in self.entries else PAGES[0].key)
         except Exception as error:  # noqa: BLE001  # one bad page must not keep the window closed
@@ -252,7 +252,7 @@ class MainWindow(QMainWindow):
         for key in sorted(self.entries, key=lambda key: not self.entries[key].is_large):
             yield partial(self._make_early, key)
             yield partial(self._make_rest, key)
-        yield keep_what_is_there
+        yield collect_and_freeze
 
     def _make_early(self, key: str) -> None:
         """Create a hidden page and apply its style, so that the first visit is immediate."""
@@ -261,9 +261,9 @@ class MainWindow(QMainWindow):
 
     def _make_rest(self, key: str) -> None:
         """Create what a page defers, if it defers anything."""
-        make_rest = getattr(self.pages[key], "make_rest", None)
-        if make_rest is not None:
-            make_rest()
+        create_rest = getattr(self.pages[key], "create_rest", None)
+        if create_rest is not None:
+            create_rest()
 
     def _title(self, entry: PageEntry) -> str:
         return in_language(entry.title)
@@ -336,7 +336,7 @@ class MainWindow(QMainWindow):
             event.ignore()
             ask_to_close(self, self.studio.settings, runs, self.end)
             return
-        self.studio.settings.keep_geometry(self, "window")
+        self.studio.settings.save_geometry(self, "window")
         event.accept()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

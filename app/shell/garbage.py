@@ -25,10 +25,10 @@ class Collector(QObject):
         gc.freeze()
         gc.disable()
         self.destroyed.connect(gc.enable)
-        timer = repeated(self, COLLECT_INTERVAL_MS, self.look)
+        timer = repeated(self, COLLECT_INTERVAL_MS, self.check)
         timer.start()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Collect the youngest generation, and older ones at Python's usual ratios."""
         full = [c > t for c, t in zip(gc.get_count(), gc.get_threshold(), strict=True)]
         if not full[0]:
@@ -36,13 +36,13 @@ class Collector(QObject):
         gc.collect(2 if full[1] and full[2] else 1 if full[1] else 0)
 
 
-def keep_modules() -> None:
+def freeze_modules() -> None:
     """Freeze what was just loaded; it stays, and the next collection would traverse it."""
     if not gc.isenabled():  # a Collector has taken over
         gc.freeze()
 
 
-def keep_what_is_there() -> None:
+def collect_and_freeze() -> None:
     """Collect once, then freeze everything.
 
     For an idle moment: pages and modules stay, and traversing them blocks the GUI thread for a

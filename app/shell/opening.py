@@ -1,4 +1,4 @@
-"""Start of the program up to the window, its end, and requests of other processes meanwhile.
+"""Startup and shutdown of the window, and requests from a second start.
 
 The window listens on a local socket for this user alone, named after the path of the home, so that
 a second start raises it. Its lock decides which process owns the home.
@@ -46,9 +46,9 @@ def run_window() -> int:
     try:
         return _claim_and_run(Home())
     except Exception as error:
-        if (understood := explain_error(error)) is None:
+        if (explained := explain_error(error)) is None:
             raise
-        echo_error(f"bert-studio: {understood}")
+        echo_error(f"bert-studio: {explained}")
         return 1
 
 
@@ -80,12 +80,12 @@ def _run(home: Home) -> int:
     try:
         preferences = studio.settings.preferences
         app.installTranslator(Translator(find_language(preferences.language), app))
-        shown = app.findChild(theme.FollowSystem)
-        assert shown is not None
-        shown.choose(preferences.theme)
+        controller = app.findChild(theme.ThemeController)
+        assert controller is not None
+        controller.choose(preferences.theme)
         studio.settings.changed.connect(
             lambda name: (
-                shown.choose(studio.settings.preferences.theme) if name == "theme" else None
+                controller.choose(studio.settings.preferences.theme) if name == "theme" else None
             )
         )
         return _show(app, home, studio)
@@ -98,7 +98,7 @@ def _show(app: QApplication, home: Home, studio: Studio) -> int:
     server = InstanceServer(home, window.come_to_front, studio)
     if not server.is_listening:
         log.warning("no local socket: a second start cannot bring this window to the front")
-    ending = Ending(window.end, studio)
+    ending = SignalHandler(window.end, studio)
     window.show()
     window.begin()
     background.run(studio, lambda: library.remove_leftovers(home), lambda _: None)
@@ -117,7 +117,7 @@ def make_application(arguments: list[str]) -> QApplication:
     resources.load(app)
     Collector(app)
     app.setWindowIcon(resources.app_icon())
-    theme.FollowSystem(app, "system")
+    theme.ThemeController(app, "system")
     return app
 
 
@@ -127,20 +127,20 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
         return Studio(home, notices, app, QueueRunner(home))
     except NewerRecord as error:
         new = Choice("new", tr("&Set aside and rebuild"))
-        if _tell(error, [new]) != new.key:
+        if _ask(error, [new]) != new.key:
             return None
         set_aside(home.record)
         return _open(home, notices, app)
     except (StudioError, OSError) as error:
-        understood = explain_error(error)
-        if understood is None:
+        explained = explain_error(error)
+        if explained is None:
             raise
-        _tell(understood, [])
+        _ask(explained, [])
         return None
 
 
-def _tell(error: StudioError, choices: list[Choice]) -> str:
-    """Show why the window cannot open, in a dialog of its own; return the answer."""
+def _ask(error: StudioError, choices: list[Choice]) -> str:
+    """Show why the window cannot open, in a separate dialog; return the answer."""
     log.error("%s", one_line(str(error)))
     echo_error(f"bert-studio: {error}")
     title, close = "BERT Studio", tr("&Close")
@@ -194,7 +194,7 @@ def activate_running(home: Home) -> bool:
     return False
 
 
-class Ending(QObject):
+class SignalHandler(QObject):
     """Calls `end` in the event loop after SIGINT, SIGTERM or SIGHUP.
 
     Python runs its handlers between two bytecodes, and an idle window executes none; so the
@@ -205,9 +205,9 @@ class Ending(QObject):
         super().__init__(parent)
         self._end = end
         self._read, self._write = socket.socketpair()
-        for each in (self._read, self._write):
-            each.setblocking(False)
-        self._before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
+        for sock in (self._read, self._write):
+            sock.setblocking(False)
+        self._previous_fd = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
         self._handlers = {number: signal.signal(number, lambda *_: None) for number in STOP_SIGNALS}
         reads = QSocketNotifier.Type.Read
         self._notifier = QSocketNotifier(self._read.fileno(), reads, self)
@@ -216,7 +216,7 @@ class Ending(QObject):
     def close(self) -> None:
         """Restore the previous handlers."""
         self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(self._before)
+        signal.set_wakeup_fd(self._previous_fd)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._read.close()

@@ -2,7 +2,7 @@
 
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.results.confusion import CoOccurrencePicture
@@ -23,7 +23,7 @@ class LabelsView(PredictionView):
         self.bars = ProbabilityBars(self.tr("Labels"))
         self.lay_out(self.bars)
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         ranked = prediction.predictions[0].ranked
         chosen = prediction.predicted
         self.verdict.setText(", ".join(chosen) or self.tr("No label reaches its threshold"))

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import marked, tr
@@ -25,21 +25,21 @@ TYPING_PAUSE_MS = 150
 class ChoicesView(PredictionView):
     """A line for each choice with its probability."""
 
-    asks_for_choices = True
+    needs_choices = True
 
     def __init__(self) -> None:
         super().__init__()
         self.bars = ProbabilityBars(self.tr("Choices"))
         self.lines: list[QLineEdit] = []
-        typed = QWidget()
-        self._fields = layouts.column(parent=typed, spacing=2 * SPACE)
-        self._pause = debounced(self, TYPING_PAUSE_MS, self._say)
-        self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), typed))
+        inputs = QWidget()
+        self._fields = layouts.column(parent=inputs, spacing=2 * SPACE)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._emit_choices)
+        self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), inputs))
         for _ in range(SHOWN_LINES):
             self._add_line()
-        self.show_nothing()
+        self.show_empty()
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         ranked = prediction.predictions[0].ranked
         bars = [Bar(prediction.label, prediction.probability) for prediction in ranked]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
@@ -48,7 +48,7 @@ class ChoicesView(PredictionView):
         self.verdict.show()
         self.bars.show()
 
-    def show_nothing(self) -> None:
+    def show_empty(self) -> None:
         """Show no prediction: there are fewer than two choices."""
         self.verdict.hide()
         self.bars.hide()
@@ -57,8 +57,8 @@ class ChoicesView(PredictionView):
     def show_choices(self, choices: tuple[str, ...]) -> None:
         while len(self.lines) < len(choices):
             self._add_line()
-        for number, line in enumerate(self.lines):
-            line.setText(choices[number] if number < len(choices) else "")
+        for index, line in enumerate(self.lines):
+            line.setText(choices[index] if index < len(choices) else "")
 
     def _add_line(self) -> None:
         line = QLineEdit()
@@ -75,7 +75,7 @@ class ChoicesView(PredictionView):
             self._add_line()
         self._pause.start()
 
-    def _say(self) -> None:
+    def _emit_choices(self) -> None:
         self.choices_typed.emit(tuple(line.text() for line in self.lines if line.text().strip()))
 
 

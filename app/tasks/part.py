@@ -33,7 +33,7 @@ class TaskPart(ABC):
     """One task in the window; its subclass is in the file of the task."""
 
     kind: str
-    purpose: str  # in a sentence for everyone
+    purpose: str  # in one sentence
     scene: Scene  # the picture on its card
     view: type[PredictionView] | None = None  # of its predictions; None if it has no head
     pictures: tuple[type[ResultPicture], ...] = ()  # of its results; the first is the default

@@ -18,11 +18,11 @@ ARROW = 18
 
 @dataclass(frozen=True)
 class Scene:
-    """Content of a picture: words below, the network, a head at word `at`, an output above."""
+    """Content of a picture: words, the network, a head above word `head_index`, and an output."""
 
     words: str  # separated by spaces
     second: int  # index of the first word of the second text; their number without one
-    at: int
+    head_index: int
     head: str
     answer: str
 
@@ -30,10 +30,10 @@ class Scene:
 class TaskPicture(QWidget):
     """A scene in the colours of the theme at any size. Not accessible, since its card is."""
 
-    def __init__(self, scene: Scene, fresh: bool) -> None:
-        """`fresh`: the network is not pre-trained."""
+    def __init__(self, scene: Scene, from_scratch: bool) -> None:
+        """`from_scratch`: the network is not pre-trained."""
         super().__init__()
-        self._scene, self._fresh = scene, fresh
+        self._scene, self._from_scratch = scene, from_scratch
         self._words, self._head = scene.words.split(), in_language(scene.head)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -54,26 +54,26 @@ class TaskPicture(QWidget):
             _arrow(painter, box.center().x(), box.top() - 2, block.bottom() + 3, Role.BORDER)
         self._paint_words(painter, words)
         self._paint_block(painter, block)
-        self._paint_answer(painter, words[self._scene.at].center().x(), block)
+        self._paint_answer(painter, words[self._scene.head_index].center().x(), block)
         painter.end()
 
     def _word_boxes(self, painter: QPainter) -> list[QRectF]:
-        """The boxes of the words, centred, and squeezed if there is no room."""
+        """The boxes of the words, centred, and shrunk to fit."""
         metrics = painter.fontMetrics()
         widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._words]
         total = sum(widths) + GAP * (len(widths) - 1)
-        squeeze = min(1.0, (self.width() - 2) / total)
-        x = (self.width() - total * squeeze) / 2
+        scale = min(1.0, (self.width() - 2) / total)
+        x = (self.width() - total * scale) / 2
         y = self.height() - CHIP - 1.0
         boxes = []
         for width in widths:
-            boxes.append(QRectF(x, y, width * squeeze, CHIP))
-            x += (width + GAP) * squeeze
+            boxes.append(QRectF(x, y, width * scale, CHIP))
+            x += (width + GAP) * scale
         return boxes
 
     def _paint_words(self, painter: QPainter, boxes: list[QRectF]) -> None:
-        for number, (word, box) in enumerate(zip(self._words, boxes, strict=True)):
-            segment = theme.SEGMENTS[number >= self._scene.second]
+        for index, (word, box) in enumerate(zip(self._words, boxes, strict=True)):
+            segment = theme.SEGMENTS[index >= self._scene.second]
             special = word.startswith("[")
             role = Role.ACCENT if word == "[MASK]" else Role.MUTED if special else segment
             _chip(painter, box, word, role, plain=special and word != "[MASK]")
@@ -81,7 +81,7 @@ class TaskPicture(QWidget):
     def _paint_block(self, painter: QPainter, block: QRectF) -> None:
         """The network: filled if pre-trained, else dashed."""
         pen = QPen(theme.colour(Role.ACCENT), 1.5)
-        if self._fresh:
+        if self._from_scratch:
             pen.setStyle(Qt.PenStyle.DashLine)
             painter.setBrush(Qt.BrushStyle.NoBrush)
         else:
@@ -89,7 +89,7 @@ class TaskPicture(QWidget):
         painter.setPen(pen)
         painter.drawRoundedRect(block, 7, 7)
         painter.setPen(theme.colour(Role.ACCENT))
-        text = tr("new BERT") if self._fresh else "BERT"
+        text = tr("new BERT") if self._from_scratch else "BERT"
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:
@@ -104,12 +104,16 @@ class TaskPicture(QWidget):
         painter.drawRoundedRect(head, CHIP / 2, CHIP / 2)
         painter.setPen(theme.colour(Role.ON_ACCENT))
         painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._head)
-        answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
-        fits = head.right() + 26 + answer < self.width()
-        edge = head.right() + 26 if fits else head.left() - 26 - answer
-        output = QRectF(edge, head.top(), answer, CHIP)
-        start, end = (head.right() + 3, edge - 3) if fits else (head.left() - 3, output.right() + 3)
-        _line(painter, QPointF(start, head.center().y()), QPointF(end, output.center().y()))
+        answer_width = metrics.horizontalAdvance(self._scene.answer) + 16.0
+        fits = head.right() + 26 + answer_width < self.width()
+        output_left = head.right() + 26 if fits else head.left() - 26 - answer_width
+        output = QRectF(output_left, head.top(), answer_width, CHIP)
+        start, end = (
+            (head.right() + 3, output_left - 3) if fits else (head.left() - 3, output.right() + 3)
+        )
+        _horizontal_arrow(
+            painter, QPointF(start, head.center().y()), QPointF(end, output.center().y())
+        )
         _chip(painter, output, self._scene.answer, Role.GOOD)
 
 
@@ -132,14 +136,14 @@ def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) ->
     )
 
 
-def _line(painter: QPainter, start: QPointF, end: QPointF) -> None:
+def _horizontal_arrow(painter: QPainter, start: QPointF, end: QPointF) -> None:
     """A horizontal arrow."""
-    back = -1 if end.x() > start.x() else 1
+    direction = -1 if end.x() > start.x() else 1
     painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
-    painter.drawLine(start, QPointF(end.x() + 3 * back, end.y()))
+    painter.drawLine(start, QPointF(end.x() + 3 * direction, end.y()))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.ACCENT))
-    tail = end.x() + 5 * back
+    tail = end.x() + 5 * direction
     painter.drawPolygon(
         QPolygonF([end, QPointF(tail, end.y() - 3.5), QPointF(tail, end.y() + 3.5)])
     )

@@ -18,7 +18,7 @@ TEXT_HEIGHT = 60 * SPACE  # longer texts scroll
 
 
 @dataclass(frozen=True)
-class Given:
+class PredictionInput:
     """Input of a prediction: the texts and the labels of the model."""
 
     text: str
@@ -30,11 +30,11 @@ class PredictionView(QWidget):
     """Shows predictions of one task: a card with `verdict`, further parts, and `note`.
 
     Signals:
-        choices_typed: tuple of str, the choices; only if `asks_for_choices`.
+        choices_typed: tuple of str, the choices; only if `needs_choices`.
     """
 
     choices_typed = Signal(tuple)
-    asks_for_choices = False
+    needs_choices = False
 
     def __init__(self, style: TextStyle = "heading") -> None:
         super().__init__()
@@ -50,14 +50,14 @@ class PredictionView(QWidget):
         layouts.column(card, layouts.STRETCH, parent=self)
 
     @abstractmethod
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         """Show a prediction of this task."""
 
-    def show_nothing(self) -> None:
+    def show_empty(self) -> None:
         """Show no prediction; called only for views that need more than the text."""
 
     def show_choices(self, choices: tuple[str, ...]) -> None:
-        """Show choices as if typed; only if `asks_for_choices`."""
+        """Show choices as if typed; only if `needs_choices`."""
 
 
 class ReadOnlyText(QTextEdit):

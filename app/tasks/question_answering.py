@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QTextEdit
 from app import theme
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
+from app.tasks.prediction_view import WIDE, PredictionInput, PredictionView, ReadOnlyText
 from app.theme import Role
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
@@ -25,13 +25,13 @@ class AnswerView(PredictionView):
         self.bars = ProbabilityBars(self.tr("Answers"))
         self.lay_out(self.passage, self.bars, width=WIDE)
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
-        nothing = prediction.value or 0.0
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
+        no_answer = prediction.value or 0.0
         best = prediction.spans[0] if prediction.spans and prediction.answered else None
-        text = given.pair or ""
+        text = inputs.pair or ""
         if best is None:
             self.verdict.setText(
-                self.tr("No answer in the passage · {0}").format(percentage(nothing))
+                self.tr("No answer in the passage · {0}").format(percentage(no_answer))
             )
             self.passage.show_text(text)
         else:
@@ -42,8 +42,8 @@ class AnswerView(PredictionView):
             for span in prediction.spans
             if span.text
         ]
-        if nothing:
-            bars.append(Bar(self.tr("no answer"), nothing, best is None, apart=True))
+        if no_answer:
+            bars.append(Bar(self.tr("no answer"), no_answer, best is None, apart=True))
         self.bars.show_bars(bars)
         self.note.setText(
             self.tr(
@@ -64,7 +64,9 @@ class Passage(ReadOnlyText):
         """Show `text` with the characters [start, end) marked."""
         if self.toPlainText() != text:
             self.setPlainText(text)
-        self._marked = (units(text[:start]), units(text[:end])) if start < end else None
+        self._marked = (
+            (utf16_length(text[:start]), utf16_length(text[:end])) if start < end else None
+        )
         self._mark()
         if self._marked is not None:
             cursor = self.textCursor()
@@ -74,7 +76,7 @@ class Passage(ReadOnlyText):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.repaints(event):
+        if theme.is_theme_change(event):
             self._mark()
 
     def _mark(self) -> None:
@@ -85,15 +87,15 @@ class Passage(ReadOnlyText):
         cursor = QTextCursor(self.document())
         cursor.setPosition(self._marked[0])
         cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
-        look = QTextCharFormat()
-        look.setBackground(theme.colour(Role.ACCENT, 0.25))
-        look.setFontWeight(QFont.Weight.DemiBold)
-        look.setFontUnderline(True)
-        selection.cursor, selection.format = cursor, look
+        format_ = QTextCharFormat()
+        format_.setBackground(theme.colour(Role.ACCENT, 0.25))
+        format_.setFontWeight(QFont.Weight.DemiBold)
+        format_.setFontUnderline(True)
+        selection.cursor, selection.format = cursor, format_
         self.setExtraSelections([selection])
 
 
-def units(text: str) -> int:
+def utf16_length(text: str) -> int:
     """Length of a text in UTF-16 units, as Qt counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.theme import SPACE, Role
 from app.translation import marked, tr
 from app.widgets.forms.controls import number_text
@@ -28,19 +28,19 @@ class NumberView(PredictionView):
         self.gauge = Gauge()
         self.lay_out(self.gauge)
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         assert prediction.value is not None
-        self.verdict.setText(_short(prediction.value))
+        self.verdict.setText(_format(prediction.value))
         self.gauge.setVisible(prediction.range is not None)
         if prediction.range is None:
             self.note.setText(self.tr("Prediction for the text above; masked tokens stay masked."))
             return
         self.gauge.show_number(prediction.value, *prediction.range)
-        low, high = map(_short, prediction.range)
-        inside = prediction.range[0] <= prediction.value <= prediction.range[1]
+        low, high = map(_format, prediction.range)
+        in_range = prediction.range[0] <= prediction.value <= prediction.range[1]
         template = (
             self.tr("The model was trained on numbers between {0} and {1}.")
-            if inside
+            if in_range
             else self.tr("Outside the range of the training set, {0} to {1}.")
         )
         self.note.setText(template.format(low, high))
@@ -56,14 +56,14 @@ class Gauge(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_number(self, value: float, low: float, high: float) -> None:
-        """Show `value` between `low` and `high`; outside of these at an end."""
+        """Show `value` between `low` and `high`, clamped to the ends."""
         self.value, self.low, self.high = value, low, high
         text = self.tr("{0}, between {1} and {2}")
-        self.setAccessibleDescription(text.format(_short(value), _short(low), _short(high)))
+        self.setAccessibleDescription(text.format(_format(value), _format(low), _format(high)))
         self.update()
 
     @property
-    def share(self) -> float:
+    def fraction(self) -> float:
         """Position of the number on the track, from 0 to 1."""
         return min(max((self.value - self.low) / (self.high - self.low), 0.0), 1.0)
 
@@ -78,7 +78,7 @@ class Gauge(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         track = QRectF(MARK / 2, MARK, self.width() - MARK, TRACK)
-        x = track.left() + track.width() * self.share
+        x = track.left() + track.width() * self.fraction
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour(Role.HOVER))
         painter.drawRoundedRect(track, TRACK / 2, TRACK / 2)
@@ -97,16 +97,16 @@ class Gauge(QWidget):
         """Ends and middle as numbers below the track."""
         painter.setFont(font("small"))
         painter.setPen(QPen(theme.colour(Role.MUTED)))
-        below = QRectF(0, track.bottom() + SPACE, self.width(), self.height())
+        labels = QRectF(0, track.bottom() + SPACE, self.width(), self.height())
         for value, side in (
             (self.low, Qt.AlignmentFlag.AlignLeft),
             ((self.low + self.high) / 2, Qt.AlignmentFlag.AlignHCenter),
             (self.high, Qt.AlignmentFlag.AlignRight),
         ):
-            painter.drawText(below, Qt.AlignmentFlag.AlignTop | side, _short(value))
+            painter.drawText(labels, Qt.AlignmentFlag.AlignTop | side, _format(value))
 
 
-def _short(value: float) -> str:
+def _format(value: float) -> str:
     """A number with four significant digits."""
     return number_text(float(f"{value:.4g}"))
 

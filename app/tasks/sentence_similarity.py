@@ -2,7 +2,7 @@
 
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given
+from app.tasks.prediction_view import PredictionInput
 from app.tasks.regression import NumberView
 from app.translation import marked, tr
 from app.widgets.results.group_table import LengthPicture
@@ -13,7 +13,7 @@ from engine.messages.explore.prediction import Predicted
 class SimilarityView(NumberView):
     """The cosine of two texts on a gauge."""
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         assert prediction.value is not None
         low, high = prediction.range or (0.0, 1.0)
         self.verdict.setText(f"{prediction.value:.3f}")

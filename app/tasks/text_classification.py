@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import ConfusionPicture
@@ -25,7 +25,7 @@ class ClassesView(PredictionView):
         self.bars = ProbabilityBars(self.tr("Classes"))
         self.lay_out(self.bars)
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         ranked = prediction.predictions[0].ranked
         bars = [Bar(prediction.label, prediction.probability) for prediction in ranked[:MAX_BARS]]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])

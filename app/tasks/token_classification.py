@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 from app import theme
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
+from app.tasks.prediction_view import WIDE, PredictionInput, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
@@ -32,30 +32,30 @@ class TagsView(PredictionView):
         self.bars = ProbabilityBars(self.tr("Tags"))
         self.lay_out(self.text, self.bars, width=WIDE)
 
-    def show_prediction(self, prediction: Predicted, given: Given) -> None:
-        of_spans = are_spans(given.labels) if given.labels else True
-        names = (label[2:] if of_spans else label for label in given.labels)
+    def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
+        has_spans = are_spans(inputs.labels) if inputs.labels else True
+        names = (label[2:] if has_spans else label for label in inputs.labels)
         types = [t for t in dict.fromkeys(names) if t]
-        self.verdict.setText(self._verdict(prediction, of_spans))
-        self.text.show_text(given.text, prediction.spans, types)
+        self.verdict.setText(self._verdict(prediction, has_spans))
+        self.text.show_text(inputs.text, prediction.spans, types)
         self.bars.show_bars(
             [
                 Bar(f"{span.text} · {span.label}" if span.label else span.text, span.probability)
                 for span in prediction.spans[:MAX_BARS]
             ]
         )
-        self.note.setText(self._note(prediction, of_spans))
+        self.note.setText(self._note(prediction, has_spans))
 
-    def _verdict(self, prediction: Predicted, of_spans: bool) -> str:
-        if not of_spans:
+    def _verdict(self, prediction: Predicted, has_spans: bool) -> str:
+        if not has_spans:
             return self.tr("%Ln word(s)", "", len(prediction.spans))
         if not prediction.spans:
             return self.tr("No spans in this text")
         return self.tr("%Ln span(s)", "", len(prediction.spans))
 
-    def _note(self, prediction: Predicted, of_spans: bool) -> str:
+    def _note(self, prediction: Predicted, has_spans: bool) -> str:
         texts = [self.tr("A word gets the tag of its first token; masked tokens stay masked.")]
-        if of_spans:
+        if has_spans:
             texts.append(self.tr("The probability of a span is the mean over its words."))
         if prediction.truncated:
             texts.append(self.tr("The end of the text is truncated and has no tags."))
@@ -79,7 +79,7 @@ class TaggedText(ReadOnlyText):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.repaints(event):
+        if theme.is_theme_change(event):
             self._write()
 
     def _write(self) -> None:
@@ -90,8 +90,8 @@ class TaggedText(ReadOnlyText):
         for span in spans:
             role = CHART[types.index(span.label) % len(CHART)] if span.label in types else CHART[0]
             cursor.insertText(text[end : span.start], QTextCharFormat())
-            cursor.insertText(text[span.start : span.end], _marked(role))
-            cursor.insertText(f"{THIN}{span.label}" if span.label else "", _named(role))
+            cursor.insertText(text[span.start : span.end], _span_format(role))
+            cursor.insertText(f"{THIN}{span.label}" if span.label else "", _label_format(role))
             end = span.end
         cursor.insertText(text[end:], QTextCharFormat())
         texts = chain.from_iterable(
@@ -100,21 +100,21 @@ class TaggedText(ReadOnlyText):
         self.setAccessibleDescription(" ".join(texts))
 
 
-def _marked(role: Role) -> QTextCharFormat:
-    look = QTextCharFormat()
-    look.setBackground(theme.colour(role, 0.2))
-    look.setFontWeight(QFont.Weight.DemiBold)
-    look.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
-    look.setUnderlineColor(theme.colour(role))
-    return look
+def _span_format(role: Role) -> QTextCharFormat:
+    format_ = QTextCharFormat()
+    format_.setBackground(theme.colour(role, 0.2))
+    format_.setFontWeight(QFont.Weight.DemiBold)
+    format_.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
+    format_.setUnderlineColor(theme.colour(role))
+    return format_
 
 
-def _named(role: Role) -> QTextCharFormat:
-    look = QTextCharFormat()
-    look.setForeground(theme.colour(role))
-    look.setFontPointSize(font("small").pointSizeF())
-    look.setFontWeight(QFont.Weight.DemiBold)
-    return look
+def _label_format(role: Role) -> QTextCharFormat:
+    format_ = QTextCharFormat()
+    format_.setForeground(theme.colour(role))
+    format_.setFontPointSize(font("small").pointSizeF())
+    format_.setFontWeight(QFont.Weight.DemiBold)
+    return format_
 
 
 class TokenClassificationPart(TaskPart):

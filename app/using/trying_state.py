@@ -34,7 +34,7 @@ class TryingState(QObject):
 
     @property
     def needs_choices(self) -> bool:
-        return view_class(self.task).asks_for_choices and len(self.endings) < 2
+        return view_class(self.task).needs_choices and len(self.endings) < 2
 
     @property
     def compares(self) -> bool:

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.tasks import view_class
-from app.tasks.prediction_view import Given
+from app.tasks.prediction_view import PredictionInput
 from app.theme import SPACE
 from app.timers import debounced
 from app.using.trying_state import TryingState
@@ -80,10 +80,12 @@ class TryingView(QWidget):
         shown = state.predicted is not None
         if state.predicted is not None:
             pair = state.pair or None
-            self.prediction.show_prediction(state.predicted, Given(state.text, pair, self._labels))
-        elif self.prediction.asks_for_choices:
-            self.prediction.show_nothing()
-        self.prediction.setVisible(shown or self.prediction.asks_for_choices)
+            self.prediction.show_prediction(
+                state.predicted, PredictionInput(state.text, pair, self._labels)
+            )
+        elif self.prediction.needs_choices:
+            self.prediction.show_empty()
+        self.prediction.setVisible(shown or self.prediction.needs_choices)
         self.said.setText(self._sentence())
         self.said.setVisible(bool(self.said.text()))
         self.said.set_style("bad" if state.problem else "muted")

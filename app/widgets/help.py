@@ -118,7 +118,7 @@ class HelpView(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.repaints(event) and self._key:
+        if theme.is_theme_change(event) and self._key:
             self._show(concept(self._key))
 
     def _list(self, pages: "tuple[Concept, ...] | list[Concept]") -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from app.notices import Notices
 from app.settings import Settings
-from app.studio import warn_of_drive
+from app.studio import warn_about_drive
 from engine.system.drives import Drive
 
 
@@ -20,8 +20,8 @@ def test_a_shared_drive_is_told_once(qapp, home, tmp_path, monkeypatch, drive, s
     monkeypatch.setattr("app.studio.drive_of", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):
-        warn_of_drive(home, settings, notices)
+        warn_about_drive(home, settings, notices)
     assert [said in notice.problem for notice in notices.shown] == ([True] if said else [])
     (home.root / "studio (conflicted copy).db").touch()
-    warn_of_drive(home, settings, notices)
+    warn_about_drive(home, settings, notices)
     assert "conflicting copies" in notices.shown[-1].problem

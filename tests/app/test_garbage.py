@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.shell.garbage import Collector, keep_modules, keep_what_is_there
+from app.shell.garbage import Collector, freeze_modules, collect_and_freeze
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_circles_are_freed_on_the_windows_thread_only(collector: Collector, qtbo
 
 
 def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None:
-    for keeps, freed in ((keep_modules, []), (keep_what_is_there, [threading.get_ident()])):
+    for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
         Circle.freed_in.clear()
         Circle()
         keep, kept = [[i] for i in range(2_000)], gc.get_freeze_count()
@@ -59,7 +59,7 @@ def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None
         gc.collect()
 
 
-@pytest.mark.parametrize("keeps", [keep_modules, keep_what_is_there])
+@pytest.mark.parametrize("keeps", [freeze_modules, collect_and_freeze])
 def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch, keeps) -> None:
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     kept = gc.get_freeze_count()

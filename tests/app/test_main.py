@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.__main__ import main
-from app.shell.opening import STOP_SIGNALS, Ending
+from app.shell.opening import STOP_SIGNALS, SignalHandler
 from engine.files.home import Home
 from engine.record.opening import VERSION
 
@@ -229,7 +229,7 @@ def test_every_ending_signal_is_heard_by_the_event_loop(qtbot: QtBot) -> None:
     owner, ends = QObject(), list[int]()
     before = [signal.getsignal(number) for number in STOP_SIGNALS]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        ending = Ending(lambda number=number: ends.append(number), owner)
+        ending = SignalHandler(lambda number=number: ends.append(number), owner)
         try:
             os.kill(os.getpid(), number)
             qtbot.waitUntil(lambda number=number: ends[-1:] == [number])

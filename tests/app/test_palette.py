@@ -57,7 +57,7 @@ def test_typing_and_enter_do_what_is_chosen(qtbot, window: QWidget) -> None:
 def test_what_is_found_later_joins_what_is_there(qtbot, window: QWidget) -> None:
     palette = opened(window, [command("Home")])
     qtbot.keyClicks(palette.line, "first")
-    assert not palette.shown() and palette.nothing.isVisible()
+    assert not palette.shown() and palette.no_results.isVisible()
     palette.add([command("My first run", "Run")])
     assert [c.title for c in palette.shown()] == ["My first run"]
     palette.close()

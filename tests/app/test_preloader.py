@@ -34,7 +34,7 @@ def early(done: list[str]) -> Preloader:
 
 
 def test_modules_are_loaded_at_once_and_pages_while_nothing_moves(still, early, done) -> None:
-    still.setattr("app.preloader.keep_modules", lambda: done.append("kept"))
+    still.setattr("app.preloader.freeze_modules", lambda: done.append("kept"))
     early.begin()
     early._on_tick()
     assert done == ["module", "kept"] and not early.is_over

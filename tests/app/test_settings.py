@@ -21,9 +21,9 @@ def test_a_preference_is_kept_and_a_wrong_value_refused(qtbot, tmp_path) -> None
     qtbot.waitUntil(file.exists)
     assert Settings(file).preferences.theme == "dark"
     settings = Settings(tmp_path / "settings.json")
-    settings.keep("page", "runs")
+    settings.set_state("page", "runs")
     settings.close()
-    assert Settings(tmp_path / "settings.json").place("page") == "runs"
+    assert Settings(tmp_path / "settings.json").get_state("page") == "runs"
     settings = Settings(tmp_path / "settings.json")
     with pytest.raises(ValidationError):
         settings.set("threads", -1)
@@ -56,7 +56,7 @@ def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.set("theme", "dark")
-    settings.keep("page", "runs")
+    settings.set_state("page", "runs")
     settings.close()
     whole = file.read_bytes()
     dice = random.Random(1)
@@ -67,7 +67,7 @@ def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
         file.write_bytes(bytes(damaged[: dice.randrange(len(damaged) + 1)]))
         again = Settings(file)
         assert isinstance(again.preferences, Preferences)
-        again.place("page")
+        again.get_state("page")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class FakePage(QWidget):
         self._takes = takes
         self.has_rest = False
 
-    def make_rest(self) -> None:
+    def create_rest(self) -> None:
         self.has_rest = True
 
     def arrive(self, argument: object) -> None:
@@ -300,7 +300,7 @@ def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeyp
         raise RuntimeError("no such thing")
 
     monkeypatch.setattr(frame, "PAGES", [*frame.PAGES, PageEntry("x", "X", "house", "", broken)])
-    studio.settings.keep("page", "x")
+    studio.settings.set_state("page", "x")
     made = MainWindow(studio)
     qtbot.addWidget(made)
     assert made.current == "home" and "no such thing" in studio.notices.shown[0].problem
@@ -329,14 +329,14 @@ def test_the_window_lies_on_the_screen(qtbot, pages, studio, monkeypatch, screen
     large = MainWindow(studio)
     qtbot.addWidget(large)
     large.setGeometry(900, 700, 2000, 1500)
-    studio.settings.keep_geometry(large, "window")
+    studio.settings.save_geometry(large, "window")
     here = QRect(0, 0, *screen)
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: here)
     restored = MainWindow(studio)
     qtbot.addWidget(restored)
     assert available_area(restored).contains(restored.geometry())
     assert here.contains(QRect(restored.pos(), restored.minimumSize()))
-    studio.settings.keep("window", None)
+    studio.settings.set_state("window", None)
     first = MainWindow(studio)
     qtbot.addWidget(first)
     assert first.width() <= here.width() and first.height() <= available_area(first).height()

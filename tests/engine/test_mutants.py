@@ -87,7 +87,7 @@ def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home, count):
 def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path, count):
     file = tmp_path / "settings.json"
     settings = Settings(file)
-    settings.keep("page", "runs")
+    settings.set_state("page", "runs")
     settings.close()
     good = file.read_bytes()
     for number in range(count):

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.state import ExploreState
 from app.resources import mono_font
-from app.theme import SEGMENTS, SPACE, Role, colour, repaints
+from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change
 from app.widgets.keys import is_press
 from app.widgets.text.chips import (
     AS_STORED,
@@ -100,7 +100,7 @@ class Strip(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange or repaints(event):
+        if event.type() == QEvent.Type.FontChange or is_theme_change(event):
             self._lay_out()
 
     def _place(self, width: int) -> list[QRectF]:

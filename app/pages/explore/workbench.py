@@ -87,7 +87,7 @@ class Workbench(QMainWindow):
         self._front = front
         self._arrange()
         keys = [front]
-        layout = self._settings.place(LAYOUT_KEY)
+        layout = self._settings.get_state(LAYOUT_KEY)
         if isinstance(layout, dict) and layout.get("panels") == sorted(self.docks):
             state = layout.get("state")
             closed, seen = layout.get("closed"), layout.get("seen")
@@ -227,7 +227,7 @@ class Workbench(QMainWindow):
             "panels": sorted(self.docks),
             "seen": [key for key, dock in self.docks.items() if dock.is_front],
         }
-        self._settings.keep(LAYOUT_KEY, layout)
+        self._settings.set_state(LAYOUT_KEY, layout)
 
     # ── arranging ────────────────────────────────────────────────────────────────────────────
 

@@ -81,21 +81,21 @@ class Views:
 
     def save(self, name: str, layout: Layout) -> None:
         views = self._kept() | {name[:VIEW_NAME]: layout.plain()}
-        self._settings.keep(VIEWS_KEY, dict(list(views.items())[-MOST_VIEWS:]))
+        self._settings.set_state(VIEWS_KEY, dict(list(views.items())[-MOST_VIEWS:]))
 
     def delete(self, name: str) -> None:
         others = {key: item for key, item in self._kept().items() if key != name}
-        self._settings.keep(VIEWS_KEY, others)
+        self._settings.set_state(VIEWS_KEY, others)
 
     def present(self) -> Layout:
         """The layout of the last session."""
-        return layout_from(self._settings.place(PRESENT_KEY))
+        return layout_from(self._settings.get_state(PRESENT_KEY))
 
     def keep_present(self, layout: Layout) -> None:
-        self._settings.keep(PRESENT_KEY, layout.plain())
+        self._settings.set_state(PRESENT_KEY, layout.plain())
 
     def _kept(self) -> dict[str, Any]:
-        views = self._settings.place(VIEWS_KEY, {})
+        views = self._settings.get_state(VIEWS_KEY, {})
         return {str(name): item for name, item in views.items()} if isinstance(views, dict) else {}
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from app.pages.runs.job_fields import JobFields
-from app.running import RunNow
+from app.running import RunProgress
 from app.translation import tr
 from app.widgets.text import numbers
 from engine.config.dataset import DataSource, StoredData
@@ -43,7 +43,7 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRow(RunNow):
+class RunRow(RunProgress):
     """A run. `measured` has the requested metrics, by column key."""
 
     id: str
@@ -132,7 +132,7 @@ SAME = tuple(  # as in the record
     attribute.name
     for attribute in fields(RunRow)
     if attribute.name in Run.__table__.columns
-    and attribute.name not in {*MADE, *RunNow.__annotations__}
+    and attribute.name not in {*MADE, *RunProgress.__annotations__}
 )
 
 
@@ -184,7 +184,7 @@ def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
     checkpoint, checkpoint_step = saved if saved is not None else (None, 0)
     loaded = vars(run)  # ORM attributes are ten times as slow, for ten thousand runs
     return RunRow(
-        **vars(RunNow.from_record(run)),
+        **vars(RunProgress.from_record(run)),
         **{name: loaded[name] for name in SAME},
         tags=tuple(run.tags),
         job_text=run.job,

@@ -10,7 +10,7 @@ from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Model, Scratch, Step
 from app.pages.train.estimate import verdict, verdict_text
 from app.pages.train.estimate_box import EstimateBox
-from app.pages.train.pickers import Pick, PickList, also_models
+from app.pages.train.pickers import Pick, PickList, more_models
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
@@ -71,8 +71,8 @@ class BaseModelStep(QWidget):
             buttons.plain(self.tr("&Get a model…"), self.get_requested.emit, "plus"),
         )
         self._empty = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
-        self.also = also_models(self._state)
-        return layouts.page(head, self._empty, (self.list, 1), self.also, spacing=2 * SPACE)
+        self.more = more_models(self._state)
+        return layouts.page(head, self._empty, (self.list, 1), self.more, spacing=2 * SPACE)
 
     def _show(self) -> None:
         choices = self._state.choices

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.library import DataEntry
-from app.pages.train.pickers import Pick, PickList, also_data
+from app.pages.train.pickers import Pick, PickList, more_data
 from app.pages.train.preview import Example
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
@@ -51,8 +51,8 @@ class DataStep(QWidget):
             self.tr("&Import…"), self.import_requested.emit, "import"
         )
         head = layouts.row((Text(self.tr("Data sets"), "heading"), 1), self.import_button)
-        self.also = also_data(self._state)
-        left = layouts.column(head, (self.list, 1), self.also, spacing=2 * SPACE)
+        self.more = more_data(self._state)
+        left = layouts.column(head, (self.list, 1), self.more, spacing=2 * SPACE)
         self.examples = Card(self.tr("As the model sees it"))
         self._note = Text("", "muted")
         self._rows = layouts.column(spacing=4 * SPACE)
@@ -99,7 +99,7 @@ class DataStep(QWidget):
             entry.folder,
             entry.name,
             " · ".join(facts),
-            doubt=translated(problems[0].phrase) if problems else "",
+            warning=translated(problems[0].phrase) if problems else "",
         )
 
     def _on_picked(self, folder: object) -> None:

@@ -1,4 +1,4 @@
-"""Choices to job, and back. No widgets."""
+"""Conversion of choices to a job and back. No widgets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ def job(choices: Choices) -> JobSpec:
     """Compose the job of the choices.
 
     Raises:
-        ValueError: a choice is missing, or values do not go together (pydantic's).
+        ValueError: a choice is missing, or values are incompatible (from pydantic).
     """
     if choices.goal is None or choices.data is None:
         raise ValueError("task and data are not chosen yet")
@@ -61,10 +61,10 @@ def suggested_name(choices: Choices) -> str:
     """A name made of the data and the base model."""
     data = choices.data.name if choices.data else ""
     if choices.from_scratch:
-        start = f"BERT {choices.scratch.size}"
+        model = f"BERT {choices.scratch.size}"
     else:
-        start = choices.model.name if choices.model else ""
-    return " · ".join(part for part in (data, start) if part)[:RUN_NAME_LENGTH] or "run"
+        model = choices.model.name if choices.model else ""
+    return " · ".join(part for part in (data, model) if part)[:RUN_NAME_LENGTH] or "run"
 
 
 def choices_from_job(job: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
@@ -111,29 +111,29 @@ def _values(field: SearchField) -> tuple[Any, ...]:
 
 
 def _job_goal(job: JobSpec) -> Goal:
-    can_be_fresh = job.task.info.from_scratch is not None
-    return Goal(job.task.kind, can_be_fresh and isinstance(job.base_model, FromScratch))
+    can_start_from_scratch = job.task.info.from_scratch is not None
+    return Goal(job.task.kind, can_start_from_scratch and isinstance(job.base_model, FromScratch))
 
 
-def _scratch_choices(start: FromScratch, models: list[Model]) -> Scratch:
+def _scratch_choices(source: FromScratch, models: list[Model]) -> Scratch:
     size = next(
         (
             name
             for name, preset in PRESETS.items()
             if preset.model_copy(
-                update={"vocab_size": start.model.vocab_size, "causal": start.model.causal}
+                update={"vocab_size": source.model.vocab_size, "causal": source.model.causal}
             )
-            == start.model
+            == source.model
         ),
         CUSTOM_SIZE,
     )
     return Scratch(
         size=size,
-        custom=start.model,
-        vocabulary=_model_at(start.tokenizer, models) if start.tokenizer else None,
-        vocab_size=start.model.vocab_size,
-        lowercase=start.lowercase,
-        warm_init=start.warm_init,
+        custom=source.model,
+        vocabulary=_model_at(source.tokenizer, models) if source.tokenizer else None,
+        vocab_size=source.model.vocab_size,
+        lowercase=source.lowercase,
+        warm_init=source.warm_init,
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a step of the wizard is not complete, and the buttons that settle it."""
+"""Reasons why a step of the wizard is incomplete, and the buttons that fix them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ def validate(choices: Choices) -> Validation:
     if not obstacles:
         try:
             return Validation({}, job(choices))
-        except ValidationError as error:  # the rules of a job are in its spec
+        except ValidationError as error:  # the spec of a job validates it
             obstacles[Step.SETTINGS] = Obstacle(problem_text(list_problems(error)[0]))
     return Validation(obstacles)
 
@@ -173,23 +173,23 @@ def _check_settings(choices: Choices) -> Obstacle | None:
     result = [obstacle for check in checks if (obstacle := check(choices))]
     if not result:
         return None
-    return Obstacle(result[0].sentence, tuple(fix for each in result for fix in each.fixes))
+    return Obstacle(result[0].sentence, tuple(fix for obstacle in result for fix in obstacle.fixes))
 
 
 def _check_length(choices: Choices) -> Obstacle | None:
     network, training = choices.network, choices.training
     lengths = choices.varied_in("training").get("max_length", ())
-    longest = max(training.max_length, *varied_values(lengths), 0)
-    if network is None or longest <= network.max_positions:
+    max_length = max(training.max_length, *varied_values(lengths), 0)
+    if network is None or max_length <= network.max_positions:
         return None
-    most = network.max_positions
+    limit = network.max_positions
     sentence = tr("The model reads at most {most} tokens, but “Max. length” is {asked}.").format(
-        most=most, asked=longest
+        most=limit, asked=max_length
     )
-    if training.max_length <= most:
+    if training.max_length <= limit:
         return Obstacle(sentence)
-    title = tr("Set “Max. length” to {most}").format(most=most)
-    shorter = choices.with_training(training.model_copy(update={"max_length": most}))
+    title = tr("Set “Max. length” to {most}").format(most=limit)
+    shorter = choices.with_training(training.model_copy(update={"max_length": limit}))
     return Obstacle(sentence, (Fix(title, shorter),))
 
 
@@ -215,8 +215,8 @@ def _check_weights(choices: Choices) -> Obstacle | None:
     title = tr("Remove this weight")
     if len(unknown) > 1:
         title = tr("Remove the weights of unknown labels")
-    known = {name: w for name, w in task.class_weights.items() if name not in unknown}
-    fix = Fix(title, choices.with_task(task.model_copy(update={"class_weights": known})))
+    weights = {name: w for name, w in task.class_weights.items() if name not in unknown}
+    fix = Fix(title, choices.with_task(task.model_copy(update={"class_weights": weights})))
     return Obstacle(sentence, (fix,))
 
 

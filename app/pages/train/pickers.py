@@ -1,4 +1,4 @@
-"""A list of cards to choose one of, and a menu to choose further ones."""
+"""A list of cards with one choice, and a menu for further choices."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,16 +36,16 @@ from engine.data.columns.fit import dataset_problems
 class Pick(CardItem):
     """One entry. `verdict` is a word or two, coloured as a warning if `warns`.
 
-    `doubt` is shown on an entry that can be chosen, `reason` on one that cannot.
+    `warning` is shown on an entry that can be chosen, `reason` on one that cannot.
     """
 
     verdict: str = ""
     warns: bool = False
-    doubt: str = ""
+    warning: str = ""
 
     @property
     def remark(self) -> str:
-        return self.reason or self.doubt
+        return self.reason or self.warning
 
     def sentence(self) -> str:
         """All texts in one line, for a screen reader."""
@@ -67,11 +67,11 @@ class PickList(CardList):
         self.setItemDelegate(_Cards(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.selectionModel().selectionChanged.connect(self._on_selected)
-        self._showing = False
+        self._is_updating = False
 
     def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
         """Show these, with the entry of key `chosen` selected. Does not emit `picked`."""
-        self._showing = True
+        self._is_updating = True
         if picks != self.cards.rows:
             position = self.verticalScrollBar().value()
             self.cards.show_rows(picks)
@@ -83,7 +83,7 @@ class PickList(CardList):
             self.selectionModel().setCurrentIndex(
                 self.cards.index(row, 0), QItemSelectionModel.SelectionFlag.ClearAndSelect
             )
-        self._showing = False
+        self._is_updating = False
 
     def chosen(self) -> object:
         """The chosen key, or None."""
@@ -93,20 +93,20 @@ class PickList(CardList):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """If none is chosen, arrows and Space choose the first entry."""
         keys = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
-        free = [row for row, pick in enumerate(self.cards.rows) if not pick.reason]
-        if event.key() in keys and self.chosen() is None and free:
+        enabled = [row for row, pick in enumerate(self.cards.rows) if not pick.reason]
+        if event.key() in keys and self.chosen() is None and enabled:
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self.selectionModel().setCurrentIndex(self.cards.index(free[0], 0), flags)
+            self.selectionModel().setCurrentIndex(self.cards.index(enabled[0], 0), flags)
         else:
             super().keyPressEvent(event)
 
     def _on_selected(self) -> None:
-        if not self._showing and (key := self.chosen()) is not None:
+        if not self._is_updating and (key := self.chosen()) is not None:
             self.picked.emit(key)
 
 
 class _Cards(QStyledItemDelegate):
-    """Paints an entry as a card: title, details, and reason or doubt."""
+    """Paints an entry as a card: title, details, and reason or warning."""
 
     GAP = 2 * SPACE
     PADDING = 3 * SPACE
@@ -138,14 +138,14 @@ class _Cards(QStyledItemDelegate):
         option: QStyleOptionViewItem,
         card: QRectF,
         chosen: bool,
-        shut: bool,
+        disabled: bool,
     ) -> None:
-        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and not shut
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and not disabled
         has_focus = bool(option.state & QStyle.StateFlag.State_HasFocus)
-        edge = theme.colour(Role.ACCENT if chosen else Role.MUTED if hovered else Role.BORDER)
-        style = Qt.PenStyle.DashLine if shut else Qt.PenStyle.SolidLine
-        painter.setPen(QPen(edge, 2 if chosen else 1, style))
-        painter.setBrush(theme.colour(Role.WINDOW if shut else Role.SURFACE))
+        border = theme.colour(Role.ACCENT if chosen else Role.MUTED if hovered else Role.BORDER)
+        style = Qt.PenStyle.DashLine if disabled else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(border, 2 if chosen else 1, style))
+        painter.setBrush(theme.colour(Role.WINDOW if disabled else Role.SURFACE))
         painter.drawRoundedRect(card, 10, 10)
         if has_focus:
             painter.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
@@ -153,7 +153,7 @@ class _Cards(QStyledItemDelegate):
             painter.drawRoundedRect(card.adjusted(4, 4, -4, -4), 7, 7)
 
     def _paint_text(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
-        strong, usual = font("strong"), font()
+        strong, regular = font("strong"), font()
         top = inner.top()
         right = inner.right()
         if pick.verdict:
@@ -169,11 +169,15 @@ class _Cards(QStyledItemDelegate):
         top += QFontMetricsF(strong).height() + SPACE
         if pick.facts:
             box = QRectF(inner.left(), top, inner.width(), 0)
-            _text(painter, usual, Role.MUTED, box, pick.facts)
-            top += QFontMetricsF(usual).height() + SPACE / 2
+            _text(painter, regular, Role.MUTED, box, pick.facts)
+            top += QFontMetricsF(regular).height() + SPACE / 2
         if pick.remark:
             _text(
-                painter, usual, Role.WARN, QRectF(inner.left(), top, inner.width(), 0), pick.remark
+                painter,
+                regular,
+                Role.WARN,
+                QRectF(inner.left(), top, inner.width(), 0),
+                pick.remark,
             )
 
     def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:
@@ -197,21 +201,25 @@ def _text(painter: QPainter, face: QFont, role: Role, box: QRectF, text: str) ->
     write(painter, box, one_line(text), face, role, elide=Qt.TextElideMode.ElideMiddle)
 
 
-class Other(NamedTuple):
+class Candidate(NamedTuple):
     """A further value to train with."""
 
     name: str
     value: dict[str, Any]
 
 
-class AlsoTry(QWidget):
-    """A line with the further values, and a button with a menu of all candidates."""
+class MoreValues(QWidget):
+    """The further values on one line, and a button with a menu of all candidates."""
 
     def __init__(
-        self, state: TrainState, path: str, title: str, others: Callable[[], Sequence[Other]]
+        self,
+        state: TrainState,
+        path: str,
+        title: str,
+        candidates: Callable[[], Sequence[Candidate]],
     ) -> None:
         super().__init__()
-        self._state, self._path, self._others = state, path, others
+        self._state, self._path, self._candidates = state, path, candidates
         self.note = Text("", "muted")
         self.button: QToolButton = buttons.icon_button("plus", title)
         self.menu = CheckableMenu(self.button)
@@ -229,13 +237,13 @@ class AlsoTry(QWidget):
     def _fill(self) -> None:
         self.menu.clear()
         chosen = self._chosen()
-        for other in self._others():
+        for other in self._candidates():
             action = self.menu.addAction(plain_menu_text(other.name))
             action.setCheckable(True)
             action.setChecked(other.value in chosen)
-            action.toggled.connect(lambda on, value=other.value: self.set_tried(value, on))
+            action.toggled.connect(lambda on, value=other.value: self.set_selected(value, on))
 
-    def set_tried(self, value: dict[str, Any], on: bool) -> None:
+    def set_selected(self, value: dict[str, Any], on: bool) -> None:
         """Add or remove a further value."""
         values = [item for item in self._chosen() if item != value]
         result = {"": tuple([*values, value] if on else values)}
@@ -243,44 +251,44 @@ class AlsoTry(QWidget):
         self._state.set(choices.with_varied(self._path, result if result[""] else {}))
 
     def _show(self) -> None:
-        others = self._others()
+        candidates = self._candidates()
         chosen = self._chosen()
-        names = [item.name for item in others if item.value in chosen]
-        set_shown(self, bool(others))
+        names = [item.name for item in candidates if item.value in chosen]
+        set_shown(self, bool(candidates))
         text = tr("Also trained with: {0}").format(", ".join(names))
         self.note.setText(text if names else tr("To train with several, add others here."))
 
 
-def also_models(state: TrainState) -> AlsoTry:
+def more_models(state: TrainState) -> MoreValues:
     """Menu of further base models."""
     title = tr("Train with several base models")
-    return AlsoTry(state, BASE_MODEL, title, lambda: _other_models(state))
+    return MoreValues(state, BASE_MODEL, title, lambda: _other_models(state))
 
 
-def also_data(state: TrainState) -> AlsoTry:
+def more_data(state: TrainState) -> MoreValues:
     """Menu of further data sets."""
-    return AlsoTry(state, DATA, tr("Train on several data sets"), lambda: _other_data(state))
+    return MoreValues(state, DATA, tr("Train on several data sets"), lambda: _other_data(state))
 
 
-def _other_models(state: TrainState) -> list[Other]:
+def _other_models(state: TrainState) -> list[Candidate]:
     choices = state.choices
     if choices.from_scratch or choices.model is None:
         return []
     return [
-        Other(entry.name, model_value(entry.path))
+        Candidate(entry.name, model_value(entry.path))
         for entry in state.lists.usable_models
         if entry.path != choices.model.path
     ]
 
 
-def _other_data(state: TrainState) -> list[Other]:
+def _other_data(state: TrainState) -> list[Candidate]:
     """The stored data sets that suit the task, without the chosen one."""
     data = state.choices.data
     if data is None or not isinstance(data.source, StoredData):
         return []
     chosen: Path = data.source.folder
     return [
-        Other(f"{entry.name} {entry.version}", data_value(entry.folder))
+        Candidate(f"{entry.name} {entry.version}", data_value(entry.folder))
         for entry in state.lists.datasets or ()
         if entry.spec is not None
         and entry.folder != chosen
@@ -289,7 +297,7 @@ def _other_data(state: TrainState) -> list[Other]:
 
 
 def paint_mark(painter: QPainter, frame: QRectF) -> None:
-    """A disc with a tick in the upper right corner, so that colour is not the only sign."""
+    """A disc with a tick in the upper right corner, so that colour is not the only cue."""
     disc = QRectF(frame.right() - 30, frame.top() + 12, 18, 18)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.ACCENT))

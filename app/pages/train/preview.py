@@ -45,7 +45,7 @@ class Preview:
 
 
 def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
-    """Read the first training rows of a version of a data set. Not for the GUI thread.
+    """Read the first training rows of a version of a data set. Call it outside the GUI thread.
 
     Args:
         vocabulary: checkpoint folder of the tokenizer; None: a new one is trained later.
@@ -120,7 +120,7 @@ CHOICE_PAUSE_MS = 250  # after the last choice, before files are read
 
 @dataclass(frozen=True)
 class PreviewRequest:
-    """All that a preview depends on."""
+    """Everything a preview depends on."""
 
     folder: Path
     vocabulary: Path | None
@@ -139,28 +139,28 @@ class PreviewState(QObject):
     def __init__(self, notices: Notices, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._notices = notices
-        self._wanted: PreviewRequest | None = None
+        self._request: PreviewRequest | None = None
         self.result: Preview | None = None
         self.problem: StudioError | None = None
         self._reading = background.Latest(self)
-        self._pause = debounced(self, CHOICE_PAUSE_MS, self._read)
+        self._delay = debounced(self, CHOICE_PAUSE_MS, self._read)
 
     @property
     def is_reading(self) -> bool:
-        return self._pause.isActive() or self._reading.is_busy
+        return self._delay.isActive() or self._reading.is_busy
 
     def show(self, request: PreviewRequest | None) -> None:
         """Read this preview after a short pause, unless it is shown already; None: no preview."""
-        if request == self._wanted:
+        if request == self._request:
             return
-        self._wanted = request
+        self._request = request
         self.result = self.problem = None
         self._reading.cancel()
-        self._pause.start()
+        self._delay.start()
         self.changed.emit()
 
     def _read(self) -> None:
-        request = self._wanted
+        request = self._request
         if request is None:
             self.changed.emit()
             return

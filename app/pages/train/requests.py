@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class Requests(QObject):
-    """Loads what other pages ask for into the choices; a notice says why it cannot be done."""
+    """Loads the requests of other pages into the choices; failures become notices."""
 
     def __init__(self, studio: Studio, state: TrainState) -> None:
         super().__init__(state)
         self._studio, self._state = studio, state
-        self._bringing = background.Latest(self)
+        self._job = background.Latest(self)
 
     def load_first(self) -> None:
         """Choose everything for the first fine-tuning; imports the sample if needed."""
@@ -38,9 +38,11 @@ class Requests(QObject):
 
         def done(choices: Choices) -> None:
             self._studio.datasets_changed.emit()  # the lists are read again
-            self._state.load(choices, self.tr("The first fine-tuning was set up."), here=True)
+            self._state.load(
+                choices, self.tr("The first fine-tuning was set up."), local_hardware=True
+            )
 
-        self._bring(lambda: first_choices(home), done)
+        self._run(lambda: first_choices(home), done)
 
     def load_sample(self) -> None:
         """Choose the sample data set; imports it if needed."""
@@ -50,12 +52,12 @@ class Requests(QObject):
             self._studio.datasets_changed.emit()
             self._state.choose_data(entry)
 
-        self._bring(lambda: sample_entry(home), done)
+        self._run(lambda: sample_entry(home), done)
 
-    def _bring(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
-        """Run it in a thread, unless such work is already under way."""
-        if not self._bringing.is_busy:
-            self._bringing.run(work, done, self._studio.notices.show)
+    def _run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Run `work` in a thread, unless another request is being processed."""
+        if not self._job.is_busy:
+            self._job.run(work, done, self._studio.notices.show)
 
     def load_data(self, folder: Path, labelled: bool = False) -> None:
         """Choose the data set in this folder, and the task that suits it best.

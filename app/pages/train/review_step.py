@@ -45,12 +45,12 @@ class ReviewStep(QWidget):
         self.name.setMaxLength(RUN_NAME_LENGTH)
         self.name.textEdited.connect(state.set_name)
         self.summary = Text("")
-        self._warned = layouts.column(spacing=2 * SPACE)
+        self._warnings = layouts.column(spacing=2 * SPACE)
         card = Card(self.tr("Summary"))
         layouts.extend(card.body, labelled(self.tr("Run name"), self.name), self.summary)
         self.changed_title = Text(self.tr("Changed from the defaults"), "strong")
         self.changed = Tags(self.changed_title.text())
-        layouts.extend(card.body, self.changed_title, self.changed, self._warned)
+        layouts.extend(card.body, self.changed_title, self.changed, self._warnings)
         self.search = SearchBox(state)
         self.estimate = EstimateBox(state)
         inner = layouts.page(
@@ -89,8 +89,8 @@ class ReviewStep(QWidget):
         self.file.setMinimumHeight(FILE_HEIGHT)
         self.file.hide()
         self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")
-        copies = self._copier(self.file.toPlainText)
-        self.copy_job = buttons.plain(self.tr("&Copy job file"), copies, "copy")
+        copy_file = self._copier(self.file.toPlainText)
+        self.copy_job = buttons.plain(self.tr("&Copy job file"), copy_file, "copy")
         save = buttons.plain(self.tr("&Save job file…"), self._on_save, "save")
         row = layouts.row(self.copy_job, save, layouts.STRETCH, spacing=2 * SPACE)
         layouts.extend(card.body, (self.fold, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
@@ -124,7 +124,7 @@ class ReviewStep(QWidget):
     def _copier(self, text: Callable[[], str]) -> Callable[[], None]:
         return lambda: QGuiApplication.clipboard().setText(text())
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
         choices = self._state.choices
@@ -155,14 +155,14 @@ class ReviewStep(QWidget):
             part.setVisible(bool(result))
 
     def _show_warnings(self, warnings: list[str]) -> None:
-        clear(self._warned)
+        clear(self._warnings)
         for warning in warnings:
             row = layouts.row(
                 Picture("triangle-alert", 18, Role.WARN),
                 (Text(warning, "warn"), 1),
                 spacing=2 * SPACE,
             )
-            self._warned.addLayout(row)
+            self._warnings.addLayout(row)
 
     # ── saving the job file ──────────────────────────────────────────────────────────────────
 
@@ -192,7 +192,7 @@ class SearchBox(Card):
     def __init__(self, state: TrainState) -> None:
         super().__init__(tr("Several values"))
         self._state = state
-        self._showing = False
+        self._is_updating = False
         self.count = Text("", "strong")
         self.values = Tags(tr("Several values"))
         self.form = SpecForm(
@@ -204,7 +204,7 @@ class SearchBox(Card):
         self._show()
 
     def _on_changed(self) -> None:
-        if not self._showing and self.form.is_valid():
+        if not self._is_updating and self.form.is_valid():
             plan = SearchPlan.model_validate(self.form.value())
             self._state.set(replace(self._state.choices, plan=plan))
 
@@ -214,13 +214,13 @@ class SearchBox(Card):
         set_shown(self, search is not None)
         if job is None or search is None:
             return
-        self._showing = True
+        self._is_updating = True
         plan = search.model_dump(exclude={"fields"})  # a grid of ranges becomes a TPE search
         if self.form.is_valid() and self.form.value() != plan:
             self.form.set_value(plan)
-        self._showing = False
+        self._is_updating = False
         self.count.setText(count_text(job, search))
-        self.values.show_texts([_said(job, field) for field in search.fields])
+        self.values.show_texts([_field_text(job, field) for field in search.fields])
 
 
 def count_text(job: JobSpec, search: SearchSpec) -> str:
@@ -228,15 +228,15 @@ def count_text(job: JobSpec, search: SearchSpec) -> str:
     seeds = len(get_seeds(job))
     count = search.limit if search.method == "tpe" else len(first_settings(job))
     text = tr("%Ln combination(s)", count)
-    if count < (of := combinations(search)):
-        text = tr("{0} of {1} combinations").format(numbers.count(count), numbers.count(of))
+    if count < (total := combinations(search)):
+        text = tr("{0} of {1} combinations").format(numbers.count(count), numbers.count(total))
     if seeds == 1:
         return text
     runs = tr("%Ln run(s)", count * seeds)
     return tr("{0} with {1} seeds each: {2}").format(text, seeds, runs)
 
 
-def _said(job: JobSpec, field: SearchField) -> str:
+def _field_text(job: JobSpec, field: SearchField) -> str:
     titles = {BASE_MODEL: tr("Base model"), DATA: tr("Data set")}
     info = field_at(job, field.path)
     title = titles.get(field.path) or (title_of(field.path, info) if info else field.path)

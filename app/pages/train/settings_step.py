@@ -29,7 +29,7 @@ from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
 
 # fields of a causal objective: no masks, no pairs
-LEFT_TO_RIGHT = ("objective", "long_length", "long_share")
+CAUSAL_FIELDS = ("objective", "long_length", "long_share")
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
@@ -54,7 +54,7 @@ class SettingsStep(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        self._showing = False
+        self._is_updating = False
         self.mode = buttons.Segments(
             [self.tr("&Simple"), self.tr("&Advanced")], self.tr("Settings")
         )
@@ -66,8 +66,8 @@ class SettingsStep(QWidget):
         self.tasks: dict[str, SpecForm] = {}  # made when first needed, by task kind
         self.features = _form(Features, fields_at(Features, "advanced"))
         self.hardware = _form(HardwareSpec)
-        usual = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
-        for form in usual:
+        forms = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
+        for form in forms:
             form.changed.connect(self._on_changed)
         self.length = Text("", "muted")
         self.advanced = QWidget()
@@ -89,10 +89,10 @@ class SettingsStep(QWidget):
         layouts.extend(card.body, self.fine_tuning, self.pre_training)
         self.quick = Switch(self.tr("Quick trial"))
         self.quick.toggled.connect(self._on_quick)
-        explained = Text(
+        explanation = Text(
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
-        right = layouts.column(self.quick, explained, spacing=SPACE)
+        right = layouts.column(self.quick, explanation, spacing=SPACE)
         row = layouts.grid(across=6 * SPACE)  # aligned with the form above
         row.setColumnMinimumWidth(0, LABEL_WIDTH)
         row.setColumnStretch(1, 1)
@@ -138,22 +138,24 @@ class SettingsStep(QWidget):
     # ── from the forms to the choices ────────────────────────────────────────────────────────
 
     def _on_changed(self) -> None:
-        if self._showing:
+        if self._is_updating:
             return
         task_form = self._task_form()
         used = [self._simple_form(), self.more, self.features, self.hardware]
         used += [task_form] if task_form else []
-        wrong = next(iter([s for form in used for s in form.problems().values()]), "")
-        if wrong:
-            self._state.set_invalid(Step.SETTINGS, wrong)
+        problem = next(iter([s for form in used for s in form.problems().values()]), "")
+        if problem:
+            self._state.set_invalid(Step.SETTINGS, problem)
             return
         choices, task = self._state.choices, self._state.choices.task
-        training = _first(self.more) | _first(self._simple_form())
+        training = _first_values(self.more) | _first_values(self._simple_form())
         self._state.choose_settings(
             TrainingSpec.model_validate(choices.training.model_dump() | training),
-            HardwareSpec.model_validate(_first(self.hardware)),
-            type(task).model_validate(task.model_dump() | (_first(task_form) if task_form else {})),
-            Features.model_validate(_first(self.features)),
+            HardwareSpec.model_validate(_first_values(self.hardware)),
+            type(task).model_validate(
+                task.model_dump() | (_first_values(task_form) if task_form else {})
+            ),
+            Features.model_validate(_first_values(self.features)),
             {
                 "training": self._simple_form().varied() | self.more.varied(),
                 "hardware": self.hardware.varied(),
@@ -164,19 +166,19 @@ class SettingsStep(QWidget):
         self._state.set_invalid(Step.SETTINGS, "")
 
     def _on_quick(self, on: bool) -> None:
-        if not self._showing:
+        if not self._is_updating:
             self._state.set(self._state.choices.with_quick_trial(on))
 
     # ── from the choices to the forms ────────────────────────────────────────────────────────
 
     def _show(self) -> None:
         """Show the choices in every form with valid content; others are being typed in."""
-        self._showing = True
+        self._is_updating = True
         choices = self._state.choices
         self._recommend(choices)
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
-            _put(form, choices.training, choices.varied_in("training"))
+            _fill(form, choices.training, choices.varied_in("training"))
         task_form = self._task_form()
         for form in self.tasks.values():
             set_shown(form, form is task_form)
@@ -184,14 +186,14 @@ class SettingsStep(QWidget):
             weights = task_form.fields.get("class_weights")
             if isinstance(weights, Weights):
                 weights.set_names(choices.label_names)
-            _put(task_form, choices.task, choices.varied_in("task"))
+            _fill(task_form, choices.task, choices.varied_in("task"))
         if choices.is_pretraining and task_form is not None:
             causal = choices.is_causal
-            task_form.hide_fields(set(task_form.fields) - set(LEFT_TO_RIGHT) if causal else ())
-        _put(self.features, choices.features, choices.varied_in("features"))
+            task_form.hide_fields(set(task_form.fields) - set(CAUSAL_FIELDS) if causal else ())
+        _fill(self.features, choices.features, choices.varied_in("features"))
         self.features.hide_fields(_unused(choices.features))
         set_shown(self.features_card, not self._pretrains())
-        _put(self.hardware, choices.hardware, choices.varied_in("hardware"))
+        _fill(self.hardware, choices.hardware, choices.varied_in("hardware"))
         set_shown(self.fine_tuning, not self._pretrains())
         set_shown(self.pre_training, self._pretrains())
         set_shown(self.task_card, task_form is not None)
@@ -204,15 +206,15 @@ class SettingsStep(QWidget):
         )
         set_shown(self.changes, bool(changes))
         set_shown(self.reset, bool(changes))
-        self._showing = False
+        self._is_updating = False
 
     def _offer_metrics(self, task: TaskSpec) -> None:
         """Offer the metrics that can select the best checkpoint."""
         metrics = {metric.name: in_language(metric.title) for metric in task.info.metrics}
-        usual = self.tr("Default ({0})").format(metrics[task.info.best_metric])
+        default = self.tr("Default ({0})").format(metrics[task.info.best_metric])
         field = self.more.fields["best_metric"]
         assert isinstance(field, OneOf)
-        field.offer(["", *metrics], [usual, *metrics.values()])
+        field.offer(["", *metrics], [default, *metrics.values()])
 
     def _recommend(self, choices: Choices) -> None:
         """Mark the recommended values, with the reasons."""
@@ -225,25 +227,25 @@ class SettingsStep(QWidget):
     def _length_text(self) -> str:
         """A sentence about truncation or splitting of long inputs."""
         choices = self._state.choices
-        longest = choices.training.max_length
+        max_length = choices.training.max_length
         if choices.is_pretraining:
-            return self.tr("Texts are split into blocks of {0} tokens.").format(longest)
+            return self.tr("Texts are split into blocks of {0} tokens.").format(max_length)
         if not choices.task.info.cuts_long_texts:
             template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
-            return template.format(longest)
+            return template.format(max_length)
         result = self._state.preview.result
         if result is None or result.lengths is None:
-            return self.tr("Inputs longer than {0} tokens are truncated.").format(longest)
-        cut = result.lengths.fraction_above(longest)
-        if cut == 0:
+            return self.tr("Inputs longer than {0} tokens are truncated.").format(max_length)
+        fraction = result.lengths.fraction_above(max_length)
+        if fraction == 0:
             template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
-            return template.format(longest)
+            return template.format(max_length)
         template = self.tr("Inputs longer than {0} tokens are truncated (about {1} % of them).")
-        return template.format(longest, value_text(max(0.1, round(100 * cut, 1))))
+        return template.format(max_length, value_text(max(0.1, round(100 * fraction, 1))))
 
 
 def _unused(features: Features) -> set[str]:
-    """Fields without effect, given the others."""
+    """Fields that have no effect with these settings."""
     if features.vectors == FINE_TUNED:
         return set(fields_at(Features, "advanced")) - {"vectors"}
     unused = set() if features.vectors == "one layer" else {"layer"}
@@ -254,12 +256,12 @@ def _form(model: type[BaseModel], fields: Sequence[str] = ()) -> SpecForm:
     return SpecForm(model, fields, varies=True)
 
 
-def _first(form: SpecForm) -> dict[str, Any]:
+def _first_values(form: SpecForm) -> dict[str, Any]:
     """The values of a form, the first one of each varied field."""
     return form.value() | {name: varied_values(values)[0] for name, values in form.varied().items()}
 
 
-def _put(form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]]) -> None:
+def _fill(form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]]) -> None:
     shown = {name: getattr(spec, name) for name in form.fields}
     if form.is_valid() and form.value() != shown:
         form.set_value(shown)

@@ -1,4 +1,4 @@
-"""Choices of the wizard, what can be chosen, what follows, and the start. No widgets."""
+"""State of the wizard: choices, lists, obstacles, and the start of the job. No widgets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,23 +30,23 @@ from engine.files.shipped import default_base_model
 
 @dataclass(frozen=True)
 class Adjustment:
-    """A change made for the user: a sentence about it, and a function that takes it back."""
+    """A change made for the user: a sentence about it, and a function that undoes it."""
 
     sentence: str
     undo: Callable[[Choices], Choices]
 
     def after(self, first: "Adjustment") -> "Adjustment":
-        """Both as one: their sentences one after the other, undone together."""
+        """Combine both: their sentences are joined, and they are undone together."""
         return Adjustment(
-            f"{first.sentence} {self.sentence}", lambda now: first.undo(self.undo(now))
+            f"{first.sentence} {self.sentence}", lambda current: first.undo(self.undo(current))
         )
 
 
 class TrainState(QObject):
-    """The choices and what follows from them.
+    """The choices and everything derived from them.
 
-    `lists` has what can be chosen, `preview` the data as the network reads it, and `estimate` the
-    time and memory of the job. Each change of the choices validates every step once.
+    `lists` has the data sets and models, `preview` the data as the network reads it, and `estimate`
+    the time and memory of the job. Each change of the choices validates every step once.
 
     Signals:
         changed: the choices, their obstacles or the adjustment changed.
@@ -86,7 +86,7 @@ class TrainState(QObject):
         self.preview.show(self._preview_request())
 
     def adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
-        """Set choices that were in part made for the user; None: all are the user's own."""
+        """Set choices that were partly made for the user; None: the user made all of them."""
         self.adjustment = adjustment
         if choices == self.choices:
             self.changed.emit()
@@ -96,16 +96,17 @@ class TrainState(QObject):
         """Set these choices with another task than the user's; `sentence` says why."""
         before = self.choices.goal
         self.adjust(
-            replace(choices, goal=goal), Adjustment(sentence, lambda now: replace(now, goal=before))
+            replace(choices, goal=goal),
+            Adjustment(sentence, lambda current: replace(current, goal=before)),
         )
 
     def undo_adjustment(self) -> None:
-        """Take the last adjustment back; what the user chose since then stays."""
+        """Undo the last adjustment; later choices of the user stay."""
         if self.adjustment is not None:
             self.adjust(self.adjustment.undo(self.choices), None)
 
     def apply(self, fix: Fix, by_user: bool = True) -> None:
-        """Settle an obstacle. If not `by_user`, it joins the adjustment that is shown."""
+        """Apply a fix. If not `by_user`, it joins the adjustment that is shown."""
         if fix.edit is None:
             self.adjust(fix.choices, None)
             return
@@ -117,7 +118,7 @@ class TrainState(QObject):
             if self.choices.data is None or self.choices.data.source != data.source:
                 return  # other data was chosen in the meantime
             sentence = edit.sentence.replace("{version}", str(entry.version))
-            adjustment = Adjustment(sentence, lambda now: now.with_data(data))
+            adjustment = Adjustment(sentence, lambda current: current.with_data(data))
             if before is not None and self.adjustment == before:
                 adjustment = adjustment.after(before)
             self.adjust(self.choices.with_data(Data.from_entry(entry)), adjustment)
@@ -125,15 +126,15 @@ class TrainState(QObject):
         self.versions.make(data.source.folder, edit, done)
         self.changed.emit()
 
-    def load(self, choices: Choices, sentence: str, here: bool = False) -> None:
-        """Replace all choices; `sentence` says by which. Undo brings the user's own back.
+    def load(self, choices: Choices, sentence: str, local_hardware: bool = False) -> None:
+        """Replace all choices; `sentence` describes the new ones. Undo restores the old ones.
 
         Args:
             here: use the hardware of the settings instead of that of `choices`.
         """
         before = self.choices
         untouched = before == self._blank(before.model)  # the first model is chosen for the user
-        hardware = self._hardware if here else choices.hardware
+        hardware = self._hardware if local_hardware else choices.hardware
         choices = replace(choices, hardware=hardware, default_hardware=self._hardware)
         self.adjust(
             choices.with_lengths_from(before),
@@ -141,7 +142,7 @@ class TrainState(QObject):
         )
 
     def choose_goal(self, goal: Goal) -> None:
-        """Choose a task. The default model of the previous one gives way to that of this one."""
+        """Choose a task. Its default model replaces that of the previous task."""
         before = self.choices
         default = default_base_model(before.is_pretraining)
         is_default = before.model is not None and before.model.path == default
@@ -179,7 +180,7 @@ class TrainState(QObject):
         self.set(replace(self.choices, name=name))
 
     def _on_lists(self) -> None:
-        """Update the chosen model and data from the lists: they may be gone or repaired."""
+        """Update the chosen model and data from the lists: they may be deleted or repaired."""
         choices = self.choices
         if choices.model is not None:
             entry = self.lists.model_at(choices.model.path)
@@ -203,7 +204,7 @@ class TrainState(QObject):
     # ── obstacles ────────────────────────────────────────────────────────────────────────────────
 
     def set_invalid(self, step: Step, sentence: str) -> None:
-        """A form of this step has invalid content; “”: valid again.
+        """Mark a form of this step as invalid, with the reason; “”: valid.
 
         The choices keep the last valid values.
         """
@@ -219,7 +220,7 @@ class TrainState(QObject):
         return self._invalid.get(step, "") or (obstacle.sentence if obstacle else "")
 
     def fixes(self, step: Step) -> list[Fix]:
-        """Buttons that settle the obstacle of this step."""
+        """Fixes for the obstacle of this step."""
         obstacle = self._validation.obstacles.get(step)
         if obstacle is None or self._invalid.get(step) or self.versions.is_busy:
             return []
@@ -227,10 +228,10 @@ class TrainState(QObject):
 
     def first_obstacle(self) -> tuple[Step, str] | None:
         """The first step that is not complete, with the reason."""
-        return next(((step, why) for step in Step if (why := self.obstacle(step))), None)
+        return next(((step, reason) for step in Step if (reason := self.obstacle(step))), None)
 
     def warnings(self) -> list[str]:
-        """Doubts that the user should know of before the start."""
+        """Warnings about the job, shown before the start."""
         lengths = self.preview.result.lengths if self.preview.result else None
         return warnings(self.choices, lengths, self.estimate.result)
 
@@ -264,7 +265,7 @@ class TrainState(QObject):
     # ── the job ──────────────────────────────────────────────────────────────────────────────────
 
     def job(self) -> JobSpec | None:
-        """The job of the present choices; None if a step is not complete."""
+        """The job of the current choices; None if a step is not complete."""
         return self._validation.job if self.first_obstacle() is None else None
 
     def start(self) -> bool:
@@ -299,7 +300,7 @@ class Lists(QObject):
         self.datasets: list[DataEntry] | None = None  # None: not read yet
         self.models: list[ModelEntry] | None = None
         self._reading = background.Latest(self)
-        self._waiting: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
         studio.datasets_changed.connect(self.read)
         studio.models_changed.connect(self.read)
 
@@ -320,14 +321,14 @@ class Lists(QObject):
 
     def when_read(self, act: Callable[[], None]) -> None:
         """Call `act` after the lists have been read again."""
-        self._waiting.append(act)
+        self._callbacks.append(act)
         self.read()
 
     def _on_read(self, lists: tuple[list[DataEntry], list[ModelEntry]]) -> None:
         if lists != (self.datasets, self.models):
             self.datasets, self.models = lists
             self.changed.emit()
-        waiting, self._waiting = self._waiting, []
+        waiting, self._callbacks = self._callbacks, []
         for act in waiting:
             act()
 
@@ -368,14 +369,14 @@ class VersionMaker(QObject):
 
 
 def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
-    known = datasets(home)
-    old = next((entry for entry in known if entry.folder == folder), None)
+    entries = datasets(home)
+    old = next((entry for entry in entries if entry.folder == folder), None)
     if old is None or old.spec is None:
         raise StudioError(
             tr("The data set no longer exists."),
             tr("Choose another one, or import it again."),
         )
-    versions = [entry.version for entry in known if entry.folder.parent == folder.parent]
+    versions = [entry.version for entry in entries if entry.folder.parent == folder.parent]
     version = max(versions) + 1
     into = free_folder(folder.parent, str(version))
     derive(folder, into, version, edit.mapping, edit.cleaning)

@@ -22,10 +22,10 @@ from engine.messages.estimating import Estimated
 def summary(choices: Choices) -> str:
     """Sentences about the job. Requires task and data."""
     assert choices.goal is not None and choices.data is not None
-    return f"{_what(choices)} {_how(choices)}"
+    return f"{_task_text(choices)} {_training_text(choices)}"
 
 
-def _what(choices: Choices) -> str:
+def _task_text(choices: Choices) -> str:
     assert choices.data is not None
     goal, size = choices.current_goal, choices.scratch.size
     if goal.from_scratch:
@@ -38,12 +38,12 @@ def _what(choices: Choices) -> str:
         model=model,
         data=choices.data.name,
         labels=len(choices.label_names),
-        trained=_trained(choices),
+        trained=_trained_text(choices),
     )
     return task_part(goal.kind).plan(plan)
 
 
-def _trained(choices: Choices) -> str:
+def _trained_text(choices: Choices) -> str:
     training, vectors = choices.training, choices.probe.vectors
     if choices.probe.trains_probe:
         template = tr("probe on frozen features: {vectors}")
@@ -60,13 +60,15 @@ def _trained(choices: Choices) -> str:
     )
 
 
-def _how(choices: Choices) -> str:
+def _training_text(choices: Choices) -> str:
     return " ".join(
-        part for part in (_length(choices), _evaluated(choices), _repeated(choices)) if part
+        part
+        for part in (_length_text(choices), _evaluation_text(choices), _seeds_text(choices))
+        if part
     )
 
 
-def _length(choices: Choices) -> str:
+def _length_text(choices: Choices) -> str:
     assert choices.data is not None
     training, spec = choices.training, choices.data.spec
     fraction = training.train_fraction
@@ -98,7 +100,7 @@ def _epochs(epochs: float) -> str:
     return tr("{0} epochs").format(value_text(epochs))
 
 
-def _evaluated(choices: Choices) -> str:
+def _evaluation_text(choices: Choices) -> str:
     assert choices.data is not None
     spec = choices.data.spec
     rows = spec.rows.get("validation", 0) if spec else 0
@@ -108,7 +110,7 @@ def _evaluated(choices: Choices) -> str:
     return template.format(numbers.count(rows))
 
 
-def _repeated(choices: Choices) -> str:
+def _seeds_text(choices: Choices) -> str:
     first, count = choices.training.seed, choices.training.seeds
     if count == 1:
         return ""
@@ -122,15 +124,15 @@ def command(verb: str, file: Path) -> str:
 
 
 SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # shown as a switch
-SWITCHED = (1.0, QUICK_TRIAL)  # fractions of the training data for the switch off and on
+SWITCH_FRACTIONS = (1.0, QUICK_TRIAL)  # fractions of the training data for the switch off and on
 
 
 def changed_by_advanced(choices: Choices) -> list[str]:
     """“Max. length 64 (default 128)” for every changed field that Simple does not show."""
-    without = set(SIMPLE_FIELDS)
-    if choices.training.train_fraction not in SWITCHED:
-        without.remove("train_fraction")
-    return _changed(choices, without)
+    excluded = set(SIMPLE_FIELDS)
+    if choices.training.train_fraction not in SWITCH_FRACTIONS:
+        excluded.remove("train_fraction")
+    return _changed(choices, excluded)
 
 
 def changed(choices: Choices) -> list[str]:
@@ -138,8 +140,8 @@ def changed(choices: Choices) -> list[str]:
     return _changed(choices, set())
 
 
-def _changed(choices: Choices, without: set[str]) -> list[str]:
-    result = _differences(TrainingSpec, choices.training, choices.defaults, without)
+def _changed(choices: Choices, excluded: set[str]) -> list[str]:
+    result = _differences(TrainingSpec, choices.training, choices.defaults, excluded)
     result += _differences(Features, choices.probe, NO_PROBE, {"cache"})
     result += _differences(HardwareSpec, choices.hardware, choices.default_hardware, set())
     task = choices.task
@@ -147,17 +149,17 @@ def _changed(choices: Choices, without: set[str]) -> list[str]:
 
 
 def _differences(
-    kind: type[BaseModel], now: object, before: object, without: set[str]
+    kind: type[BaseModel], new: object, before: object, excluded: set[str]
 ) -> list[str]:
     template = tr("{title} {value} (default {default})")
     return [
         template.format(
             title=short_title_of(name, field),
-            value=value_text(getattr(now, name)),
+            value=value_text(getattr(new, name)),
             default=value_text(old),
         )
         for name, field in kind.model_fields.items()
-        if name not in without and getattr(now, name) != (old := getattr(before, name))
+        if name not in excluded and getattr(new, name) != (old := getattr(before, name))
     ]
 
 
@@ -168,16 +170,16 @@ LONG_TRAINING = 12 * 3600  # s
 def warnings(
     choices: Choices, lengths: Lengths | None = None, estimate: Estimated | None = None
 ) -> list[str]:
-    """Doubts about the data, the model, time, memory and disk."""
+    """Warnings about the data, the model, time, memory and disk."""
     return [
-        *_of_data(choices),
-        *_of_lengths(choices, lengths),
-        *_of_model(choices),
-        *(_of_estimate(estimate) if estimate else []),
+        *_data_warnings(choices),
+        *_length_warnings(choices, lengths),
+        *_model_warnings(choices),
+        *(_estimate_warnings(estimate) if estimate else []),
     ]
 
 
-def _of_data(choices: Choices) -> list[str]:
+def _data_warnings(choices: Choices) -> list[str]:
     spec = choices.data.spec if choices.data else None
     result = []
     if spec is not None and not spec.rows.get("validation"):
@@ -195,17 +197,17 @@ def _of_data(choices: Choices) -> list[str]:
     return result
 
 
-def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
-    cut = lengths.fraction_above(choices.training.max_length) if lengths else 0
-    if cut <= 0.01 or not choices.task.info.cuts_long_texts:
+def _length_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
+    fraction = lengths.fraction_above(choices.training.max_length) if lengths else 0
+    if fraction <= 0.01 or not choices.task.info.cuts_long_texts:
         return []
     template = tr(
         "About {share} % of the inputs are longer than {longest} tokens and are truncated."
     )
-    return [template.format(share=round(100 * cut), longest=choices.training.max_length)]
+    return [template.format(share=round(100 * fraction), longest=choices.training.max_length)]
 
 
-def _of_model(choices: Choices) -> list[str]:
+def _model_warnings(choices: Choices) -> list[str]:
     info = choices.model.info if choices.model else None
     if choices.continues and info is not None and "mlm" not in info.task_heads:
         return [
@@ -214,11 +216,15 @@ def _of_model(choices: Choices) -> list[str]:
     return []
 
 
-def _of_estimate(estimate: Estimated) -> list[str]:
-    return [text for text in (_of_memory(estimate), _of_disk(estimate), _of_time(estimate)) if text]
+def _estimate_warnings(estimate: Estimated) -> list[str]:
+    return [
+        text
+        for text in (_memory_warning(estimate), _disk_warning(estimate), _time_warning(estimate))
+        if text
+    ]
 
 
-def _of_memory(estimate: Estimated) -> str:
+def _memory_warning(estimate: Estimated) -> str:
     match verdict(estimate):
         case "too large":
             return tr(
@@ -230,7 +236,7 @@ def _of_memory(estimate: Estimated) -> str:
     return ""
 
 
-def _of_disk(estimate: Estimated) -> str:
+def _disk_warning(estimate: Estimated) -> str:
     needed = estimate.disk
     if estimate.disk_free is None or needed <= estimate.disk_free:
         return ""
@@ -241,7 +247,7 @@ def _of_disk(estimate: Estimated) -> str:
     ).format(wanted=numbers.size(needed), free=numbers.size(estimate.disk_free))
 
 
-def _of_time(estimate: Estimated) -> str:
+def _time_warning(estimate: Estimated) -> str:
     if estimate.seconds <= LONG_TRAINING:
         return ""
     return tr(

@@ -58,8 +58,8 @@ class ChoiceCard(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         frame = QRectF(self.rect()).adjusted(3, 3, -3, -3)
         chosen = self.isChecked()
-        edge = Role.ACCENT if chosen else Role.MUTED if self.underMouse() else Role.BORDER
-        painter.setPen(QPen(theme.colour(edge), 2 if chosen else 1))
+        border = Role.ACCENT if chosen else Role.MUTED if self.underMouse() else Role.BORDER
+        painter.setPen(QPen(theme.colour(border), 2 if chosen else 1))
         painter.setBrush(theme.colour(Role.SURFACE))
         painter.drawRoundedRect(frame, 10, 10)
         if self.isChecked():
@@ -79,16 +79,16 @@ class TaskStep(QWidget):
         self._state = state
         grid = layouts.grid(parent=self, across=3 * SPACE, down=3 * SPACE)
         self.cards: dict[Goal, ChoiceCard] = {}
-        for number, goal in enumerate(goals()):
-            part, fresh = task_part(goal.kind), goal.from_scratch
-            card = ChoiceCard(part.card_title(fresh), self)
-            card.add(Text(part.description(fresh), "muted"))
+        for index, goal in enumerate(goals()):
+            part, from_scratch = task_part(goal.kind), goal.from_scratch
+            card = ChoiceCard(part.card_title(from_scratch), self)
+            card.add(Text(part.description(from_scratch), "muted"))
             card.body.addStretch()
-            card.add(TaskPicture(part.scene, fresh))
-            card.setAccessibleName(part.card_title(fresh))
-            card.setAccessibleDescription(part.description(fresh))
+            card.add(TaskPicture(part.scene, from_scratch))
+            card.setAccessibleName(part.card_title(from_scratch))
+            card.setAccessibleDescription(part.description(from_scratch))
             card.clicked.connect(lambda _=False, goal=goal: state.choose_goal(goal))
-            grid.addWidget(card, *divmod(number, COLUMNS))
+            grid.addWidget(card, *divmod(index, COLUMNS))
             self.cards[goal] = card
         grid.setRowStretch(grid.rowCount(), 1)
         grid.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -97,14 +97,14 @@ class TaskStep(QWidget):
 
     def focus(self) -> None:
         """Focus the chosen card, or the first."""
-        self._present().setFocus()
+        self._current_card().setFocus()
         self.show_chosen()
 
     def show_chosen(self) -> None:
         """Scroll to the chosen card, or the first."""
-        self._bring_into_view(self._present())
+        self._scroll_to(self._current_card())
 
-    def _present(self) -> ChoiceCard:
+    def _current_card(self) -> ChoiceCard:
         return self.cards[self._state.choices.goal or next(iter(self.cards))]
 
     def _show(self) -> None:
@@ -112,16 +112,16 @@ class TaskStep(QWidget):
         for goal, card in self.cards.items():
             if goal == chosen and not card.isChecked():
                 card.setChecked(True)
-                self._follow(card)
+                self._move_focus(card)
             card.update()
 
-    def _follow(self, chosen: ChoiceCard) -> None:
+    def _move_focus(self, chosen: ChoiceCard) -> None:
         """If the task was chosen for the user, move focus and view to its card."""
         if any(card.hasFocus() for card in self.cards.values()):
             chosen.setFocus()
-        self._bring_into_view(chosen)
+        self._scroll_to(chosen)
 
-    def _bring_into_view(self, card: ChoiceCard) -> None:
+    def _scroll_to(self, card: ChoiceCard) -> None:
         area = self.parentWidget()
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()

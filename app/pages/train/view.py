@@ -1,4 +1,4 @@
-"""The wizard: five steps, a bar above them, and a line that says what is missing."""
+"""The wizard: five steps, a bar above them, and a line with the missing input."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,11 +45,11 @@ class TrainPage(Page):
     def __init__(self, studio: Studio) -> None:
         super().__init__("")
         self.set_title(self.tr("Train"))
-        self._studio, self._seen = studio, Step.TASK
+        self._studio, self._furthest = studio, Step.TASK
         self.state = TrainState(studio, self)
         self.requests = Requests(studio, self.state)
         self.bar = StepBar()
-        self.bar.wanted.connect(lambda number: self._go(Step(number)))
+        self.bar.step_clicked.connect(lambda number: self._open_step(Step(number)))
         # a parent from the start: moving large widgets later is slow
         self.steps = QStackedWidget(self)
         self.data = DataStep(self.state, self.requests)
@@ -72,11 +72,11 @@ class TrainPage(Page):
             self.steps.addWidget(page)
         self.adjusted = AdjustmentLine(self.state)
         layouts.extend(self.body, self.bar, rule(), self.adjusted, (self.steps, 1), self._footer())
-        self._settled = debounced(self, MEASURE_PAUSE_MS, self._measure)
-        self._placed = debounced(self, 0, self._scroll)
+        self._measure_timer = debounced(self, MEASURE_PAUSE_MS, self._measure)
+        self._scroll_timer = debounced(self, 0, self._scroll)
         self.state.changed.connect(self._show)
         for signal in (self.state.changed, self.state.preview.changed):
-            signal.connect(self._settled.start)
+            signal.connect(self._measure_timer.start)
         for changed in (self.state.lists, self.state.preview, self.state.estimate):
             changed.changed.connect(self._show)
         self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
@@ -84,24 +84,24 @@ class TrainPage(Page):
 
     @property
     def settings(self) -> SettingsStep:
-        """The fourth step, made on first use: it takes as long as all others together."""
+        """The fourth step, created on first use: it takes as long as all others together."""
         if self._settings is None:
             self._settings = SettingsStep(self.state)
             self._settings_area.hold_flow(self._settings)
         return self._settings
 
-    def make_rest(self) -> None:
-        """Make what is not needed for the first look at the page."""
+    def create_rest(self) -> None:
+        """Create the parts that are not needed when the page opens."""
         self.settings.ensurePolished()
 
     def _footer(self) -> QHBoxLayout:
-        self.why = Text("", "muted")
-        self.why.setAccessibleName(self.tr("What is missing"))
+        self.reason = Text("", "muted")
+        self.reason.setAccessibleName(self.tr("What is missing"))
         self.fixes = FixButtons(self.state)
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
         left, bottom = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignBottom
-        text = layouts.column(self.why, (self.fixes, 0, left), spacing=2 * SPACE)
+        text = layouts.column(self.reason, (self.fixes, 0, left), spacing=2 * SPACE)
         return layouts.row(
             (text, 1), (self.back, 0, bottom), (self.next, 0, bottom), spacing=2 * SPACE
         )
@@ -113,25 +113,25 @@ class TrainPage(Page):
         request = argument if isinstance(argument, dict) else {}
         if request.get("preset") == "first":
             self.requests.load_first()
-            self._go(Step.REVIEW)
+            self._open_step(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
             self.requests.load_data(Path(folder), bool(request.get("labelled")))
-            self._go(Step.TASK if self.state.choices.goal is None else Step.DATA)
+            self._open_step(Step.TASK if self.state.choices.goal is None else Step.DATA)
         elif isinstance(path := request.get("model"), str | Path):
             self.requests.load_model(Path(path))
-            self._go(Step.TASK)
+            self._open_step(Step.TASK)
         elif (kind := request.get("task")) in TASKS:
             self.requests.load_family(pretrains=TASKS[kind].info.head is None)
-            self._go(Step.TASK)
+            self._open_step(Step.TASK)
         elif isinstance(job := request.get("job"), JobSpec):
             self.requests.load_job(job)
-            self._go(Step.SETTINGS)
+            self._open_step(Step.SETTINGS)
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Open a saved job; False for other files."""
         if drops.page_for(paths) != "train" or len(paths) != 1:
             return False
-        self.requests.load_job_file(paths[0], lambda: self._go(Step.SETTINGS))
+        self.requests.load_job_file(paths[0], lambda: self._open_step(Step.SETTINGS))
         return True
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -155,27 +155,27 @@ class TrainPage(Page):
 
     def _on_back(self) -> None:
         if self.step > Step.TASK:
-            self._go(Step(self.step - 1))
+            self._open_step(Step(self.step - 1))
 
     def _on_next(self) -> None:
         if self.state.obstacle(self.step):
             return
         if self.step is Step.REVIEW:
             if self.state.start():
-                self._go(Step.TASK)  # so that another Enter does not start the same job again
+                self._open_step(Step.TASK)  # another Enter must not start the same job again
         else:
-            self._go(Step(self.step + 1))
+            self._open_step(Step(self.step + 1))
 
-    def _go(self, step: Step) -> None:
+    def _open_step(self, step: Step) -> None:
         if step is Step.SETTINGS:
-            self.make_rest()
+            self.create_rest()
         self.steps.setCurrentIndex(step)
-        self._seen = max(self._seen, step)
+        self._furthest = max(self._furthest, step)
         if self.isVisible():
             self._studio.stand_by()
         self._show()
         self._focus()
-        self._settled.start()
+        self._measure_timer.start()
 
     def _measure(self) -> None:
         """Measure the job under review when its preview is complete."""
@@ -197,7 +197,7 @@ class TrainPage(Page):
                 self.settings.mode.group.button(self.settings.mode.choice()).setFocus()
             case Step.REVIEW:
                 self.next.setFocus()
-        self._placed.start()  # the step has its final height by then
+        self._scroll_timer.start()  # the step has its final height by then
 
     def _scroll(self) -> None:
         """Scroll to the top of the settings, or to the chosen task."""
@@ -206,16 +206,16 @@ class TrainPage(Page):
         elif self.step is Step.TASK:
             self.task.show_chosen()
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
         step = self.step
         obstacle = self.state.first_obstacle()
-        self.bar.show_step(step, self._seen, self._chosen(), obstacle)
+        self.bar.show_step(step, self._furthest, self._chosen(), obstacle)
         reason, at = self.state.obstacle(step), step
         if step is Step.REVIEW and obstacle is not None:
             at, reason = obstacle
-        self.why.setText(reason)
+        self.reason.setText(reason)
         self.fixes.show_fixes(self.state.fixes(at) if reason else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not reason)
@@ -297,10 +297,10 @@ class StepBar(QWidget):
     """A row of buttons, one for each step.
 
     Signals:
-        wanted: the step that the user clicked.
+        step_clicked: the clicked step.
     """
 
-    wanted = Signal(int)
+    step_clicked = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -320,7 +320,7 @@ class StepBar(QWidget):
             self._group.addButton(button, step)
             self.steps[step] = button
             row.addWidget(button, 0 if step is Step.REVIEW else 1)
-        self._group.idClicked.connect(self.wanted)
+        self._group.idClicked.connect(self.step_clicked)
 
     def show_step(
         self, shown: Step, seen: Step, chosen: dict[Step, str], obstacle: tuple[Step, str] | None
@@ -332,13 +332,13 @@ class StepBar(QWidget):
             chosen: the choice of each step in a word or two.
             obstacle: the first incomplete step and the reason; later steps are disabled.
         """
-        reach, why = obstacle or (Step.REVIEW, "")
+        last_enabled, reason = obstacle or (Step.REVIEW, "")
         for step, button in self.steps.items():
-            button.set_choice(chosen.get(step, ""), done=step < min(reach, seen))
+            button.set_choice(chosen.get(step, ""), done=step < min(last_enabled, seen))
             button.setChecked(step is shown)
-            reachable = step <= max(reach, shown)
+            reachable = step <= max(last_enabled, shown)
             button.setEnabled(reachable)
-            button.setToolTip("" if reachable else tooltip(why))
+            button.setToolTip("" if reachable else tooltip(reason))
 
 
 class _StepButton(QAbstractButton):
@@ -354,15 +354,15 @@ class _StepButton(QAbstractButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         policy = QSizePolicy.Policy.Preferred if last else QSizePolicy.Policy.Expanding
         self.setSizePolicy(policy, QSizePolicy.Policy.Fixed)
-        self._name()
+        self._update_name()
 
     def set_choice(self, choice: str, done: bool) -> None:
         self._choice, self._done = visible(choice).replace("\n", " "), done
-        self._name()
+        self._update_name()
         self.updateGeometry()
         self.update()
 
-    def _name(self) -> None:
+    def _update_name(self) -> None:
         state = self.tr("done") if self._done else self.tr("to do")
         self.setAccessibleName(
             self.tr("Step {0}: {1}, {2}").format(self._number, self.text(), state)
@@ -383,25 +383,25 @@ class _StepButton(QAbstractButton):
         self._paint_disc(painter, disc)
         left = disc.right() + 2 * SPACE
         strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))
-        room = self.width() - left - (2 * SPACE if self._last else 12 * SPACE)
+        text_width = self.width() - left - (2 * SPACE if self._last else 12 * SPACE)
         height = strong.height() + (small.height() if self._choice else 0)
         top = (self.height() - height) / 2
         painter.setFont(font("strong"))
         painter.setPen(theme.colour(self._title_role()))
-        title = QRectF(left, top, room, strong.height())
+        title = QRectF(left, top, text_width, strong.height())
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft, self.text())
         painter.setFont(font("small"))
         painter.setPen(theme.colour(Role.MUTED))
-        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideMiddle, room)
-        below = QRectF(left, title.bottom(), room, small.height())
-        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, choice)
+        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideMiddle, text_width)
+        choice_rect = QRectF(left, title.bottom(), text_width, small.height())
+        painter.drawText(choice_rect, Qt.AlignmentFlag.AlignLeft, choice)
         used = max(strong.horizontalAdvance(self.text()), small.horizontalAdvance(choice))
         self._paint_line(painter, left + used + 3 * SPACE)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            around = QRectF(1, 2, left + used + SPACE, self.height() - 4)
-            painter.drawRoundedRect(around, 6, 6)
+            focus_frame = QRectF(1, 2, left + used + SPACE, self.height() - 4)
+            painter.drawRoundedRect(focus_frame, 6, 6)
         painter.end()
 
     def _title_role(self) -> Role:
@@ -415,15 +415,15 @@ class _StepButton(QAbstractButton):
         painter.setPen(QPen(theme.colour(role), 1.5))
         painter.setBrush(theme.colour(role) if filled else Qt.BrushStyle.NoBrush)
         painter.drawEllipse(disc)
-        ink = theme.colour(Role.ON_ACCENT if filled else role)
+        mark_colour = theme.colour(Role.ON_ACCENT if filled else role)
         if self._done and not filled:
-            painter.setPen(QPen(ink, 2))
+            painter.setPen(QPen(mark_colour, 2))
             x, y = disc.center().x(), disc.center().y()
             painter.drawPolyline(
                 [QPointF(x - 5, y), QPointF(x - 1.5, y + 4), QPointF(x + 5, y - 4)]
             )
         else:
-            painter.setPen(ink)
+            painter.setPen(mark_colour)
             painter.setFont(font("strong"))
             painter.drawText(disc, Qt.AlignmentFlag.AlignCenter, str(self._number))
 

@@ -245,7 +245,7 @@ class LiveChart(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.repaints(event):
+        if theme.is_theme_change(event):
             self._name_series()
             if self._plot is not None:
                 self._plot.apply_style()

@@ -26,7 +26,7 @@ def page(qtbot, studio: Studio) -> SettingsPage:
 
 
 def test_the_theme_changes_at_once(qtbot, qapp, page, studio) -> None:
-    look = theme.FollowSystem(qapp, "light")
+    look = theme.ThemeController(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
     assert studio.settings.preferences.theme == "dark" and theme.is_dark()

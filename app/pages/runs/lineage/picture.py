@@ -256,7 +256,7 @@ def _paint_box(
     painter.save()
     painter.setClipPath(shape, Qt.ClipOperation.IntersectClip)
     painter.fillRect(
-        QRectF(box.topLeft(), QSizeF(STRIPE, box.height())), colour(theme.THINGS[node.kind])
+        QRectF(box.topLeft(), QSizeF(STRIPE, box.height())), colour(theme.NODES[node.kind])
     )
     painter.restore()
     painter.setPen(frame)

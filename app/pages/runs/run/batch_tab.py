@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QToolTip
 from app.explorer import Explorer
 from app.pages.runs.run.state import RunState
 from app.resources import mono_font
-from app.theme import SEGMENTS, SPACE, Role, colour, repaints
+from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change
 from app.timers import debounced
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
@@ -346,7 +346,7 @@ class BatchTokens(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange or repaints(event):
+        if event.type() == QEvent.Type.FontChange or is_theme_change(event):
             self._lay_out()
             self.update()
 

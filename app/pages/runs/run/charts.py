@@ -320,7 +320,7 @@ class ChartOptions(Card):
         return WINDOWS[max(0, self.window_.choice())]
 
     def _restore(self) -> None:
-        stored = self._settings.place(SETTING, [1, 0, False, False])
+        stored = self._settings.get_state(SETTING, [1, 0, False, False])
         try:
             smoothing, window, log, clip = stored
             self.smoothing.choose(min(int(smoothing), len(SMOOTHINGS) - 1))
@@ -333,7 +333,7 @@ class ChartOptions(Card):
 
     def _on_changed(self) -> None:
         smoothing, window = max(0, self.smoothing.choice()), max(0, self.window_.choice())
-        self._settings.keep(
+        self._settings.set_state(
             SETTING, [smoothing, window, self.log.isChecked(), self.clip.isChecked()]
         )
         self.changed.emit()

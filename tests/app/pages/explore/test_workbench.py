@@ -214,13 +214,13 @@ def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings,
         *("x", [1], {"panels": PANELS}, {"state": 3, "closed": [], "panels": PANELS}),
         {"state": "?", "closed": ["nobody"], "panels": PANELS},
     ):
-        settings.keep("explore.panels", stored)
+        settings.set_state("explore.panels", stored)
         assert make().is_seen("one")
     bench.close_panel("two")
     bench.keep()
-    kept = settings.place("explore.panels")
+    kept = settings.get_state("explore.panels")
     assert kept["panels"] == PANELS
-    settings.keep("explore.panels", {**kept, "panels": PANELS[1:]})  # before there was “aside”
+    settings.set_state("explore.panels", {**kept, "panels": PANELS[1:]})  # before there was “aside”
     assert make().is_open("two")
 
 

@@ -221,4 +221,4 @@ def pick(qtbot: QtBot, picks: PickList, title: str) -> None:
 def go_to_review(qtbot: QtBot, page: TrainPage) -> None:
     """Choose everything for a fine-tuning and show the last step."""
     choose_all(page.state, qtbot)
-    page._go(Step.REVIEW)
+    page._open_step(Step.REVIEW)

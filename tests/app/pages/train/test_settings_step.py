@@ -38,9 +38,9 @@ def step(wizard: TrainPage) -> SettingsStep:
 
 def test_the_step_is_made_when_it_is_gone_to(wizard) -> None:
     assert not wizard.findChildren(SettingsStep)
-    wizard._go(Step.DATA)
+    wizard._open_step(Step.DATA)
     assert not wizard.findChildren(SettingsStep)
-    wizard._go(Step.SETTINGS)
+    wizard._open_step(Step.SETTINGS)
     assert wizard.findChildren(SettingsStep) == [wizard.settings]
 
 
@@ -120,7 +120,7 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     seed = form.fields["seed"].number.lineEdit()
     seed.setText("often")
     assert not page.next.isEnabled()
-    assert page.why.text() == "Must be a whole number."
+    assert page.reason.text() == "Must be a whole number."
     seed.setText("7")
     assert page.next.isEnabled()
     assert page.state.choices.training.seed == 7
@@ -158,8 +158,8 @@ def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen) -
     bar = page._settings_area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     bar.setValue(bar.maximum())
-    page._go(Step.REVIEW)
-    page._go(Step.SETTINGS)
+    page._open_step(Step.REVIEW)
+    page._open_step(Step.SETTINGS)
     qtbot.waitUntil(lambda: bar.value() == 0)
 
 
@@ -202,7 +202,7 @@ def test_from_scratch_sizes_and_vocabularies_are_chosen(page, qtbot) -> None:
     form.custom.fields["layers"].put(3)
     assert page.state.choices.scratch.custom.layers == 3
     form.custom.fields["heads"].put(5)
-    assert "not divisible" in page.why.text() and not page.next.isEnabled()
+    assert "not divisible" in page.reason.text() and not page.next.isEnabled()
     form.custom.fields["heads"].put(4)
     assert page.next.isEnabled()
     press(qtbot, form.source.group.button(1))

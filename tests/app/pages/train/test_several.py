@@ -142,7 +142,7 @@ def test_every_control_has_help_and_each_number_or_choice_can_have_several_value
         assert not {name for name in form.fields if name not in varied} - {
             "class_weights", "cores", "labels"
         }  # fmt: skip
-    wizard.make_rest()
+    wizard.create_rest()
     keys = {str(w.property("help")) for w in wizard.findChildren(QWidget) if w.property("help")}
     assert len(keys) > 60
     assert all(concept(key).title for key in keys)
@@ -151,18 +151,18 @@ def test_every_control_has_help_and_each_number_or_choice_can_have_several_value
 def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard) -> None:
     state = wizard.state
     for step in (wizard.base_model, wizard.data):
-        step.also._fill()
-        (other,) = step.also.menu.actions()
+        step.more._fill()
+        (other,) = step.more.menu.actions()
         other.trigger()
-        assert other.text() in step.also.note.text()
+        assert other.text() in step.more.note.text()
     search = job(state.choices).search
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
     jobs = expand(job(state.choices))
     assert len({str(one.base_model) for one in jobs}) == len({str(one.data) for one in jobs}) == 2
     chosen = state.choices.model
     assert chosen is not None and jobs[0].base_model == FromCheckpoint(path=chosen.path)
-    wizard.base_model.also._fill()
-    wizard.base_model.also.menu.actions()[0].trigger()
+    wizard.base_model.more._fill()
+    wizard.base_model.more.menu.actions()[0].trigger()
     assert len(expand(job(state.choices))) == 2
 
 

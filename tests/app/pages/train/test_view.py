@@ -79,18 +79,18 @@ def test_the_way_through_and_back_loses_nothing_and_ends_with_a_run(page, studio
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot) -> None:
     assert page.state.choices.model is not None, "the only model is chosen"
     assert not page.next.isEnabled()
-    assert page.why.text() == "Choose a task."
+    assert page.reason.text() == "Choose a task."
     press(qtbot, page.task.cards[PAIR])
-    assert page.next.isEnabled() and not page.why.text()
+    assert page.next.isEnabled() and not page.reason.text()
     press(qtbot, page.next)
     assert not page.next.isEnabled()
-    assert page.why.text().startswith("Choose a data set")
+    assert page.reason.text().startswith("Choose a data set")
     with qtbot.waitSignal(studio.go) as gone:
         press(qtbot, page.data.import_button)
     assert gone.args == ["data", {"import": True}]
     pick(qtbot, page.data.list, "films")
     assert not page.next.isEnabled()
-    assert "a pair needs two" in page.why.text()
+    assert "a pair needs two" in page.reason.text()
     assert any("a pair needs two" in p.remark for p in page.data.list.cards.rows)
     (fix,) = page.fixes.findChildren(QPushButton)
     assert fix.text() == "Change the task to “Text classification”"
@@ -243,7 +243,7 @@ def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentenc
         ("model", model, Step.TASK),
         ("job", composed, Step.SETTINGS),
     ]:
-        page._go(Step.REVIEW)
+        page._open_step(Step.REVIEW)
         with qtbot.waitSignal(page.state.changed):
             page.arrive({request: value})
         assert page.step is step

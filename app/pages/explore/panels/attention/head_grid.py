@@ -34,7 +34,7 @@ from app.pages.explore.panels.attention.maps import POOLED, mosaic, picture
 from app.pages.explore.panels.attention.matrix import ZOOM, ZOOMS, Legend, paint_scale
 from app.pages.explore.panels.attention.state import MEASURES, AttentionState
 from app.pages.explore.paper import CENTER, LEFT, RIGHT
-from app.theme import PICKED, SPACE, Role, colour, print_color, repaints
+from app.theme import PICKED, SPACE, Role, colour, is_theme_change, print_color
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, paper_font
@@ -167,7 +167,7 @@ class HeadGrid(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if repaints(event) or event.type() == QEvent.Type.FontChange:
+        if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
             self._picture, self._margin, self._size = None, None, None
             self.update()
 

@@ -37,7 +37,17 @@ from app.pages.explore.panels.attention.links import (
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import LEFT, RIGHT
 from app.resources import mono_font
-from app.theme import CHART, DASHES, DASHES_OF, PICKED, SPACE, Role, colour, is_dark, repaints
+from app.theme import (
+    CHART,
+    DASHES,
+    PICKED,
+    SERIES_DASHES,
+    SPACE,
+    Role,
+    colour,
+    is_dark,
+    is_theme_change,
+)
 from app.timers import debounced
 from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
 
@@ -132,7 +142,7 @@ class Lines(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if repaints(event) or event.type() == QEvent.Type.FontChange:
+        if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
             self._widest, self._names = None, None
             self._draw_base()
             self.update()
@@ -355,7 +365,7 @@ def head_role(number: int, count: int) -> Role:
 
 def head_dashes(number: int, count: int) -> tuple[float, ...]:
     """Dashes of a chosen head, to distinguish it not by colour alone."""
-    return () if count == 1 else DASHES[DASHES_OF[number % len(DASHES_OF)]]
+    return () if count == 1 else DASHES[SERIES_DASHES[number % len(SERIES_DASHES)]]
 
 
 def dashed(pen: QPen, dashes: tuple[float, ...]) -> QPen:

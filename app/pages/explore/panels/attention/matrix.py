@@ -34,7 +34,7 @@ from app.pages.explore.panels.attention.maps import (
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Palette, Role, colour, print_color, repaints
+from app.theme import PICKED, SPACE, Palette, Role, colour, is_theme_change, print_color
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.text.labels import font
 from app.widgets.text.numbers import decimal
@@ -183,7 +183,7 @@ class Matrix(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if repaints(event) or event.type() == QEvent.Type.FontChange:
+        if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
             self._laid_out = None
             self.show_from(self.first)
 

@@ -17,7 +17,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.state import ExploreState
 from app.pages.explore.word_effects import WordEffectsState
 from app.tasks import view_class
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import layouts
@@ -113,7 +113,7 @@ class PredictionsState(QObject):
         return task is not None and self._needs_choices(task) and not self.waits
 
     def _needs_choices(self, task: str) -> bool:
-        return view_class(task).asks_for_choices and len(self.endings) < 2
+        return view_class(task).needs_choices and len(self.endings) < 2
 
     def _question(self, side: ModelInput) -> Predict | None:
         if side.task is None or self._needs_choices(side.task):
@@ -133,7 +133,7 @@ def explained_label(explore: ExploreState, side: ModelInput) -> str | None:
 def is_explained(task: str) -> bool:
     """True if the task gives the whole text one score, which words can influence."""
     head = get_head(task)
-    return not head.reads_tokens and not head.pools and not view_class(task).asks_for_choices
+    return not head.reads_tokens and not head.pools and not view_class(task).needs_choices
 
 
 class PredictionsView(Panel):
@@ -169,7 +169,7 @@ class PredictionsView(Panel):
         first, second = self._states
         task = second.side.task
         compared = (
-            first.explore.is_compared and task is not None and not view_class(task).asks_for_choices
+            first.explore.is_compared and task is not None and not view_class(task).needs_choices
         )
         for state, title in zip(self._states, self.titles, strict=True):
             title.setText(state.side.model_name)
@@ -222,12 +222,12 @@ class OneSide(QWidget):
         elif self._state.lacks_choices:
             task = self._state.side.task
             assert task is not None
-            self._view(task).show_nothing()
+            self._view(task).show_empty()
         self.stack.show_query(self._state.query, self._areas[task] if task is not None else None)
 
-    def _given(self) -> Given:
+    def _given(self) -> PredictionInput:
         side = self._state.side
-        return Given(side.text, side.pair, side.labels)
+        return PredictionInput(side.text, side.pair, side.labels)
 
     def _view(self, task: str) -> PredictionView:
         if task not in self.views:

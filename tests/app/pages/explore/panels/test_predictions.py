@@ -11,7 +11,7 @@ from app.pages.explore.view import ExplorePage
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.tasks import view_class
-from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.widgets.charts import figure
 from app.widgets.text.word_effects import tint_effects
 from engine.messages.explore.attribution import Attributed, Explained, WordEffect
@@ -90,7 +90,7 @@ def show(qtbot):
     """`show(task, given, …)`: the view of a task with a prediction."""
     views: dict[str, PredictionView] = {}
 
-    def shown(task: str, given: Given, **what: object) -> PredictionView:
+    def shown(task: str, given: PredictionInput, **what: object) -> PredictionView:
         if task not in views:
             views[task] = view_class(task)()
             qtbot.addWidget(views[task])
@@ -103,7 +103,7 @@ def show(qtbot):
 
 def test_spans_are_marked_in_the_text_and_named(show, screen):
     found = (span("Ada Lovelace", "person"), span("London", "place"))
-    shown = show("token_classification", Given(TYPED, None, TAGS), spans=found)
+    shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=found)
     assert shown.verdict.whole() == "2 span(s)"
     plain = shown.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
@@ -120,7 +120,7 @@ def test_spans_are_marked_in_the_text_and_named(show, screen):
     assert [bar.label for bar in shown.bars.shown] == ["Ada Lovelace · person", "London · place"]
     assert_accessible(shown)
     screen(shown, "explore tags")
-    show("token_classification", Given("a cat", None, TAGS), spans=(), truncated=True)
+    show("token_classification", PredictionInput("a cat", None, TAGS), spans=(), truncated=True)
     assert shown.verdict.whole() == "No spans in this text"
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
@@ -129,7 +129,7 @@ def test_spans_are_marked_in_the_text_and_named(show, screen):
 def test_tags_of_words_are_named(show):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
     found = (span("Ada", "PROPN"), span("born", "VERB"))
-    shown = show("token_classification", Given(TYPED, None, labels), spans=found)
+    shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=found)
     assert shown.verdict.whole() == "2 word(s)"
     assert "Ada\u202fPROPN" in shown.text.toPlainText()
 
@@ -143,7 +143,10 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
 
 
 def test_each_label_has_its_own_threshold(show):
-    chances, given = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)), Given("the cat sat")
+    chances, given = (
+        ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)),
+        PredictionInput("the cat sat"),
+    )
     shown = show("multi_label", given, predictions=chances, predicted=("mat", "cat"))
     assert shown.verdict.whole() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
@@ -155,7 +158,7 @@ def test_each_label_has_its_own_threshold(show):
 
 
 def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
-    given = Given("the cat sat")
+    given = PredictionInput("the cat sat")
     shown = show("regression", given, value=3.14159, range=(0, 5))
     assert shown.verdict.whole() == "3.142"
     assert shown.gauge.share == pytest.approx(0.628, abs=1e-3)
