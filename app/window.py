@@ -45,8 +45,8 @@ from engine.runs.searching import is_by_search
 
 log = logging.getLogger("studio")
 
-SMALLEST = (1100, 700)
-FIRST_SIZE = (1280, 820)
+MIN_SIZE = (1100, 700)
+DEFAULT_SIZE = (1280, 820)
 
 
 def _page_for(paths: list[Path]) -> str:
@@ -61,7 +61,7 @@ class PageEntry:
 
     A page is a QWidget. Optional methods: `arrive(argument)` is called whenever it is shown,
     `accept_drop(paths) -> bool` for files dropped on the window, `create_rest()` while idle, to
-    create what the first view does not need.
+    create the parts that are not needed at first.
     """
 
     key: str
@@ -75,7 +75,7 @@ class PageEntry:
 
 
 def _page(key: str) -> Callable[[Studio], QWidget]:
-    """Makes the page of a folder in `app.pages`, imported when first needed: `HomePage`, …"""
+    """Create the page of a folder in `app.pages`, imported when first needed: `HomePage`, …"""
 
     def make(studio: Studio) -> QWidget:
         view = import_module(f"app.pages.{key}.view")
@@ -109,7 +109,7 @@ PAGES: list[PageEntry] = [
         is_large=True,
     ),
 ]
-LOWER: list[PageEntry] = [
+LOWER_PAGES: list[PageEntry] = [
     PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _page("help")),
     PageEntry(
         "settings",
@@ -128,13 +128,13 @@ class MainWindow(QMainWindow):
     def __init__(self, studio: Studio) -> None:
         super().__init__()
         self.studio = studio
-        self.entries = {entry.key: entry for entry in (*PAGES, *LOWER)}
+        self.entries = {entry.key: entry for entry in (*PAGES, *LOWER_PAGES)}
         self.pages: dict[str, QWidget] = {}
         self.current = ""
         self._palette: Palette | None = None
         self._may_close = False
         self.setWindowTitle(self.tr("BERT Studio"))
-        self.setMinimumSize(QSize(*SMALLEST).boundedTo(available_area(self).size()))
+        self.setMinimumSize(QSize(*MIN_SIZE).boundedTo(available_area(self).size()))
         self.setAcceptDrops(True)
         self.navigation = Navigation(
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
@@ -143,7 +143,7 @@ class MainWindow(QMainWindow):
         self.stack = PageStack()
         self._area = WithBanners(self.stack, studio.notices)
         self.banners = self._area.banners
-        self._news = RunNews(studio, self)
+        self._run_notices = RunNotices(studio, self)
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)
         self.status = StatusBar()
         self.status.run_asked.connect(
@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
         studio.go.connect(self.go)
         studio.running.changed.connect(self._on_running)
         studio.explorer.busy_changed.connect(self.status.show_explorer)
-        resize_within(self, QSize(*FIRST_SIZE))
+        resize_within(self, QSize(*DEFAULT_SIZE))
         studio.settings.remember(self, "window")
         keep_within(self)
         self._show_first_page()
@@ -174,9 +174,9 @@ class MainWindow(QMainWindow):
         self.studio.running.refresh()
         self.studio.explorer.start()
         self.preloader.begin()
-        background.run(self, lambda: read_machine(self.studio.home.root), self._on_machine_seen)
+        background.run(self, lambda: read_machine(self.studio.home.root), self._on_machine_read)
 
-    # ── going about ──────────────────────────────────────────────────────────────────────────
+    # ── navigation ───────────────────────────────────────────────────────────────────────────
 
     def go(self, key: str, argument: object = None) -> None:
         """Show a page, creating it if needed."""
@@ -203,8 +203,8 @@ class MainWindow(QMainWindow):
             self._palette.close()
             return
         titles = [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()]
-        known = window_commands(self.studio, titles, self.close, self.show_help)
-        self._palette = Palette(known, self)
+        commands = window_commands(self.studio, titles, self.close, self.show_help)
+        self._palette = Palette(commands, self)
         self._palette.finished.connect(self._on_palette_closed)
         background.run(self._palette, lambda: named_commands(self.studio), self._palette.add)
         self._palette.open()
@@ -250,17 +250,17 @@ class MainWindow(QMainWindow):
 
     def _page_tasks(self) -> Iterator[Task]:
         for key in sorted(self.entries, key=lambda key: not self.entries[key].is_large):
-            yield partial(self._make_early, key)
-            yield partial(self._make_rest, key)
+            yield partial(self._preload, key)
+            yield partial(self._create_rest, key)
         yield collect_and_freeze
 
-    def _make_early(self, key: str) -> None:
+    def _preload(self, key: str) -> None:
         """Create a hidden page and apply its style, so that the first visit is immediate."""
         if key not in self.pages:
             self._make(key).ensurePolished()
 
-    def _make_rest(self, key: str) -> None:
-        """Create what a page defers, if it defers anything."""
+    def _create_rest(self, key: str) -> None:
+        """Create the parts of a page that it defers, if any."""
         create_rest = getattr(self.pages[key], "create_rest", None)
         if create_rest is not None:
             create_rest()
@@ -273,9 +273,9 @@ class MainWindow(QMainWindow):
     ) -> None:
         QShortcut(QKeySequence(keys), self).activated.connect(act)
 
-    # ── what goes on ─────────────────────────────────────────────────────────────────────────
+    # ── status ───────────────────────────────────────────────────────────────────────────────
 
-    def _on_machine_seen(self, machine: Machine) -> None:
+    def _on_machine_read(self, machine: Machine) -> None:
         self.status.show_device(machine.device())
 
     def _on_running(self, runs: list[RunningRun]) -> None:
@@ -301,21 +301,21 @@ class MainWindow(QMainWindow):
         paths = dropped_paths(event)
         if paths:
             event.acceptProposedAction()
-            self.take(paths)
+            self.open_paths(paths)
 
-    def take(self, paths: list[Path]) -> None:
+    def open_paths(self, paths: list[Path]) -> None:
         """Pass files or folders to the current page, or to the one that handles their kind.
 
         Their kind is determined outside the GUI thread, since a drive may not answer.
         """
-        background.run(self, lambda: _page_for(paths), lambda key: self._give(key, paths))
+        background.run(self, lambda: _page_for(paths), lambda key: self._deliver(key, paths))
 
-    def _give(self, key: str, paths: list[Path]) -> None:
-        if key != "train" and self._offered(self.current, paths):
+    def _deliver(self, key: str, paths: list[Path]) -> None:
+        if key != "train" and self._accepts(self.current, paths):
             return  # a job goes to the wizard, though its file could hold rows
         if key in self.entries:
             self.go(key)
-            if self._offered(key, paths):
+            if self._accepts(key, paths):
                 return
         names = ", ".join(path.name for path in paths[:3])
         self.studio.notices.error(
@@ -323,16 +323,16 @@ class MainWindow(QMainWindow):
             self.tr("Drop a data file, a model folder, a run folder or a job file."),
         )
 
-    def _offered(self, key: str, paths: list[Path]) -> bool:
+    def _accepts(self, key: str, paths: list[Path]) -> bool:
         accept = getattr(self.pages.get(key), "accept_drop", None)
         return accept is not None and bool(accept(paths))
 
-    # ── the end ──────────────────────────────────────────────────────────────────────────────
+    # ── closing ──────────────────────────────────────────────────────────────────────────────
 
     def closeEvent(self, event: QCloseEvent) -> None:
         runs = self.studio.running.runs
-        asks = runs and self.studio.settings.preferences.ask_on_close and not self._may_close
-        if asks:
+        must_ask = runs and self.studio.settings.preferences.ask_on_close and not self._may_close
+        if must_ask:
             event.ignore()
             ask_to_close(self, self.studio.settings, runs, self.end)
             return
@@ -366,18 +366,18 @@ def _consequences(runs: Sequence[RunningRun]) -> list[str]:
     queued = sum(run.state == "queued" for run in runs)
     sentences = []
     if working:
-        goes_on = tr(
+        continuing = tr(
             "%Ln run(s) will continue training in the background. Open BERT Studio again to "
             "follow the progress.",
             working,
         )
-        sentences.append(goes_on)
+        sentences.append(continuing)
     if queued:
         sentences.append(tr("%Ln queued run(s) will start without the window.", queued))
     return sentences
 
 
-class RunNews(QObject):
+class RunNotices(QObject):
     """Turns the dispatcher's signals into notices; a run's own notes go to its page and the log."""
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:

@@ -106,7 +106,7 @@ class Stage:
 
 def data_import(stage: Stage) -> None:
     stage.window.go("data")
-    stage.window.take([sample_data()])
+    stage.window.open_paths([sample_data()])
 
 
 def wizard(step: int) -> Callable[[Stage], None]:

@@ -5,13 +5,13 @@ import logging
 import pytest
 
 from app.studio import Studio
-from app.window import RunNews
+from app.window import RunNotices
 from engine.record.run_watch import RunEnd, Trashed
 
 
 @pytest.fixture
-def news(studio: Studio) -> RunNews:
-    return RunNews(studio, studio)
+def news(studio: Studio) -> RunNotices:
+    return RunNotices(studio, studio)
 
 
 def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
@@ -38,7 +38,7 @@ def test_a_failure_stays_and_an_unwanted_stop_is_told(studio, news) -> None:
     assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
-def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNews) -> None:
+def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNotices) -> None:
     studio.dispatcher.ended.emit(end("stopped", by_user=True))
     studio.dispatcher.ended.emit(end("stopped", "Pruned at step 3: too poor."))
     studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))

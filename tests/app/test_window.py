@@ -62,7 +62,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> None:
         entry("runs", "Ctrl+5"),
     ]
     monkeypatch.setattr(frame, "PAGES", known)
-    monkeypatch.setattr(frame, "LOWER", [entry("settings", "Ctrl+,")])
+    monkeypatch.setattr(frame, "LOWER_PAGES", [entry("settings", "Ctrl+,")])
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> 
 def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(qtbot, window, tmp_path) -> None:
     table = tmp_path / "reviews.csv"
     table.write_text("a,b\n1,2\n")
-    window.take([table])
+    window.open_paths([table])
     qtbot.waitUntil(lambda: window.current == "data")
     assert page(window, "data").dropped == [table]
     window.go("home")
@@ -191,7 +191,7 @@ def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monke
         return is_dir(path)
 
     monkeypatch.setattr(Path, "is_dir", slow)
-    QTimer.singleShot(0, lambda: window.take([tmp_path / "dead"]))
+    QTimer.singleShot(0, lambda: window.open_paths([tmp_path / "dead"]))
     ticks: list[int] = []
     QTimer.singleShot(50, lambda: ticks.append(1))
     qtbot.waitUntil(lambda: bool(ticks))  # the watchdog measures the loop meanwhile
@@ -203,7 +203,7 @@ def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monke
 def test_what_nobody_takes_is_told(qtbot, window: MainWindow, tmp_path: Path) -> None:
     odd = tmp_path / "<b>picture.png"
     odd.write_bytes(b"\x89PNG")
-    window.take([odd])
+    window.open_paths([odd])
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
     (notice,) = window.studio.notices.shown
     assert "<b>picture.png" in notice.problem and notice.advice

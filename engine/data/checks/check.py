@@ -1,4 +1,4 @@
-"""Types of the checks: a check gives findings, each with its rows and the fixes on offer."""
+"""Types of the checks: a check returns findings, each with its rows and fixes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 """A problem makes scores wrong, a warning may, a note is for information. Worst first."""
 
 AUTOMATIC_ROWS = 200_000
-"""Maximum number of rows that are checked without being asked for."""
+"""Maximum number of rows that are checked automatically."""
 
 SHOWN_LABELS = 6
 

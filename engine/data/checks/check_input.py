@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping as Columns
 from engine.config.dataset import Split
-from engine.data.checks.near_copies import near_copies
-from engine.data.checks.words import Words, words_in
+from engine.data.checks.near_copies import group_near_copies
+from engine.data.checks.words import Words, encode_words
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale
 from engine.data.columns.plain_texts import grouping_columns, plain_text, text_columns
@@ -48,7 +48,7 @@ class CheckInput:
         mapping: Columns,
         splits: NDArray[np.int8],
         split: Split,
-        drawn: tuple[str, ...],
+        random_splits: tuple[str, ...],
         progress: CancellableProgress,
     ) -> None:
         """Read the columns in use.
@@ -60,7 +60,8 @@ class CheckInput:
             drawn: the splits that were drawn at random.
             progress: raises Cancelled, from here or from a check.
         """
-        self.mapping, self.splits, self.split, self.drawn = mapping, splits, split, drawn
+        self.mapping, self.splits, self.split = mapping, splits, split
+        self.random_splits = random_splits
         self.progress = progress
         self._path = path
         self.rows = len(splits)
@@ -68,22 +69,22 @@ class CheckInput:
         columns = {text_columns(mapping), grouping_columns(mapping)}
         keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in columns}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
-        known: dict[str, int] = {}
+        vocabulary: dict[str, int] = {}
         for table in self.batches(self.text_columns):
             plain = {
                 name: [plain_text(cell or "") for cell in table.column(name).to_pylist()]
                 for name in self.text_columns
             }
-            for names, hashes_of in keys.items():
+            for names, parts in keys.items():
                 hashes = map(hash, zip(*(plain[name] for name in names), strict=True))
-                hashes_of.append(np.fromiter(hashes, np.int64, len(table)))
+                parts.append(np.fromiter(hashes, np.int64, len(table)))
             for name in self.text_columns:
-                words[name].append(words_in(plain[name], known))
+                words[name].append(encode_words(plain[name], vocabulary))
             self.progress.advance(len(table))
-        self.vocabulary = list(known)
+        self.vocabulary = list(vocabulary)
         self.words = {name: Words.concatenate(parts) for name, parts in words.items()}
-        none = np.zeros(0, dtype=np.int64)
-        self._keys = {names: np.concatenate([none, *parts]) for names, parts in keys.items()}
+        empty = np.zeros(0, dtype=np.int64)
+        self._keys = {names: np.concatenate([empty, *parts]) for names, parts in keys.items()}
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of all rows, in batches; an empty cell is an empty text."""
@@ -93,10 +94,10 @@ class CheckInput:
                 filled = [column.fill_null("") for column in batch.columns]
                 yield pa.table(filled, names=batch.schema.names)
 
-    def matching(self, column: str, match: Callable[[Any], Any]) -> NDArray[np.bool_]:
+    def match_cells(self, column: str, match: Callable[[Any], Any]) -> NDArray[np.bool_]:
         """Apply `match` to the cells of a column, bool [N]."""
         cells = (table.column(column) for table in self.batches([column]))
-        matched = (np.asarray(match(some)) for some in cells)
+        matched = (np.asarray(match(batch)) for batch in cells)
         return np.concatenate([np.zeros(0, dtype=bool), *matched])
 
     def cells(self, column: str, rows: NDArray[np.int64]) -> list[str]:
@@ -104,8 +105,8 @@ class CheckInput:
         selected: list[Any] = []
         first = 0
         for table in self.batches([column]):
-            inside = rows[(rows >= first) & (rows < first + len(table))] - first
-            selected += table.column(column).take(inside).to_pylist()
+            local = rows[(rows >= first) & (rows < first + len(table))] - first
+            selected += table.column(column).take(local).to_pylist()
             first += len(table)
         return selected
 
@@ -127,21 +128,21 @@ class CheckInput:
     def equal(self) -> NDArray[np.int64]:
         """Group number of rows with the same texts, int64 [N], by first appearance.
 
-        A row without text is a group of its own.
+        A row without text forms its own group.
         """
         return self._group(self._keys[text_columns(self.mapping)])
 
     @cached_property
     def equal_groups(self) -> NDArray[np.int64]:
-        """As `equal`, for the texts that must not be in two splits: of questions, the passage."""
+        """As `equal`, for the texts that must stay in one split: for questions, the passage."""
         return self._group(self._keys[grouping_columns(self.mapping)])
 
     def _group(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         keys = np.where(self.has_text, keys, np.arange(self.rows))
-        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        _, first, indices = np.unique(keys, return_index=True, return_inverse=True)
         by_first = np.empty(len(first), dtype=np.int64)
         by_first[np.argsort(first, kind="stable")] = np.arange(len(first))
-        return by_first[numbers]
+        return by_first[indices]
 
     @cached_property
     def near(self) -> NDArray[np.int64]:
@@ -149,43 +150,44 @@ class CheckInput:
         groups = self.equal_groups
         first = np.unique(groups, return_index=True)[1]
         columns = [self.words[name].take(first) for name in grouping_columns(self.mapping)]
-        return near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
+        return group_near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
 
     @cached_property
     def labels(self) -> Labels | None:
         """The column to predict, or None. A question without an answer has the label “”."""
         mapping = self.mapping
         if mapping.answers is not None:
-            return self.encoded(mapping.answers, keeps_empty=True)
+            return self.encode(mapping.answers, keeps_empty=True)
         if mapping.flags:
             return self._flags()
         column = mapping.label or mapping.tags
-        return None if column is None else self.encoded(column)
+        return None if column is None else self.encode(column)
 
     def _flags(self) -> Labels:
         """One label for each combination of flags."""
-        columns = [self.encoded(name, keeps_empty=True) for name in self.mapping.flags]
-        combinations, numbers = np.unique(
+        columns = [self.encode(name, keeps_empty=True) for name in self.mapping.flags]
+        combinations, indices = np.unique(
             np.stack([column.indices for column in columns]), axis=1, return_inverse=True
         )
         names = [
             ", ".join(column.names[number] for column, number in zip(columns, row, strict=True))
             for row in combinations.T.tolist()
         ]
-        return Labels(numbers.astype(np.int32), names)
+        return Labels(indices.astype(np.int32), names)
 
-    def encoded(self, column: str, keeps_empty: bool = False) -> Labels:
+    def encode(self, column: str, keeps_empty: bool = False) -> Labels:
         """Encode a column as indices; an empty cell is -1, or a label if `keeps_empty`."""
-        known: dict[str, int] = {}
+        vocabulary: dict[str, int] = {}
         parts = [np.zeros(0, dtype=np.int32)]
         for table in self.batches([column]):
             encoded = table.column(column).combine_chunks().dictionary_encode()
             names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
             ids = [
-                known.setdefault(name, len(known)) if name or keeps_empty else -1 for name in names
+                vocabulary.setdefault(name, len(vocabulary)) if name or keeps_empty else -1
+                for name in names
             ]
             parts.append(np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()])
-        return Labels(np.concatenate(parts), list(known))
+        return Labels(np.concatenate(parts), list(vocabulary))
 
     @cached_property
     def classes(self) -> Labels | None:

@@ -28,29 +28,29 @@ class Leak(NamedTuple):
 
 def find_leaked(data: CheckInput) -> list[Finding]:
     """Validation and test rows whose text is in the training set."""
-    leak = _leak(data, data.equal_groups, data.has_text)
+    leak = _find_leak(data, data.equal_groups, data.has_text)
     sentence = phrase(
         "{n:,} validation or test row(s) with a text of the training set: scores on them measure"
         " memory.",
         n=len(leak.evaluated),
     )
-    return _leaked("leaked_rows", "problem", sentence, data, data.equal_groups, leak)
+    return _leak_findings("leaked_rows", "problem", sentence, data, data.equal_groups, leak)
 
 
 def find_nearly_leaked(data: CheckInput) -> list[Finding]:
-    """Those whose text is nearly in it; equal ones are found by `find_leaked`."""
-    others = data.has_text.copy()
-    others[_leak(data, data.equal_groups, data.has_text).evaluated] = False
-    leak = _leak(data, data.near, others)
+    """Those whose text is nearly in it, without the rows of `find_leaked`."""
+    considered = data.has_text.copy()
+    considered[_find_leak(data, data.equal_groups, data.has_text).evaluated] = False
+    leak = _find_leak(data, data.near, considered)
     sentence = phrase(
         "{n:,} validation or test row(s) with nearly the text of a training row: scores on them are"
         " too high.",
         n=len(leak.evaluated),
     )
-    return _leaked("nearly_leaked_rows", "warning", sentence, data, data.near, leak)
+    return _leak_findings("nearly_leaked_rows", "warning", sentence, data, data.near, leak)
 
 
-def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
+def _find_leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
     is_train = data.splits == TRAIN
     has_train = np.zeros(data.rows, dtype=bool)  # by group
     has_train[groups[is_train & data.has_text]] = True
@@ -61,17 +61,17 @@ def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -
     return Leak(np.flatnonzero(evaluated), np.flatnonzero(trained))
 
 
-def _leaked(
+def _leak_findings(
     name: str, severity: Severity, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
 ) -> list[Finding]:
     if not len(leak.evaluated):
         return []
     rows = sort_by_group(groups, np.concatenate([leak.evaluated, leak.trained]))
-    fixes = (*_drop(data, leak), _move(leak), *_redraw(data, groups))
+    fixes = (*_drop_fix(data, leak), _move_fix(leak), *_redraw_fix(data, groups))
     return [Finding(name, severity, len(leak.evaluated), sentence, rows, fixes)]
 
 
-def _drop(data: CheckInput, leak: Leak) -> list[Fix]:
+def _drop_fix(data: CheckInput, leak: Leak) -> list[Fix]:
     """Drop the training copies, unless no training row would be left."""
     if len(leak.trained) >= (data.splits == TRAIN).sum():
         return []
@@ -82,7 +82,7 @@ def _drop(data: CheckInput, leak: Leak) -> list[Fix]:
     return [Fix("drop", phrase("Drop them from training"), change, dropped=leak.trained)]
 
 
-def _move(leak: Leak) -> Fix:
+def _move_fix(leak: Leak) -> Fix:
     return Fix(
         "move",
         phrase("Move them to training"),
@@ -95,9 +95,9 @@ def _move(leak: Leak) -> Fix:
     )
 
 
-def _redraw(data: CheckInput, groups: RowIndices) -> list[Fix]:
+def _redraw_fix(data: CheckInput, groups: RowIndices) -> list[Fix]:
     """Split again at random with these groups kept together, if the split was random."""
-    if set(data.drawn) != set(SPLITS):
+    if set(data.random_splits) != set(SPLITS):
         return []
     validation, test = (float((data.splits == split).mean()) for split in (VALIDATION, TEST))
     group, strata = (
@@ -127,31 +127,31 @@ def find_exact(data: CheckInput) -> list[Finding]:
     rows = repeated_rows(same, np.flatnonzero(data.has_text))
     if not len(rows):
         return []
-    surplus = later_rows(same, rows)
-    count = len(surplus)
+    copies = later_rows(same, rows)
+    count = len(copies)
     sentence = phrase(
         "{n:,} row(s) with the texts and label of an earlier row: they weigh more in training, and"
         " scores count them again.",
         n=count,
     )
     change = phrase("{n:,} exact duplicate(s) dropped; the first of each is kept.", n=count)
-    fix = Fix("drop", phrase("Drop the copies"), change, dropped=surplus)
+    fix = Fix("drop", phrase("Drop the copies"), change, dropped=copies)
     rows = sort_by_group(groups, rows)
     return [Finding("exact_duplicates", "warning", count, sentence, rows, (fix,))]
 
 
 def find_near(data: CheckInput) -> list[Finding]:
-    """Texts nearly equal to an earlier one; equal ones are found by `find_exact`."""
+    """Texts nearly equal to an earlier one, without the rows of `find_exact`."""
     rows = np.flatnonzero(data.has_text)
     groups = combine(data.near, data.splits)
     texts = combine(data.equal_groups, data.splits)
     _, first = np.unique(texts[rows], return_index=True)
-    surplus = later_rows(groups, np.sort(rows[first]))
-    count = len(surplus)
+    copies = later_rows(groups, np.sort(rows[first]))
+    count = len(copies)
     if not count:
         return []
-    rows = rows[np.isin(groups[rows], groups[surplus])]
-    dropped = rows[np.isin(texts[rows], texts[surplus])]
+    rows = rows[np.isin(groups[rows], groups[copies])]
+    dropped = rows[np.isin(texts[rows], texts[copies])]
     sentence = phrase(
         "{n:,} text(s) with most 5-grams of words in common with an earlier text of their split.",
         n=count,

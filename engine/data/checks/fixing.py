@@ -92,14 +92,14 @@ def merge_texts(text: str, first: str, second: str) -> str:
     words = WORDS.findall(text)
     changes: dict[tuple[int, int], list[str]] = {}
     for other in (first, second):
-        others = WORDS.findall(other)
+        other_words = WORDS.findall(other)
         for tag, start, end, begin, stop in SequenceMatcher(
-            None, words, others, autojunk=False
+            None, words, other_words, autojunk=False
         ).get_opcodes():
             if tag != "equal":
                 for overlapping in [span for span in changes if span[0] < end and start < span[1]]:
                     del changes[overlapping]
-                changes[start, end] = others[begin:stop]
-    for (start, end), others in sorted(changes.items(), reverse=True):
-        words[start:end] = others
+                changes[start, end] = other_words[begin:stop]
+    for (start, end), other_words in sorted(changes.items(), reverse=True):
+        words[start:end] = other_words
     return "".join(words).strip()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import distinct
-from engine.data.checks.words import NO_WORD
+from engine.data.checks.words import NON_WORD
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.plain_texts import plain_text
 from engine.data.columns.words import IDEOGRAPH
@@ -32,28 +32,30 @@ def find(data: CheckInput) -> list[Finding]:
         return []
     rows = np.flatnonzero(labels.indices >= 0)
     rows = rows[:: -(-len(rows) // SAMPLE)] if len(rows) else rows
-    return [*_words(data, labels, rows), *_columns(data, labels, rows)]
+    return [*_word_findings(data, labels, rows), *_column_findings(data, labels, rows)]
 
 
-def _words(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
+def _word_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
     """Words that are in half the rows of a label and almost never in others."""
     words, label = len(data.vocabulary), labels.indices[rows].astype(np.int64)
     pairs = _row_words(data, rows)  # row index * vocabulary size + word id
     row, word = pairs // words, pairs % words
     keys, count = np.unique(word * len(labels.names) + label[row], return_counts=True)
-    word_of, label_of = keys // len(labels.names), keys % len(labels.names)
-    total = np.bincount(word, minlength=words)[word_of]
-    of_label = np.bincount(label, minlength=len(labels.names))
-    gives_away = (
+    pair_words, pair_labels = keys // len(labels.names), keys % len(labels.names)
+    total = np.bincount(word, minlength=words)[pair_words]
+    label_totals = np.bincount(label, minlength=len(labels.names))
+    is_giveaway = (
         (count >= FEW_ROWS)
         & (count >= PRECISION * total)
-        & (count >= RECALL * of_label[label_of])
+        & (count >= RECALL * label_totals[pair_labels])
         # exclude a label that almost all rows have
-        & (of_label[label_of] <= PRECISION * len(rows) * 0.9)
+        & (label_totals[pair_labels] <= PRECISION * len(rows) * 0.9)
     )
-    best = np.flatnonzero(gives_away)[np.argsort(-count[gives_away], kind="stable")][:SHOWN]
+    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:SHOWN]
     return [
-        _word(data, labels, int(word_of[pair]), int(label_of[pair]), count[pair] / total[pair])
+        _word_finding(
+            data, labels, int(pair_words[pair]), int(pair_labels[pair]), count[pair] / total[pair]
+        )
         for pair in best
     ]
 
@@ -69,12 +71,14 @@ def _row_words(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return distinct(np.concatenate(pairs))
 
 
-def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: float) -> Finding:
-    has = np.zeros(data.rows, dtype=bool)
+def _word_finding(
+    data: CheckInput, labels: Labels, word: int, label: int, precision: float
+) -> Finding:
+    has_word = np.zeros(data.rows, dtype=bool)
     for name in data.text_columns:
         words = data.words[name]
-        has[np.repeat(np.arange(data.rows), words.counts)[words.ids == word]] = True
-    rows = np.flatnonzero(has & (labels.indices == label))
+        has_word[np.repeat(np.arange(data.rows), words.counts)[words.ids == word]] = True
+    rows = np.flatnonzero(has_word & (labels.indices == label))
     recall = len(rows) / max(int((labels.indices == label).sum()), 1)
     sentence = phrase(
         "The word “{word}” gives the label “{label}” away: {precision:.0%} of the texts with it"
@@ -84,11 +88,11 @@ def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: fl
         precision=precision,
         recall=recall,
     )
-    fixes = _without(data, data.vocabulary[word], np.flatnonzero(has))
+    fixes = _removal_fix(data, data.vocabulary[word], np.flatnonzero(has_word))
     return Finding("giveaways", "warning", len(rows), sentence, rows, fixes)
 
 
-def _without(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
+def _removal_fix(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
     """A fix that removes a word from all texts that have other words, too."""
     cells: dict[int, dict[str, str]] = {}
     for name in data.text_columns if len(rows) <= MAX_FIXED_ROWS else ():
@@ -108,20 +112,20 @@ def without_word(text: str, word: str) -> str:
     if IDEOGRAPH.fullmatch(word):
         return text.replace(word, "")
     parts = re.findall(r"\s*\S+", text)  # words with the white space before them
-    kept = [part for part in parts if NO_WORD.sub("", plain_text(part)) != word]
+    kept = [part for part in parts if NON_WORD.sub("", plain_text(part)) != word]
     return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
-def _columns(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
+def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
     """Columns that the mapping does not use but that would give the label away."""
     findings = []
     for name in data.columns:
         if name in data.mapping.columns or name == data.split.column:
             continue
-        other = data.encoded(name)
+        column = data.encode(name)
         score = max(
-            _score_of_values(other.indices[rows], labels.indices[rows]),
-            _score_of_order(other, rows, labels.indices[rows]),
+            _value_score(column.indices[rows], labels.indices[rows]),
+            _order_score(column, rows, labels.indices[rows]),
         )
         if score >= COLUMN_SCORE:
             sentence = phrase(
@@ -134,17 +138,17 @@ def _columns(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[
     return findings
 
 
-def _better_than_majority(right: int, labels: NDArray[np.int32]) -> float:
-    """Fraction of the majority baseline's errors that a predictor with `right` hits avoids."""
-    most = int(np.bincount(labels).max(initial=0))
-    rest = len(labels) - most
-    return (right - most) / rest if rest >= FEW_ROWS else 0.0
+def _better_than_majority(correct: int, labels: NDArray[np.int32]) -> float:
+    """Fraction of the majority baseline's errors that a predictor with `correct` hits avoids."""
+    majority = int(np.bincount(labels).max(initial=0))
+    rest = len(labels) - majority
+    return (correct - majority) / rest if rest >= FEW_ROWS else 0.0
 
 
-def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
+def _value_score(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
     """Predict the label by the most frequent one of each value; 0 if most values are distinct."""
-    kinds = len(distinct(values))
-    if kinds > MAX_DISTINCT * len(values):
+    distinct_count = len(distinct(values))
+    if distinct_count > MAX_DISTINCT * len(values):
         return 0.0
     classes = int(labels.max(initial=0)) + 1
     pairs, counts = np.unique((values + 1).astype(np.int64) * classes + labels, return_counts=True)
@@ -153,18 +157,18 @@ def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> fl
     return _better_than_majority(int(best.sum()), labels)
 
 
-def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
+def _order_score(column: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
     """Predict the label of a number by that of the next smaller one."""
-    numbers = [parse_number(name) for name in (*other.names, "")]
+    numbers = [parse_number(name) for name in (*column.names, "")]
     values = np.array([np.nan if number is None else number for number in numbers])
-    values = values[other.indices[rows]]  # -1, an empty cell, takes the last NaN
+    values = values[column.indices[rows]]  # -1, an empty cell, takes the last NaN
     if not np.isfinite(values).all() or len(distinct(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")
     sorted_values, sorted_labels = values[order], labels[order]
     if (np.diff(sorted_values) == 0).mean() > 1 - MAX_DISTINCT:
-        return 0.0  # few distinct values: see `_score_of_values`
+        return 0.0  # few distinct values: see `_value_score`
     if (np.diff(order) > 0).all():
-        return 0.0  # rows sorted by label and numbered say nothing
-    right = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
-    return _better_than_majority(right, labels)
+        return 0.0  # row numbers of data sorted by label
+    correct = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
+    return _better_than_majority(correct, labels)

@@ -12,9 +12,9 @@ from engine.data.columns.spellings import Spellings, find_spellings
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import join, phrase
 
-SCALE_SHARE = 0.25  # by how much scores of one text may differ, as a fraction of the scale
+SCALE_FRACTION = 0.25  # maximum difference of the scores of one text, as a fraction of the scale
 SHOWN_SPELLINGS = 4  # labels named in a sentence
-ALONE = 20  # labels with a finding of their own; the others share one
+MAX_SINGLE = 20  # labels with a separate finding; the others share one
 FEW_ROWS = 10  # training rows, below which a label is rare
 OTHER = "other"
 
@@ -26,7 +26,7 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
         return []
     labelled = np.flatnonzero(data.has_text & (labels.indices >= 0))
     groups = data.equal
-    rows = _conflicting(groups, labels, labelled)
+    rows = _find_conflicting(groups, labels, labelled)
     if not len(rows):
         return []
     texts = len(distinct(groups[rows]))
@@ -38,12 +38,12 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
     )
     change = phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows))
     drop = drop_fix(np.sort(rows), change)
-    fixes = (drop,) if data.classes is None else (_majority(data, labels, rows), drop)
+    fixes = (drop,) if data.classes is None else (_majority_fix(data, labels, rows), drop)
     rows = sort_by_group(groups, rows)
     return [Finding("label_conflicts", "problem", len(rows), sentence, rows, fixes)]
 
 
-def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
+def _find_conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
     if is_scale(labels.counts()):
         return _far_apart(groups, labels, rows)
     first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
@@ -60,23 +60,23 @@ def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndic
     high = -low
     np.minimum.at(low, groups[rows], scores)
     np.maximum.at(high, groups[rows], scores)
-    is_far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
+    is_far = (high - low)[groups[rows]] > SCALE_FRACTION * (scores.max() - scores.min())
     far: RowIndices = rows[is_far]
     return far
 
 
-def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
+def _majority_fix(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
     """Give each text its most frequent label; drop its rows if there is a tie."""
     groups, indices = data.equal[rows], labels.indices[rows]
     pairs, counts = np.unique(np.stack([groups, indices]), axis=1, return_counts=True)
     best: dict[int, tuple[int, int]] = {}
     tied: set[int] = set()
     for (group, label), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-        most, _ = best.get(group, (0, -1))
-        if count > most:
+        best_count, _ = best.get(group, (0, -1))
+        if count > best_count:
             best[group] = count, label
             tied.discard(group)
-        elif count == most:
+        elif count == best_count:
             tied.add(group)
     column = data.mapping.label
     assert column is not None
@@ -100,13 +100,13 @@ def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
     )
 
 
-def find_respelled(data: CheckInput) -> list[Finding]:
+def find_variants(data: CheckInput) -> list[Finding]:
     """Labels that differ by case, white space or a typing error only."""
     labels = data.classes
     if labels is None:
         return []
     spellings = sorted(find_spellings(labels.counts()), key=lambda group: -group.rows)
-    alone, more = spellings[:ALONE], spellings[ALONE:]
+    alone, more = spellings[:MAX_SINGLE], spellings[MAX_SINGLE:]
     findings = []
     for group in alone:
         usual, others = (
@@ -121,7 +121,7 @@ def find_respelled(data: CheckInput) -> list[Finding]:
         )
         merge = phrase("Merge into “{usual}”", usual=group.usual[:40])
         change = phrase("{others} merged into “{usual}”.", others=others, usual=usual)
-        findings.append(_respelled(labels, [group], sentence, merge, change))
+        findings.append(_spelling_finding(labels, [group], sentence, merge, change))
     if more:
         sentence = phrase(
             "{n:,} more label(s) are written in several ways: the model learns each of these as a"
@@ -129,11 +129,13 @@ def find_respelled(data: CheckInput) -> list[Finding]:
             n=len(more),
         )
         change = phrase("Other spellings are merged.")
-        findings.append(_respelled(labels, more, sentence, phrase("Merge all of these"), change))
+        findings.append(
+            _spelling_finding(labels, more, sentence, phrase("Merge all of these"), change)
+        )
     return findings
 
 
-def _respelled(
+def _spelling_finding(
     labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str, change: str
 ) -> Finding:
     usual = {other: group.usual for group in spellings for other in group.others}
@@ -184,9 +186,9 @@ def find_absent(data: CheckInput) -> list[Finding]:
     labels = data.classes
     if labels is None or not (data.splits == VALIDATION).any():
         return []
-    learned = labels.counts(data.splits == TRAIN)
-    measured = labels.counts(data.splits == VALIDATION)
-    absent = [name for name, count in learned.items() if count and not measured[name]]
+    train_counts = labels.counts(data.splits == TRAIN)
+    validation_counts = labels.counts(data.splits == VALIDATION)
+    absent = [name for name, count in train_counts.items() if count and not validation_counts[name]]
     if not absent:
         return []
     sentence = phrase(
@@ -196,13 +198,13 @@ def find_absent(data: CheckInput) -> list[Finding]:
         names=quote_labels(absent),
     )
     trained = np.where(data.splits == TRAIN, labels.indices, -1)
-    of_each = [np.flatnonzero(trained == labels.names.index(name)) for name in absent]
-    fix = _move(data, of_each)
-    rows = np.concatenate(of_each)
+    label_rows = [np.flatnonzero(trained == labels.names.index(name)) for name in absent]
+    fix = _move_fix(data, label_rows)
+    rows = np.concatenate(label_rows)
     return [Finding("absent_labels", "warning", len(absent), sentence, rows, (fix,) if fix else ())]
 
 
-def _move(data: CheckInput, of_each: list[RowIndices]) -> Fix | None:
+def _move_fix(data: CheckInput, label_rows: list[RowIndices]) -> Fix | None:
     """Move a random part of each label's training rows, in the proportion of the two sets.
 
     Rows that share their text with others stay, and so does at least one row of each label.
@@ -212,10 +214,10 @@ def _move(data: CheckInput, of_each: list[RowIndices]) -> Fix | None:
     alone = np.bincount(data.equal_groups)[data.equal_groups] == 1
     keys = np.random.Philox(data.split.seed).random_raw(data.rows)
     chosen = [no_rows()]
-    for rows in of_each:
+    for rows in label_rows:
         count = min(max(1, round(fraction * len(rows))), len(rows) - 1)
-        free = rows[alone[rows]]
-        chosen.append(free[np.argsort(keys[free], kind="stable")][:count])
+        candidates = rows[alone[rows]]
+        chosen.append(candidates[np.argsort(keys[candidates], kind="stable")][:count])
     moved = np.sort(np.concatenate(chosen))
     if not len(moved):
         return None

@@ -13,7 +13,7 @@ def find(data: CheckInput) -> list[Finding]:
     if passage is None or answers is None:
         return []
     missing: list[int] = []
-    spelled: dict[int, dict[str, str]] = {}
+    cells_to_fix: dict[int, dict[str, str]] = {}
     row = 0
     for table in data.batches([passage, answers]):
         columns = (table.column(name).to_pylist() for name in (answers, passage))
@@ -21,23 +21,23 @@ def find(data: CheckInput) -> list[Finding]:
             try:
                 parse_answers(cell, text)
             except AnswerMismatch:
-                better = respell_answers(cell, text)
-                if better is None:
+                respelled = respell_answers(cell, text)
+                if respelled is None:
                     missing.append(row)
                 else:
-                    spelled[row] = {answers: better}
+                    cells_to_fix[row] = {answers: respelled}
             row += 1
     findings = []
-    if spelled:
+    if cells_to_fix:
         sentence = phrase(
             "{n:,} row(s) whose passage spells the answer in another way (case, white space, quotes"
             " or punctuation), so that it is not found there.",
-            n=len(spelled),
+            n=len(cells_to_fix),
         )
-        change = phrase("{n:,} answer(s) spelled as in the passage.", n=len(spelled))
+        change = phrase("{n:,} answer(s) spelled as in the passage.", n=len(cells_to_fix))
         title = phrase("Use the spelling of the passage")
-        fix = Fix("respell", title, change, cells=spelled)
-        rows = np.array(list(spelled), dtype=np.int64)
+        fix = Fix("respell", title, change, cells=cells_to_fix)
+        rows = np.array(list(cells_to_fix), dtype=np.int64)
         findings.append(Finding("missing_answers", "problem", len(rows), sentence, rows, (fix,)))
     if missing:
         rows = np.array(missing, dtype=np.int64)

@@ -27,21 +27,21 @@ MAX_THREADS = 4
 Hashes = NDArray[np.uint64]
 
 
-def near_copies(
+def group_near_copies(
     columns: Sequence[Words], vocabulary: int, progress: CancellableProgress, weight: float
 ) -> NDArray[np.int64]:
     """Group nearly equal texts: the index of the first text of its group for each, int64 [U].
 
     Two texts are near copies if they reach `SIMILARITY` in each column; groups are the transitive
-    closure. A text without words is a group of its own.
+    closure. A text without words forms its own group.
 
     Args:
         columns: the words of the U texts, for each column.
         vocabulary: number of distinct words.
-        progress: advanced by `weight` in all.
+        progress: advanced by `weight` in total.
     """
     texts = len(columns[0].counts)
-    words = _mixed(np.arange(1, vocabulary + 1, dtype=np.uint64))
+    words = _mix(np.arange(1, vocabulary + 1, dtype=np.uint64))
     shingled = [_shingles(column, words, index) for index, column in enumerate(columns)]
     progress.advance(weight * 0.2)
     has_words = np.sum([column.counts for column in columns], axis=0) > 0
@@ -51,10 +51,10 @@ def near_copies(
     for shingles in shingled:
         pairs = pairs[_similarity(pairs, *shingles, progress) >= SIMILARITY]
     progress.advance(weight * 0.2)
-    return connected(texts, pairs)
+    return components(texts, pairs)
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def _mix(numbers: Hashes) -> Hashes:
     """Hash 64-bit numbers (the finaliser of SplitMix64)."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -65,24 +65,24 @@ def _mixed(numbers: Hashes) -> Hashes:
 def _shingles(words: Words, hashes: Hashes, column: int) -> tuple[Hashes, NDArray[np.int64]]:
     """Shingle hashes of all texts, uint64 [S], and the start of each text, int64 [U + 1].
 
-    A text with fewer words than a shingle has one, of all its words.
+    A text with fewer words than a shingle has one shingle with all its words.
     """
     counts = np.minimum(words.counts, MAX_WORDS)
-    own = np.maximum(counts - SHINGLE_WORDS + 1, 1)  # one for an empty text too
-    starts = np.concatenate([[0], np.cumsum(own)])
+    sizes = np.maximum(counts - SHINGLE_WORDS + 1, 1)  # one for an empty text too
+    starts = np.concatenate([[0], np.cumsum(sizes)])
     shingles = np.empty(starts[-1], dtype=np.uint64)
     padded = np.concatenate([hashes[words.ids], np.zeros(SHINGLE_WORDS, dtype=np.uint64)])
     ends = words.starts[:-1] + counts
     for first, last in _chunks(starts):
         part = slice(starts[first], starts[last])
-        positions = np.repeat(words.starts[first:last] - starts[first:last], own[first:last])
+        positions = np.repeat(words.starts[first:last] - starts[first:last], sizes[first:last])
         positions += np.arange(part.start, part.stop)
-        limits = np.repeat(ends[first:last], own[first:last])
+        limits = np.repeat(ends[first:last], sizes[first:last])
         sums = np.full(len(positions), column + 1, dtype=np.uint64)
         for step in range(SHINGLE_WORDS):
             sums *= np.uint64(0x9FB21C651E98DF25)
             sums += np.where(positions + step < limits, padded[positions + step], np.uint64(0))
-        shingles[part] = _mixed(sums)
+        shingles[part] = _mix(sums)
     return shingles, starts
 
 
@@ -108,16 +108,16 @@ def _bands(
     factors = np.random.Philox(0).random_raw((BANDS, BAND_ROWS)) | np.uint64(1)
 
     def fill(band: int) -> None:
-        smallest = np.empty(texts, dtype=np.uint64)
+        minimum = np.empty(texts, dtype=np.uint64)
         for factor in factors[band]:
-            smallest.fill(np.iinfo(np.uint64).max)
+            minimum.fill(np.iinfo(np.uint64).max)
             for hashes, starts in shingled:
                 for first, last in _chunks(starts):
                     products = hashes[starts[first] : starts[last]] * factor
-                    inside = starts[first:last] - starts[first]
-                    minima = np.minimum.reduceat(products, inside)
-                    np.minimum(smallest[first:last], minima, out=smallest[first:last])
-            bands[band] = _mixed(bands[band] ^ smallest)
+                    offsets = starts[first:last] - starts[first]
+                    minima = np.minimum.reduceat(products, offsets)
+                    np.minimum(minimum[first:last], minima, out=minimum[first:last])
+            bands[band] = _mix(bands[band] ^ minimum)
         progress.advance(weight / BANDS)
 
     with ThreadPoolExecutor(min(MAX_THREADS, len(allowed_cores()))) as pool:
@@ -130,7 +130,7 @@ def _candidates(
 ) -> NDArray[np.int64]:
     """Unique pairs of texts that share a band, int64 [P, 2], the smaller index first.
 
-    Of many texts with the same key, each is paired with the first and with its predecessor.
+    If many texts have the same key, each is paired with the first and with its predecessor.
     """
     codes = [np.zeros(0, dtype=np.int64)]
     texts = len(has_words)
@@ -177,14 +177,14 @@ def _jaccard(
     pair, member, values = pair[order], member[order], values[order]
     is_new = np.ones(len(values), dtype=bool)  # first of its value in the pair
     is_new[1:] = (values[1:] != values[:-1]) | (pair[1:] != pair[:-1])
-    both = ~is_new
-    both[1:] &= member[1:] != member[:-1]
+    is_shared = ~is_new
+    is_shared[1:] &= member[1:] != member[:-1]
     union = np.bincount(pair[is_new], minlength=len(pairs))
-    shared = np.bincount(pair[both], minlength=len(pairs))
+    shared = np.bincount(pair[is_shared], minlength=len(pairs))
     return shared / np.maximum(union, 1)
 
 
-def connected(texts: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def components(texts: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """The smallest index that each text is connected to by pairs, int64 [texts]."""
     root = np.arange(texts)
     first, second = pairs[:, 0], pairs[:, 1]

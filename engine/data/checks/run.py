@@ -21,7 +21,7 @@ from engine.progress import CancellableProgress, ProgressCallback, no_progress
 SHOWN_LINES = 20  # line numbers that are reported for a finding
 NEAR_WORK, CHECK_WORK = 1.0, 0.1
 """Cost of comparing texts, and of each check, relative to reading the rows."""
-RULES_VERSION = 4  # to be raised if a check changes its findings for the same rows
+RULES_VERSION = 4  # increment it if a check changes its findings for the same rows
 MAX_CACHED = 1 << 30  # bytes
 FINDINGS = TypeAdapter(list[Finding])
 
@@ -48,8 +48,10 @@ def run_checks(
     spec = dataset.spec
     steps = check_progress(len(dataset), progress, cancelled)
     path = dataset.folder / DATA
-    drawn = drawn_splits(tuple(spec.sources), spec.split)
-    return _findings(CheckInput(path, spec.mapping, dataset.splits, spec.split, drawn, steps))
+    random_splits = drawn_splits(tuple(spec.sources), spec.split)
+    return _findings(
+        CheckInput(path, spec.mapping, dataset.splits, spec.split, random_splits, steps)
+    )
 
 
 def _findings(data: CheckInput) -> list[Finding]:
@@ -82,8 +84,8 @@ def check_files(
         sources, split = request.sources, request.split
         splits, _ = split_rows(collected, sources, split)
         steps = check_progress(len(splits), progress, cancelled)
-        drawn = drawn_splits(tuple(sources), split)
-        data = CheckInput(collected.rows, request.mapping, splits, split, drawn, steps)
+        random_splits = drawn_splits(tuple(sources), split)
+        data = CheckInput(collected.rows, request.mapping, splits, split, random_splits, steps)
         findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
         first = [tuple(lines[finding.rows[:SHOWN_LINES]].tolist()) for finding in findings]
@@ -91,7 +93,7 @@ def check_files(
 
 
 def read_findings(cache: Path, fingerprint: str) -> list[Finding] | None:
-    """Cached findings of these rows; None if there are none or they cannot be read."""
+    """Cached findings of these rows; None if missing or unreadable."""
     try:
         return FINDINGS.validate_json(read_regular(_file(cache, fingerprint), MAX_CACHED))
     except (OSError, ValidationError, TypeError, OverflowError):

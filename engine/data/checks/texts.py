@@ -16,7 +16,7 @@ from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
 MAX_WORDS = 510  # BERT reads 512 tokens, two of them special; a word is at least one
-LOST = 0.1  # fraction of all words: if more is truncated, the file was probably parsed wrongly
+MAX_LOST = 0.1  # fraction of all words: if more is truncated, the file was probably parsed wrongly
 LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
 MOJIBAKE = f"[Â-ô][{LATER_BYTES}]"
 """The first two bytes of a UTF-8 character, each decoded as a character."""
@@ -35,8 +35,8 @@ SCRIPTS = {
     "Hangul": r"\p{Hangul}",
     "Chinese or Japanese": r"[\p{Han}\p{Hiragana}\p{Katakana}]",
 }
-ALIKE = ("Cyrillic", "Greek")  # scripts with Latin lookalikes
-MAIN_SHARE = 0.95  # fraction of the rows that must have the main script
+LOOKALIKES = ("Cyrillic", "Greek")  # scripts with Latin lookalikes
+MAIN_FRACTION = 0.95  # fraction of the rows that must have the main script
 
 
 def find_lengths(data: CheckInput) -> list[Finding]:
@@ -46,7 +46,7 @@ def find_lengths(data: CheckInput) -> list[Finding]:
 
 def _empty(data: CheckInput) -> list[Finding]:
     rows = np.flatnonzero(
-        _any(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
+        _any_text(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
     )
     if not len(rows):
         return []
@@ -68,7 +68,7 @@ def _long(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
-    if lost > LOST:
+    if lost > MAX_LOST:
         sentence = phrase(
             "{n:,} row(s) with more than {words} words, so BERT never reads {percent:.0f} % of all"
             " words. Perhaps the file does not mark where these rows end.",
@@ -88,7 +88,7 @@ def _long(data: CheckInput) -> list[Finding]:
     )
     fix = drop_fix(rows, change, "drop-long")
     longest_first = rows[np.argsort(-words[rows], kind="stable")]
-    severity: Severity = "warning" if lost > LOST else "note"
+    severity: Severity = "warning" if lost > MAX_LOST else "note"
     return [Finding("text_lengths", severity, len(rows), sentence, longest_first, (fix,))]
 
 
@@ -97,8 +97,8 @@ def find_broken(data: CheckInput) -> list[Finding]:
     return [*_mojibake(data), *_unreadable(data), *_html(data)]
 
 
-def _decode_again(run: re.Match[str]) -> str:
-    """The UTF-8 that was decoded as Western European."""
+def _decode_utf8(run: re.Match[str]) -> str:
+    """Decode UTF-8 that was decoded as Western European."""
     raw = bytearray()
     for character in run[0]:
         try:
@@ -120,22 +120,22 @@ def _repair(
     repaired: dict[int, dict[str, str]] = {}
     for name in data.text_columns:
         rows = np.flatnonzero(
-            data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+            data.match_cells(name, lambda cells: pc.match_substring_regex(cells, pattern))
         )
         for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
-            better = repair(cell)
-            is_fit = (
-                bool(better.strip())
+            new = repair(cell)
+            is_valid = (
+                bool(new.strip())
                 if data.mapping.tags is None
-                else len(split_words(cell)) == len(split_words(better))  # as many as tags
+                else len(split_words(cell)) == len(split_words(new))  # as many as tags
             )
-            if better != cell and is_fit:
-                repaired.setdefault(row, {})[name] = better
+            if new != cell and is_valid:
+                repaired.setdefault(row, {})[name] = new
     return dict(sorted(repaired.items()))
 
 
 def _mojibake(data: CheckInput) -> list[Finding]:
-    cells = _repair(data, MOJIBAKE, lambda text: RUN.sub(_decode_again, text))
+    cells = _repair(data, MOJIBAKE, lambda text: RUN.sub(_decode_utf8, text))
     sentence = phrase(
         "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
@@ -143,7 +143,7 @@ def _mojibake(data: CheckInput) -> list[Finding]:
     )
     change = phrase("{n:,} row(s) with a broken encoding repaired.", n=len(cells))
     fix = Fix("repair", phrase("Repair"), change, cells=cells)
-    return _broken(data, "warning", sentence, fix)
+    return _broken_findings(data, "warning", sentence, fix)
 
 
 def _html(data: CheckInput) -> list[Finding]:
@@ -154,11 +154,13 @@ def _html(data: CheckInput) -> list[Finding]:
     )
     change = phrase("HTML in {n:,} row(s) replaced by characters.", n=len(cells))
     fix = Fix("replace", phrase("Replace by characters"), change, cells=cells)
-    return _broken(data, "note", sentence, fix)
+    return _broken_findings(data, "note", sentence, fix)
 
 
-def _broken(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> list[Finding]:
-    """No fix if answers are offsets into the text."""
+def _broken_findings(
+    data: CheckInput, severity: Severity, sentence: str, fix: Fix
+) -> list[Finding]:
+    """A finding without a fix if answers are offsets into the text."""
     rows = np.array(list(fix.cells), dtype=np.int64)
     if not len(rows):
         return []
@@ -167,7 +169,7 @@ def _broken(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> li
 
 
 def _unreadable(data: CheckInput) -> list[Finding]:
-    rows = np.flatnonzero(_has(data, UNREADABLE))
+    rows = np.flatnonzero(_matches(data, UNREADABLE))
     if not len(rows):
         return []
     sentence = phrase(
@@ -182,15 +184,15 @@ def find_mixed_scripts(data: CheckInput) -> list[Finding]:
     return [*_mixed_words(data), *_other_scripts(data)]
 
 
-def _has(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
+def _matches(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
     """Rows with a text that matches, bool [N]."""
-    return _any(data, lambda cells: pc.match_substring_regex(cells, pattern))
+    return _any_text(data, lambda cells: pc.match_substring_regex(cells, pattern))
 
 
 def _mixed_words(data: CheckInput) -> list[Finding]:
-    pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in ALIKE]
+    pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in LOOKALIKES]
     either = [f"{latin}{other}|{other}{latin}" for latin, other in pairs]
-    rows = np.flatnonzero(_non_ascii(data) & _has(data, "|".join(either)))
+    rows = np.flatnonzero(_non_ascii(data) & _matches(data, "|".join(either)))
     if not len(rows):
         return []
     sentence = phrase(
@@ -198,40 +200,42 @@ def _mixed_words(data: CheckInput) -> list[Finding]:
         " and the tokenizer does not know them.",
         n=len(rows),
     )
-    return [_dropped("warning", sentence, rows, "drop-mixed")]
+    return [_script_finding("warning", sentence, rows, "drop-mixed")]
 
 
 def _other_scripts(data: CheckInput) -> list[Finding]:
-    foreign = _non_ascii(data)
-    if not foreign.any():
+    non_ascii = _non_ascii(data)
+    if not non_ascii.any():
         return []
-    has = {name: _has(data, pattern) for name, pattern in SCRIPTS.items()}
-    lettered = np.any(list(has.values()), axis=0)
-    main = max(has, key=lambda name: int(has[name].sum()))
-    if has[main].sum() < MAIN_SHARE * lettered.sum():
+    by_script = {name: _matches(data, pattern) for name, pattern in SCRIPTS.items()}
+    has_letters = np.any(list(by_script.values()), axis=0)
+    main = max(by_script, key=lambda name: int(by_script[name].sum()))
+    if by_script[main].sum() < MAIN_FRACTION * has_letters.sum():
         return []
-    rows = np.flatnonzero(lettered & ~has[main])
+    rows = np.flatnonzero(has_letters & ~by_script[main])
     if not len(rows):
         return []
     sentence = phrase(
         "{n:,} row(s) in another script than nearly all others ({main}).", n=len(rows), main=main
     )
-    return [_dropped("note", sentence, rows, "drop-other")]
+    return [_script_finding("note", sentence, rows, "drop-other")]
 
 
 def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
-    return _any(data, lambda cells: pc.invert(pc.string_is_ascii(cells)))
+    return _any_text(data, lambda cells: pc.invert(pc.string_is_ascii(cells)))
 
 
-def _dropped(severity: Severity, sentence: str, rows: NDArray[np.int64], fix: str) -> Finding:
+def _script_finding(
+    severity: Severity, sentence: str, rows: NDArray[np.int64], fix: str
+) -> Finding:
     change = phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows))
     fixes = (drop_fix(rows, change, fix),)
     return Finding("mixed_scripts", severity, len(rows), sentence, rows, fixes)
 
 
-def _any(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
+def _any_text(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
     """Rows with a text that matches, bool [N]."""
     hits: NDArray[np.bool_] = np.logical_or.reduce(
-        [data.matching(name, matches) for name in data.text_columns]
+        [data.match_cells(name, matches) for name in data.text_columns]
     )
     return hits

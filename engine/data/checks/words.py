@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 CHUNK = 20_000  # texts
-NO_WORD = re.compile(r"^\W+|\W+$")
-WITHOUT_BLANKS = r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])"
+NON_WORD = re.compile(r"^\W+|\W+$")
+UNSPACED = r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])"
 """Scripts without spaces between words: each character counts as a word."""
 
 
@@ -53,16 +53,16 @@ class Words:
         return Words(np.concatenate(ids), starts)
 
 
-def words_in(texts: Sequence[str], known: dict[str, int]) -> Words:
-    """Words of normalised texts without surrounding punctuation; new words are added to `known`."""
+def encode_words(texts: Sequence[str], vocabulary: dict[str, int]) -> Words:
+    """Words of normalised texts without surrounding punctuation; adds new ones to `vocabulary`."""
     column = pa.array(texts, type=pa.large_string())
     if not all(map(str.isascii, texts)):
-        column = pc.replace_substring_regex(column, WITHOUT_BLANKS, r" \1 ")
+        column = pc.replace_substring_regex(column, UNSPACED, r" \1 ")
     split = pc.utf8_split_whitespace(column)
     encoded = split.values.dictionary_encode()
-    names = [NO_WORD.sub("", word or "") for word in encoded.dictionary.to_pylist()]
-    ids = [known.setdefault(name, len(known)) if name else -1 for name in names]
+    names = [NON_WORD.sub("", word or "") for word in encoded.dictionary.to_pylist()]
+    ids = [vocabulary.setdefault(name, len(vocabulary)) if name else -1 for name in names]
     encoded_ids = np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()]
     has_word = encoded_ids >= 0
-    before = np.concatenate([[0], np.cumsum(has_word)])
-    return Words(encoded_ids[has_word], before[split.offsets.to_numpy()].astype(np.int64))
+    offsets = np.concatenate([[0], np.cumsum(has_word)])
+    return Words(encoded_ids[has_word], offsets[split.offsets.to_numpy()].astype(np.int64))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from engine.phrases import phrase
 
 FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often interchanged
-AROUND = " \t\r\n.,;:!?()[]" + FORMS[0] + FORMS[1]
+SURROUNDING = " \t\r\n.,;:!?()[]" + FORMS[0] + FORMS[1]
 
 
 class Answer(NamedTuple):
@@ -38,7 +38,7 @@ def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
     if not cell.strip():
         return ()
     answers = []
-    for text, start in _stated(cell):
+    for text, start in _parse_cell(cell):
         position = find_nearest(passage, text, start) if text else None
         if position is None:
             raise AnswerMismatch(
@@ -52,24 +52,26 @@ def respell_answers(cell: str, passage: str) -> str | None:
     """The cell with the answers spelled as in the passage, for `parse_answers`.
 
     Ignores case, white space, surrounding punctuation, and the form of quotes and dashes. None if
-    an answer is not found even so.
+    an answer is still not found.
     """
     answers = []
-    for text, start in _stated(cell):
+    for text, start in _parse_cell(cell):
         position = find_nearest(passage, text, start) if text else None
-        answer = _spelled(text, start, passage) if position is None else Answer(text, position)
+        answer = (
+            _find_respelled(text, start, passage) if position is None else Answer(text, position)
+        )
         if answer is None:
             return None
         answers.append(answer)
     plain = answers[0].text if len(answers) == 1 else ""
-    if _stated(plain) == [(plain, 0)] and parse_answers(plain, passage) == tuple(answers):
+    if _parse_cell(plain) == [(plain, 0)] and parse_answers(plain, passage) == tuple(answers):
         return plain
     return format_answers(answers)
 
 
-def _spelled(text: str, start: int, passage: str) -> Answer | None:
+def _find_respelled(text: str, start: int, passage: str) -> Answer | None:
     """The words of `text` in the passage, nearest to `start`."""
-    words = text.strip(AROUND).split()
+    words = text.strip(SURROUNDING).split()
     if not words:
         return None
     pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
@@ -80,8 +82,8 @@ def _spelled(text: str, start: int, passage: str) -> Answer | None:
 
 def _any_form(character: str) -> str:
     """Regular expression for a character and its variants."""
-    same = next((forms for forms in FORMS if character in forms), None)
-    return re.escape(character) if same is None else f"[{re.escape(same)}]"
+    forms_ = next((forms for forms in FORMS if character in forms), None)
+    return re.escape(character) if forms_ is None else f"[{re.escape(forms_)}]"
 
 
 def format_answers(answers: Sequence[Answer]) -> str:
@@ -102,7 +104,7 @@ def find_nearest(passage: str, text: str, start: int) -> int | None:
     return before if start - before <= after - start else after
 
 
-def _stated(cell: str) -> list[tuple[str, int]]:
+def _parse_cell(cell: str) -> list[tuple[str, int]]:
     """Texts and positions in a cell."""
     if cell[:1] not in ("[", "{"):
         return [(cell.strip(), 0)]

@@ -27,7 +27,7 @@ LABELS = (
     *("answer", "answerkey", "target"),
 )
 MIN_UNNAMED_CHOICES = 3  # minimum endings of a table without column names
-ALIKE = 3.0  # maximum ratio between the text lengths of its columns
+MAX_LENGTH_RATIO = 3.0  # maximum ratio between the text lengths of its columns
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
 CORRECT_ROW = phrase("Correct this row, or remove it.")
 
@@ -105,11 +105,12 @@ def parse_choice_labels(
         first = first_choice_number(labels, max(map(len, endings), default=0))
     rows = enumerate(zip(labels, endings, strict=True))
     return [
-        _right_one(label.strip(), some, first, row_name(row, lines)) for row, (label, some) in rows
+        _parse_label(label.strip(), texts, first, row_name(row, lines))
+        for row, (label, texts) in rows
     ]
 
 
-def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> int:
+def _parse_label(label: str, endings: tuple[str, ...], first: int, line: str) -> int:
     if NUMBER.fullmatch(label) and 0 <= int(label) - first < len(endings):
         return int(label) - first
     if len(label) == 1 and 0 <= (index := ord(label.upper()) - ord("A")) < len(endings):
@@ -170,8 +171,8 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
     """A column with a usual name whose first cell is a list of at least two texts."""
-    usual = (names[name] for name in LISTS if name in names)
-    return next(((c,) for c in usual if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
+    named = (names[name] for name in LISTS if name in names)
+    return next(((c,) for c in named if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
 
 
 def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
@@ -187,7 +188,9 @@ def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) 
     if not all(cell.strip() for name in endings for cell in cells[name]):
         return None
     lengths = [sum(map(len, cells[name])) for name in endings]
-    worded = all(any(" " in cell.strip() for cell in cells[name]) for name in (context, *endings))
-    if not worded or max(lengths) > ALIKE * min(lengths):
+    has_words = all(
+        any(" " in cell.strip() for cell in cells[name]) for name in (context, *endings)
+    )
+    if not has_words or max(lengths) > MAX_LENGTH_RATIO * min(lengths):
         return None
     return Mapping(text=context, endings=tuple(endings), label=columns[-1])

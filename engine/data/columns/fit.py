@@ -73,7 +73,7 @@ def task_problems(
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     counted = None if labels is None else CountedLabels(labels)
-    lacking = [problem for _, problem in incomplete_columns(mapping, task, empty or {}, rows)]
+    incomplete = [problem for _, problem in incomplete_columns(mapping, task, empty or {}, rows)]
     if missing_answers and "answers" in task.info.reads:
         message = phrase(
             "{missing:,} of {rows:,} rows have an answer that their passage does not contain.",
@@ -81,21 +81,23 @@ def task_problems(
             rows=rows,
         )
         advice = phrase("The checks of the data set can correct or drop these rows.")
-        lacking.append(StudioError(message, advice))
-    return [*missing, *lacking, *task.problems(mapping, counted)]
+        incomplete.append(StudioError(message, advice))
+    return [*missing, *incomplete, *task.problems(mapping, counted)]
 
 
 def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Problems that prevent a task from using a stored data set."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
-    wrong = task_problems(
+    problems = task_problems(
         spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.missing_answers
     )
-    wrong += unseen_label_problems(spec.unseen, task)
+    problems += unseen_label_problems(spec.unseen, task)
     if not spec.rows.get("train"):
-        wrong.append(StudioError("It has no training rows.", "Import it again with another split."))
-    return wrong
+        problems.append(
+            StudioError("It has no training rows.", "Import it again with another split.")
+        )
+    return problems
 
 
 def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
@@ -114,8 +116,8 @@ def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[Studi
 
 def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
     """Columns with empty cells that the task needs in every row."""
-    lacking = incomplete_columns(spec.mapping, task, spec.empty, sum(spec.rows.values()))
-    return tuple(name for names, _ in lacking for name in names)
+    incomplete = incomplete_columns(spec.mapping, task, spec.empty, sum(spec.rows.values()))
+    return tuple(name for names, _ in incomplete for name in names)
 
 
 def incomplete_columns(
@@ -124,9 +126,12 @@ def incomplete_columns(
     """For each role that the task needs in every row: its columns with empty cells, and the
     problem."""
     for role, names in mapping.by_field():
-        lacking = tuple(name for name in names if empty.get(name))
-        if lacking and role in task.info.fills:
-            yield lacking, missing_cells_problem(role, max(empty[name] for name in lacking), rows)
+        incomplete = tuple(name for name in names if empty.get(name))
+        if incomplete and role in task.info.fills:
+            yield (
+                incomplete,
+                missing_cells_problem(role, max(empty[name] for name in incomplete), rows),
+            )
 
 
 def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
@@ -195,7 +200,7 @@ def _with_label(
     rows: Sequence[tuple[str, ...]],
     others: tuple[str, ...],
 ) -> Mapping:
-    """Use the first label column, own one first, that suits the task."""
+    """Use the first label column that suits the task, starting with that of the mapping."""
     read = (*task.info.reads, *task.info.may_read)
     if mapping.flags and "flags" not in read:
         mapping = mapping.model_copy(update={"flags": ()})

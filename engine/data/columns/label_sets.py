@@ -22,16 +22,16 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
     separates all. A cell that is one of the `known` labels is not split.
     """
     texts = list(cells)
-    lists = [(cell.strip(),) if cell.strip() in known else _list_in(cell) for cell in texts]
+    lists = [(cell.strip(),) if cell.strip() in known else _parse_json_list(cell) for cell in texts]
     rest = [cell for cell, labels in zip(texts, lists, strict=True) if labels is None]
-    sign = next((sign for sign in SEPARATORS if any(sign in cell for cell in rest)), None)
+    sep = next((sep for sep in SEPARATORS if any(sep in cell for cell in rest)), None)
     return [
-        (_each_once([cell] if sign is None else cell.split(sign)) if labels is None else labels)
+        (_unique([cell] if sep is None else cell.split(sep)) if labels is None else labels)
         for cell, labels in zip(texts, lists, strict=True)
     ]
 
 
-def _list_in(cell: str) -> tuple[str, ...] | None:
+def _parse_json_list(cell: str) -> tuple[str, ...] | None:
     """The labels of a JSON list, or None."""
     if not cell.strip().startswith("["):
         return None
@@ -41,10 +41,10 @@ def _list_in(cell: str) -> tuple[str, ...] | None:
         return None
     if not all(isinstance(label, str) for label in labels):
         return None
-    return _each_once(labels)
+    return _unique(labels)
 
 
-def _each_once(labels: Iterable[str]) -> tuple[str, ...]:
+def _unique(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
 
@@ -68,12 +68,12 @@ def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
 
 
 def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
-    company = [label for labels in sets if len(labels) > 1 for label in labels]
-    stands = Counter(label for labels in sets for label in labels)  # distinct cells with each label
-    again = sum(stands[label] > 1 for label in company)
-    if not company or again < len(company) / 2:
+    co_occurring = [label for labels in sets if len(labels) > 1 for label in labels]
+    occurrences = Counter(label for labels in sets for label in labels)  # in distinct cells
+    repeated = sum(occurrences[label] > 1 for label in co_occurring)
+    if not co_occurring or repeated < len(co_occurring) / 2:
         return False
-    return max(map(len, stands)) <= MAX_LABEL_CHARACTERS
+    return max(map(len, occurrences)) <= MAX_LABEL_CHARACTERS
 
 
 def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:

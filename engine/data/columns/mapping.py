@@ -55,10 +55,10 @@ LABEL_WORDS = (  # as a word of a longer name
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-LEAST_FLAGS = 3  # yes/no columns that are taken for labels without being named
+MIN_FLAGS = 3  # minimum of yes/no columns that count as labels by content alone
 MAX_LABEL_CHARACTERS = 60  # characters of a cell of a label column
 MAX_LABELS = 250
-MOST_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
+MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
 @dataclass(frozen=True)
@@ -70,20 +70,20 @@ class _Statistics:
     distinct: int
     values: int  # distinct non-empty cells
     rows: int
-    worded: float  # fraction of cells with a space
-    longest: int
+    with_space: float  # fraction of cells with a space
+    max_length: int
     is_scale: bool  # all cells are numbers, and some have a fraction
     digits: float  # fraction of all characters
 
     @property
     def is_text(self) -> bool:
         """True if it has words and few digits, unlike dates."""
-        return self.worded >= 0.5 and self.length >= 10 and self.digits < MOST_DIGITS
+        return self.with_space >= 0.5 and self.length >= 10 and self.digits < MAX_DIGITS
 
     @property
     def is_label(self) -> bool:
         few = self.distinct <= max(2, min(MAX_LABELS, self.rows // 3))
-        return few and 0 < self.longest <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
+        return few and 0 < self.max_length <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
 
 
 def guess_mapping(
@@ -98,7 +98,7 @@ def guess_mapping(
     known = text if text in columns else None
     names = {plain_name(column): column for column in reversed(columns)}
     statistics = _column_statistics(columns, rows)
-    first, second = next((both for both in PAIRS if names.keys() >= {*both}), ("", ""))
+    first, second = next((pair for pair in PAIRS if names.keys() >= {*pair}), ("", ""))
     text, pair = names.get(first), names.get(second)
     if text is None:
         text = next((names[name] for name in TEXTS if name in names), None)
@@ -128,7 +128,7 @@ def guess_mapping(
     if label is not None and not named:
         flags = flag_columns(columns, rows, Mapping(text=text, pair=pair))
         others = (item for item in statistics if item.name in likely and item.values > 1)
-        if len(flags) >= LEAST_FLAGS and all(item.name in flags for item in others):
+        if len(flags) >= MIN_FLAGS and all(item.name in flags for item in others):
             return Mapping(text=text, pair=pair, flags=flags), (*guessed, "flags")
         guessed.append("label")
     guess = Mapping(text=text, pair=pair, label=label, negative=negative)
@@ -177,8 +177,8 @@ def _labels(
     columns: tuple[str, ...], statistics: list[_Statistics], mapping: Mapping
 ) -> tuple[list[str], list[str]]:
     """Columns named like labels, and those that look like labels."""
-    free = [column for column in columns if column not in mapping.texts]
-    plain = {plain_name(column): column for column in reversed(free)}
+    candidates = [column for column in columns if column not in mapping.texts]
+    plain = {plain_name(column): column for column in reversed(candidates)}
     named = [plain[name] for name in LABELS if name in plain]
     labels = [item for item in statistics if item.is_label and item.name not in mapping.texts]
     for name in [item.name for item in labels if item.name not in named]:
@@ -232,8 +232,8 @@ def _column_statistics(
                 distinct=len(set(cells)),
                 values=len({cell for cell in cells if cell.strip()}),
                 rows=len(cells),
-                worded=sum(" " in cell.strip() for cell in cells) / count,
-                longest=max(map(len, cells), default=0),
+                with_space=sum(" " in cell.strip() for cell in cells) / count,
+                max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == len(cells) and bool(fractions),
                 digits=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )

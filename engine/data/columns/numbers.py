@@ -11,7 +11,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-LARGEST = 3e38  # limit of float32
+MAX_NUMBER = 3e38  # limit of float32
 MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
 ROWS_PER_NUMBER = 10  # rows per number, if numbers are whole
 BINS = 10
@@ -23,7 +23,7 @@ def parse_number(cell: str) -> float | None:
     if not NUMBER.fullmatch(cell.strip()):
         return None
     number = float(cell.strip().replace(",", "."))
-    return number if abs(number) <= LARGEST else None
+    return number if abs(number) <= MAX_NUMBER else None
 
 
 def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
@@ -77,15 +77,15 @@ def is_scale(labels: Mapping[str, int]) -> bool:
     each."""
     if len(labels) <= MAX_NUMBER_CLASSES:
         return False
-    some = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
-    if any(parse_number(label) is None for label in some):
+    sample = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
+    if any(parse_number(label) is None for label in sample):
         return False
-    is_whole = all(label.strip().lstrip("+-").isdecimal() for label in some)
+    is_whole = all(label.strip().lstrip("+-").isdecimal() for label in sample)
     return not is_whole or sum(labels.values()) < ROWS_PER_NUMBER * len(labels)
 
 
 def scale_bins(labels: Mapping[str, int]) -> NDArray[np.int32]:
-    """Tenth of the rows in which each numeric label is, int32 [labels]."""
+    """Decile of each numeric label by rows, int32 [labels]."""
     values = np.array([parse_number(label) for label in labels], dtype=np.float64)
     rows = np.array(list(labels.values()), dtype=np.int64)
     order = np.argsort(values, kind="stable")

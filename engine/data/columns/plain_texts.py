@@ -32,27 +32,27 @@ def plain_cells(cells: "pa.Array[Any]") -> list[str]:
     lowered = pa.py_buffer(content.tobytes().lower())
     offsets = pa.py_buffer((bounds - first).tobytes())
     plain: list[str] = _Strings.from_buffers(len(cells), offsets, lowered).to_pylist()
-    for number in _odd_cells(bounds - first, content):
-        plain[number] = plain_text(cells[number].as_py())
+    for index in _special_cells(bounds - first, content):
+        plain[index] = plain_text(cells[index].as_py())
     return plain
 
 
-def _odd_cells(bounds: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
+def _special_cells(bounds: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
     """Cells that need `plain_text`: other characters, or spaces that are not single and inner."""
     if not len(content):
         return []
-    blank = content == ord(" ")
-    odd = np.zeros(len(content), dtype=bool)
-    np.logical_and(blank[1:], blank[:-1], out=odd[1:])
+    is_space = content == ord(" ")
+    is_special = np.zeros(len(content), dtype=bool)
+    np.logical_and(is_space[1:], is_space[:-1], out=is_special[1:])
     if content.min() < 32 or content.max() > 126:
-        odd |= (content < 32) | (content > 126)
+        is_special |= (content < 32) | (content > 126)
     filled = np.flatnonzero(np.diff(bounds))
     begins, ends = bounds[:-1][filled], bounds[1:][filled] - 1
-    outside = filled[blank[begins] | blank[ends]]
-    if not odd.any():
-        return [int(number) for number in outside]
-    inside = np.searchsorted(bounds, np.flatnonzero(odd), side="right") - 1
-    return [int(number) for number in np.union1d(inside, outside)]
+    outside = filled[is_space[begins] | is_space[ends]]
+    if not is_special.any():
+        return [int(index) for index in outside]
+    inside = np.searchsorted(bounds, np.flatnonzero(is_special), side="right") - 1
+    return [int(index) for index in np.union1d(inside, outside)]
 
 
 def text_columns(mapping: Mapping) -> tuple[str, ...]:

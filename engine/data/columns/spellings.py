@@ -14,7 +14,7 @@ MAX_COMPARED = 1_000  # labels compared with each other
 
 
 class Spellings(NamedTuple):
-    """Labels that may be one: `usual` is the most frequent; `rows` counts those of the others."""
+    """Labels that may be the same: `usual` is the most frequent; `rows` counts the others."""
 
     usual: str
     others: tuple[str, ...]
@@ -34,19 +34,19 @@ def plain_label(label: str) -> str:
 
 def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
     """Labels in several spellings, given the rows of each."""
-    alike: dict[str, list[str]] = {}
+    by_form: dict[str, list[str]] = {}
     for label in labels:
         if label:
-            alike.setdefault(plain_label(label), []).append(label)
-    rows = {plain: sum(labels[name] for name in some) for plain, some in alike.items()}
+            by_form.setdefault(plain_label(label), []).append(label)
+    rows = {plain: sum(labels[name] for name in group) for plain, group in by_form.items()}
     typos = _typos(rows)
-    for typo, right in typos.items():
-        while right in typos:
-            right = typos[right]
-        alike[right] += alike.pop(typo)
+    for typo, correct in typos.items():
+        while correct in typos:
+            correct = typos[correct]
+        by_form[correct] += by_form.pop(typo)
     spellings = []
-    for some in alike.values():
-        usual, *others = sorted(some, key=lambda label: (labels[label], label), reverse=True)
+    for group in by_form.values():
+        usual, *others = sorted(group, key=lambda label: (labels[label], label), reverse=True)
         if others:
             count = sum(labels[label] for label in others)
             spellings.append(Spellings(usual, tuple(sorted(others)), count))
@@ -63,9 +63,9 @@ def _typos(rows: Mapping[str, int]) -> dict[str, str]:
     typos = {}
     for rare in words:
         frequent = (word for word in words if rows[word] >= TYPO_RARITY * rows[rare])
-        right = next((word for word in frequent if _one_letter_apart(rare, word)), None)
-        if right is not None:
-            typos[rare] = right
+        correct = next((word for word in frequent if _one_letter_apart(rare, word)), None)
+        if correct is not None:
+            typos[rare] = correct
     return typos
 
 
@@ -94,16 +94,16 @@ def match_labels(names: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     labels = list(dict.fromkeys(names))
     has_numbers = any(parse_number(label) is not None for label in known)
     plain = {label: plain_label(label) for label in known}
-    times = Counter(plain.values())
-    ways = [
+    form_counts = Counter(plain.values())
+    conventions = [
         {label: label for label in known},
-        {form: label for label, form in plain.items() if times[form] == 1},
+        {form: label for label, form in plain.items() if form_counts[form] == 1},
         {} if has_numbers else {str(number): label for number, label in enumerate(known)},
     ]
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
     best: dict[str, str] = {}
-    for way, key in zip(ways, keys, strict=True):
-        same = {label: way[key(label)] for label in labels if key(label) in way}
-        if len(same) > len(best):
-            best = same
+    for convention, key in zip(conventions, keys, strict=True):
+        matches = {label: convention[key(label)] for label in labels if key(label) in convention}
+        if len(matches) > len(best):
+            best = matches
     return best, [label for label in labels if label not in best]

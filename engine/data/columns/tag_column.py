@@ -26,8 +26,8 @@ ADVICE = phrase(
 class TagColumn:
     """Validates the tags of each row and converts them to BIO.
 
-    `scheme` is the scheme of the file; None if the tags are classes of words, which stay as they
-    are.
+    `scheme` is the scheme of the file; None if the tags are classes of words, which stay
+    unchanged.
     """
 
     def __init__(

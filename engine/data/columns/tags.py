@@ -24,7 +24,7 @@ MARKS: dict[Scheme, tuple[str, str, str, str]] = {  # of a single token; first, 
     "IOBES": ("S", "B", "I", "E"),
     "BILOU": ("U", "B", "I", "L"),
 }
-OPEN, GO_ON = "BI", "IEL"  # marks that may be continued, and marks that continue
+OPEN, CONTINUING = "BI", "IEL"  # marks that may be continued, and marks that continue
 
 
 class Span(NamedTuple):
@@ -62,12 +62,12 @@ def spans_from_tags(tags: Sequence[str]) -> list[Span]:
     """
     spans: list[Span] = []
     mark_before, type_before = "O", ""
-    for number, tag in enumerate(tags):
-        mark, type_ = _parted(tag)
-        if mark in GO_ON and mark_before in OPEN and type_ == type_before:
-            spans[-1] = Span(type_, spans[-1].start, number + 1)
+    for index, tag in enumerate(tags):
+        mark, type_ = _split_tag(tag)
+        if mark in CONTINUING and mark_before in OPEN and type_ == type_before:
+            spans[-1] = Span(type_, spans[-1].start, index + 1)
         elif mark != "O":
-            spans.append(Span(type_, number, number + 1))
+            spans.append(Span(type_, index, index + 1))
         mark_before, type_before = mark, type_
     return spans
 
@@ -94,8 +94,8 @@ def to_bio(tags: Sequence[str], scheme: Scheme) -> tuple[list[str], list[int]]:
     Raises UnknownTag.
     """
     spans = spans_from_tags(tags)
-    lawful = tags_from_spans(spans, len(tags), scheme)
-    invalid = [n for n, (a, b) in enumerate(zip(tags, lawful, strict=True)) if a != b]
+    valid = tags_from_spans(spans, len(tags), scheme)
+    invalid = [n for n, (a, b) in enumerate(zip(tags, valid, strict=True)) if a != b]
     return tags_from_spans(spans, len(tags), "BIO"), invalid
 
 
@@ -110,21 +110,21 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
         UnknownTag: if most tags have marks, and one does not.
     """
     counts: Counter[str] = Counter()
-    stranger: UnknownTag | None = None
+    unknown: UnknownTag | None = None
     needless = missing = 0  # unnecessary B, and spans that start without one
-    for number, tags in enumerate(sentences, start=1):
+    for index, tags in enumerate(sentences, start=1):
         counts.update(tags)
-        strange = next((n for n, tag in enumerate(tags, start=1) if not _is_tag(tag)), 0)
-        if strange:
-            stranger = stranger or UnknownTag(tags[strange - 1], number, strange)
+        position = next((n for n, tag in enumerate(tags, start=1) if not _is_tag(tag)), 0)
+        if position:
+            unknown = unknown or UnknownTag(tags[position - 1], index, position)
             continue
         needless += _changed(tags, "IOB1", "B", "I")
         missing += _changed(tags, "BIO", "I", "B")
-    if stranger is not None:
+    if unknown is not None:
         inside = sum(count for tag, count in counts.items() if tag != "O")
         marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
         if 2 * marked > inside:
-            raise stranger
+            raise unknown
         return None
     marks = {tag[0] for tag in counts}
     iobes, bilou = marks & set("ES"), marks & set("LU")
@@ -148,20 +148,20 @@ def are_spans(tags: Iterable[str]) -> bool:
 
 def tag_type(tag: str) -> str:
     """The span type of a tag; empty outside or if it has none. Raises UnknownTag."""
-    return _parted(tag)[1]
+    return _split_tag(tag)[1]
 
 
-def _changed(tags: Sequence[str], scheme: Scheme, mark: str, lawful: str) -> int:
-    """Number of tags with `mark` that should be `lawful` in this scheme."""
-    meant = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
-    return sum(a[0] == mark and b[0] == lawful for a, b in zip(tags, meant, strict=True))
+def _changed(tags: Sequence[str], scheme: Scheme, mark: str, valid: str) -> int:
+    """Number of tags with `mark` that should be `valid` in this scheme."""
+    expected = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
+    return sum(a[0] == mark and b[0] == valid for a, b in zip(tags, expected, strict=True))
 
 
 def _is_tag(tag: str) -> bool:
     return tag[:1] in tuple("OBIESLU") and tag[1:2] in ("", "-")
 
 
-def _parted(tag: str) -> tuple[str, str]:
+def _split_tag(tag: str) -> tuple[str, str]:
     if not _is_tag(tag):
         raise UnknownTag(tag)
     return tag[0], tag[2:]

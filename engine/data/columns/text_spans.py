@@ -17,7 +17,7 @@ class TextSpan(NamedTuple):
 
 
 class TaggedWords(NamedTuple):
-    """Words with BIO tags, and remarks on what was lost, without full stops."""
+    """Words with BIO tags, and remarks on lost spans, without full stops."""
 
     words: list[str]
     tags: list[str]
@@ -34,27 +34,27 @@ def tag_spans(
     longest is kept.
     """
     lost: list[str] = []
-    trimmed = [part for span in dict.fromkeys(spans) if (part := _trimmed(text, span, lost))]
-    kept: list[TextSpan] = []
+    trimmed = [part for span in dict.fromkeys(spans) if (part := _trim(text, span, lost))]
+    selected: list[TextSpan] = []
     for span in sorted(trimmed, key=lambda item: (item.start - item.end, item.start)):
-        if any(span.start < other.end and other.start < span.end for other in kept):
+        if any(span.start < other.end and other.start < span.end for other in selected):
             lost.append(phrase("Span that overlaps another one left out; the longer one was kept"))
         else:
-            kept.append(span)
-    kept.sort()
-    positions = _parted(word_spans(text) if words is None else words, kept)
-    first = {start: number for number, (start, _) in enumerate(positions)}
-    last = {end: number for number, (_, end) in enumerate(positions)}
-    inside = [
+            selected.append(span)
+    selected.sort()
+    positions = _split_words(word_spans(text) if words is None else words, selected)
+    first = {start: index for index, (start, _) in enumerate(positions)}
+    last = {end: index for index, (_, end) in enumerate(positions)}
+    token_spans = [
         Span(label, first[start], last[end] + 1)
-        for start, end, label in kept
+        for start, end, label in selected
         if start in first and end in last
     ]
-    tags = tags_from_spans(inside, len(positions), "BIO")
+    tags = tags_from_spans(token_spans, len(positions), "BIO")
     return TaggedWords([text[start:end] for start, end in positions], tags, lost)
 
 
-def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
+def _trim(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
     start, end, label = span
     if not 0 <= start < end <= len(text):
         lost.append(phrase("Span that is empty or not within its text left out"))
@@ -71,17 +71,19 @@ def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
     return TextSpan(start, end, label.strip())
 
 
-def _parted(words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]) -> list[tuple[int, int]]:
+def _split_words(
+    words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]
+) -> list[tuple[int, int]]:
     """Split words at span boundaries."""
     cuts = sorted({cut for span in spans for cut in (span.start, span.end)})
     parts: list[tuple[int, int]] = []
-    number = 0
+    index = 0
     for start, end in words:
-        while number < len(cuts) and cuts[number] <= start:
-            number += 1
-        while number < len(cuts) and cuts[number] < end:
-            parts.append((start, cuts[number]))
-            start = cuts[number]
-            number += 1
+        while index < len(cuts) and cuts[index] <= start:
+            index += 1
+        while index < len(cuts) and cuts[index] < end:
+            parts.append((start, cuts[index]))
+            start = cuts[index]
+            index += 1
         parts.append((start, end))
     return parts

@@ -1,14 +1,14 @@
 """Words in a cell, each of which may have a tag.
 
 A cell has words separated by spaces, or a JSON list of them, as on the Hugging Face hub. The tags
-of a row are in a cell of their own, in the same form.
+of a row are in a separate cell, in the same form.
 """
 
 import json
 import re
 from collections.abc import Sequence
 
-BETWEEN = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
+SEPARATOR = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
 OPENING = "([{<\"'“‘«„‚¿¡"  # split off before a word
 IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # split off after a word
@@ -24,7 +24,7 @@ def split_words(cell: str) -> list[str]:
             words = None
         if isinstance(words, list) and all(type(word) in (str, int) for word in words):
             return [str(word) for word in words]
-    return BETWEEN.split(text) if text else []
+    return SEPARATOR.split(text) if text else []
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -52,13 +52,13 @@ def word_spans(text: str) -> list[tuple[int, int]]:
         while end > first and text[end - 1] in CLOSING:
             end -= 1
         if first < end:
-            spans += _without_ideographs(text, first, end)
+            spans += _split_ideographs(text, first, end)
         spans += [(position, position + 1) for position in range(end, last)]
     return spans
 
 
-def _without_ideographs(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """Split a word at its ideographs, each a part of its own."""
+def _split_ideographs(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    """Split a word at its ideographs, each a separate part."""
     parts, start = [], first
     for match in IDEOGRAPH.finditer(text, first, last):
         parts += [(start, match.start())] if start < match.start() else []

@@ -11,7 +11,7 @@ from app.palette import score, window_commands
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
 from app.widgets.help_topics import METRIC, SECTIONS, concept, concepts, setting_key, topics
-from app.window import LOWER, PAGES
+from app.window import LOWER_PAGES, PAGES
 from engine.config.fields import get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
@@ -123,7 +123,7 @@ def test_links_and_lists_lead_to_pages():
     listed = concept("settings").text + concept("metrics").text
     for page in topics()[len(concepts()) :]:
         assert f"({page.key})" in listed, page.key
-    assert all(concept(entry.help).title for entry in (*PAGES, *LOWER))
+    assert all(concept(entry.help).title for entry in (*PAGES, *LOWER_PAGES))
 
 
 def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):

@@ -7,8 +7,8 @@ from datasketch import MinHash, MinHashLSH
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.checks.near_copies import SIMILARITY, connected, near_copies
-from engine.data.checks.words import words_in
+from engine.data.checks.near_copies import SIMILARITY, components, group_near_copies
+from engine.data.checks.words import encode_words
 from engine.progress import CancellableProgress
 
 
@@ -35,7 +35,7 @@ def texts_with_copies(count: int) -> list[str]:
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
     known: dict[str, int] = {}
-    groups = near_copies([words_in(texts, known)], len(known), CancellableProgress(0), 0)
+    groups = group_near_copies([encode_words(texts, known)], len(known), CancellableProgress(0), 0)
     return {(int(first), n) for n, first in enumerate(groups) if first != n}
 
 
@@ -69,4 +69,4 @@ def test_groups_are_what_pairs_connect(pairs):
     for _ in range(30):
         for one, other in pairs:
             groups[one] = groups[other] = min(groups[one], groups[other])
-    assert connected(30, np.array(pairs, dtype=np.int64).reshape(-1, 2)).tolist() == groups
+    assert components(30, np.array(pairs, dtype=np.int64).reshape(-1, 2)).tolist() == groups
