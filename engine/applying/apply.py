@@ -58,7 +58,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
     chunks = Chunks.begin(wanted)
     for part in stretches(table, CHUNK_ROWS, chunks.rows):
         progress.begin(chunks.rows, len(part.lines))
-        rows = Rows.of(wanted.given.mapping, part.cells, part.lines)
+        rows = Rows.from_columns(wanted.given.mapping, part.cells, part.lines)
         chunk = chunk_of(part.cells, predictor.predict(rows, progress.predicted))
         check_threshold(chunk, wanted.threshold)
         chunks.add(chunk)
@@ -78,7 +78,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     first = next(stretches(table, question.rows), None)
     if first is None:
         raise _no_rows(apply_question.given.path)
-    rows = Rows.of(apply_question.given.mapping, first.cells, first.lines)
+    rows = Rows.from_columns(apply_question.given.mapping, first.cells, first.lines)
     chunk = chunk_of(first.cells, predictor.predict(rows))
     check_threshold(chunk, apply_question.threshold)
     shown = written(chunk, apply_question.threshold)

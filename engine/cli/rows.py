@@ -147,4 +147,4 @@ def read_table(
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
             echo_error(f"note: {note}")
-    return FileRows(Rows.of(mapping, cells, lines), cells, mapping)
+    return FileRows(Rows.from_columns(mapping, cells, lines), cells, mapping)

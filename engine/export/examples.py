@@ -104,7 +104,7 @@ def _of_file(path: Path) -> Rows:
         )
     rows = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
     cells = {name: [row[number] for row in rows] for number, name in enumerate(recognised.columns)}
-    return Rows.of(mapping, cells)
+    return Rows.from_columns(mapping, cells)
 
 
 def _of_run(run: RunFolder) -> Rows | None:
@@ -117,7 +117,7 @@ def _of_run(run: RunFolder) -> Rows | None:
     mapping = dataset.spec.mapping
     rows = dataset.page(0, MAX_EXAMPLES, "validation")
     cells = {name: [str(row[name] or "") for row in rows] for name in mapping.columns}
-    return Rows.of(mapping, cells)
+    return Rows.from_columns(mapping, cells)
 
 
 def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:

@@ -189,7 +189,7 @@ def sample(source: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
         return learner.tokenize(part, tokenizer, settings.max_length, folder, no_progress)
 
     if isinstance(rows.texts, StoredTexts):
-        texts = rows.texts.some(SAMPLED_ROWS, random)
+        texts = rows.texts.sample(SAMPLED_ROWS, random)
         ends = np.cumsum([len(text) for text in texts])
         texts = texts[: max(1, int((ends <= SAMPLED_CHARACTERS).sum()))]
         examples = tokenize(Rows(texts))

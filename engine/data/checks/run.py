@@ -11,7 +11,7 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.collecting import FileImport
-from engine.data.datasets.importing import DATA, collected_rows, drawn_splits, split_rows
+from engine.data.datasets.importing import DATA, collected_rows, find_random_splits, split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
 from engine.files.atomic_write import disk_errors_for, write_file
@@ -48,7 +48,7 @@ def run_checks(
     spec = dataset.spec
     steps = check_progress(len(dataset), progress, cancelled)
     path = dataset.folder / DATA
-    random_splits = drawn_splits(tuple(spec.sources), spec.split)
+    random_splits = find_random_splits(tuple(spec.sources), spec.split)
     return _findings(
         CheckInput(path, spec.mapping, dataset.splits, spec.split, random_splits, steps)
     )
@@ -84,7 +84,7 @@ def check_files(
         sources, split = request.sources, request.split
         splits, _ = split_rows(collected, sources, split)
         steps = check_progress(len(splits), progress, cancelled)
-        random_splits = drawn_splits(tuple(sources), split)
+        random_splits = find_random_splits(tuple(sources), split)
         data = CheckInput(collected.rows, request.mapping, splits, split, random_splits, steps)
         findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()

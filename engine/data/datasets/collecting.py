@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 from engine.data.columns.tag_column import TagColumn
-from engine.data.datasets.row_writer import FREE, Collected, RowWriter
+from engine.data.datasets.row_writer import UNASSIGNED, Collected, RowWriter
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
-from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
+from engine.data.formats.folder import folder_sha256, folder_size, folder_state
 from engine.data.formats.lines import file_size
 from engine.data.formats.reading import TableReader, get_format, read, recognise_reading
 from engine.data.formats.rows import Remarks
@@ -34,7 +34,7 @@ OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # formats that other files 
 
 @dataclass(frozen=True)
 class FileImport:
-    """Files to import, how to read them, and what to keep."""
+    """Files to import, and how to read, split and clean them."""
 
     sources: Sources
     reading: Reading
@@ -70,33 +70,34 @@ def collect(
     for name in (*mapping.columns, split.column, *cleaning.skip_empty):
         if name is not None and name not in columns:
             raise MissingColumn(name, list(columns))
-    names = _names(list_files(request.sources), columns)
+    names = _file_names(list_files(request.sources), columns)
     written = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
     with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
         for file in opened:
-            indices, matched = _places(columns, file, request)
+            indices, matched = _column_indices(columns, file, request)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, file, indices, mapping, cancelled)
             writer.begin(file.path, remarks)
-            own_split = SPLITS.index(file.source) if file.source in ("validation", "test") else FREE
-            more = (names[file.path],) if names else ()
+            is_split = file.source in ("validation", "test")
+            split_index = SPLITS.index(file.source) if is_split else UNASSIGNED
+            extra = (names[file.path],) if names else ()
             for loaded in file.table.batches():
-                batch = _placed(loaded, indices, more)
-                kept = writer.filled(batch, remarks)
-                if kept is not None:
-                    loaded, batch = loaded.where(kept), batch.where(kept)
+                batch = _reorder(loaded, indices, extra)
+                mask = writer.filled_rows(batch, remarks)
+                if mask is not None:
+                    loaded, batch = loaded.filter(mask), batch.filter(mask)
                 if tags is not None and mapping.tags is not None:
                     batch.cells[columns.index(mapping.tags)] = tags.convert(loaded, remarks, spans)
-                writer.append(batch, own_split)
+                writer.append(batch, split_index)
             writer.count()
             if len(writer) == rows:
-                raise _without_rows(file.path, cleaning.skip_empty if remarks.sentences() else ())
-            about = f"{file.path.name}: " if len(opened) > 1 else ""
+                raise _no_rows_error(file.path, cleaning.skip_empty if remarks.sentences() else ())
+            prefix = f"{file.path.name}: " if len(opened) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
             file_notes = (*matched, *file.table.notes, *converted, *remarks.sentences())
-            notes += [about + note for note in file_notes]
+            notes += [prefix + note for note in file_notes]
     digests = {str(file.path.absolute()): source_digest(file.path) for file in opened}
     for file in opened:
         if file_state(file.path) != file.state:
@@ -106,11 +107,11 @@ def collect(
     return writer.collected(digests, notes, spans)
 
 
-def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
+def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
     """File names for the `file` column, with the folder if they are not unique; empty if not
     needed."""
-    is_several = max(Counter(source for source, _ in files).values()) > 1
-    if not is_several or SOURCE_FILE in columns:
+    has_several = max(Counter(source for source, _ in files).values()) > 1
+    if not has_several or SOURCE_FILE in columns:
         return {}
     count = Counter(path.name for _, path in files)
     return {
@@ -119,7 +120,7 @@ def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[P
     }
 
 
-def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
+def _no_rows_error(path: Path, filled: Sequence[str]) -> BadFile:
     """The file has no rows, or none in which these columns are filled."""
     if filled:
         names = ", ".join(f"“{name[:60]}”" for name in filled)
@@ -131,8 +132,8 @@ def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
     return BadFile(path, phrase("the file has no rows."), phrase("Choose a file with rows."))
 
 
-class _Opened(NamedTuple):
-    """A source that is open, with its rows unread."""
+class _OpenSource(NamedTuple):
+    """An open source whose rows are not read yet."""
 
     source: Source
     path: Path
@@ -143,34 +144,34 @@ class _Opened(NamedTuple):
 
 def _open(
     request: FileImport, progress: ProgressCallback | None, cancelled: Callable[[], bool] | None
-) -> list[_Opened]:
+) -> list[_OpenSource]:
     files = list_files(request.sources)
     if not files:
         raise StudioError("No files to import.", "Choose at least one file.")
-    sizes = [size_of_folder(path) if path.is_dir() else file_size(path) for _, path in files]
-    done, opened = 0, list[_Opened]()
+    sizes = [folder_size(path) if path.is_dir() else file_size(path) for _, path in files]
+    done, opened = 0, list[_OpenSource]()
     for source, path in files:
         state = file_state(path)
         own = similar_reading(path, request.reading) if opened else request.reading
-        callback = None if progress is None else _shifted(progress, done, sum(sizes))
-        opened.append(_Opened(source, path, state, own, read(path, own, callback, cancelled)))
+        callback = None if progress is None else _offset_progress(progress, done, sum(sizes))
+        opened.append(_OpenSource(source, path, state, own, read(path, own, callback, cancelled)))
         done += state[0]
     return opened
 
 
-def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
+def _offset_progress(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
     return lambda position, _: progress(done + position, total)
 
 
 def source_digest(source: Path) -> str:
     """SHA-256 of a file, or of all texts of a folder; of the whole file for a part of it."""
-    return sha256_of_folder(source) if source.is_dir() else sha256(file_on_disk(source))
+    return folder_sha256(source) if source.is_dir() else sha256(file_on_disk(source))
 
 
 def file_state(path: Path) -> tuple[int, int]:
     """Size in bytes and modification time of a source."""
     if path.is_dir():
-        return state_of_folder(path)
+        return folder_state(path)
     status = file_on_disk(path).stat()
     return status.st_size, status.st_mtime_ns
 
@@ -178,7 +179,7 @@ def file_state(path: Path) -> tuple[int, int]:
 def similar_reading(path: Path, reading: Reading) -> Reading:
     """Reading of a further source: its own encoding and header, otherwise as the first.
 
-    Binary files, tables and JSON are read in their own way.
+    Binary files, tables and JSON keep their own settings.
     """
     own, _ = recognise_reading(path)
     if not (get_format(own).is_text and get_format(reading).is_text):
@@ -189,8 +190,8 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
     return reading.model_copy(update={"encoding": own.encoding, "header": header})
 
 
-def _places(
-    columns: tuple[str, ...], file: _Opened, request: FileImport
+def _column_indices(
+    columns: tuple[str, ...], file: _OpenSource, request: FileImport
 ) -> tuple[list[int | None], list[str]]:
     """Index of each column in this source, None if it is missing, and notes."""
     own = file.table.columns
@@ -199,16 +200,16 @@ def _places(
     notes: list[str] = []
     if request.reading.header and file.reading.header:
         indices = [own.index(name) if name in own else None for name in columns]
-        further = [name for name in own if name not in columns]
-        if further:
-            names = ", ".join(f"“{name}”" for name in further[:5])
+        extra = [name for name in own if name not in columns]
+        if extra:
+            names = ", ".join(f"“{name}”" for name in extra[:5])
             notes.append(
                 phrase(
                     "Columns that the first file does not have were skipped: {names}.", names=names
                 )
             )
     else:
-        indices = [number if number < len(own) else None for number in range(len(columns))]
+        indices = [index if index < len(own) else None for index in range(len(columns))]
         notes.append(
             phrase("Columns were matched by position, because only one of the files has a header.")
         )
@@ -227,7 +228,7 @@ def _places(
 
 def _tag_column(
     columns: tuple[str, ...],
-    file: _Opened,
+    file: _OpenSource,
     indices: list[int | None],
     mapping: Mapping,
     cancelled: Callable[[], bool] | None,
@@ -235,17 +236,17 @@ def _tag_column(
     if mapping.tags is None:
         return None
     text, tags = (indices[columns.index(name)] for name in (mapping.text, mapping.tags))
-    assert text is not None and tags is not None  # `_places` refuses a source without them
+    assert text is not None and tags is not None  # `_column_indices` refuses a source without them
     return TagColumn(file.path, file.reading, text, tags, cancelled)
 
 
-def _placed(batch: Batch, indices: list[int | None], more: tuple[str, ...]) -> Batch:
-    """Reorder the cells to the columns of the data set and append `more`."""
-    if indices == list(range(len(batch.cells))) and not more:
+def _reorder(batch: Batch, indices: list[int | None], extra: tuple[str, ...]) -> Batch:
+    """Reorder the cells to the columns of the data set and append `extra`."""
+    if indices == list(range(len(batch.cells))) and not extra:
         return batch
     rows = len(batch)
     empty = pa.repeat(pa.scalar("", pa.string()), rows)
     cells = [empty if index is None else batch.cells[index] for index in indices]
     return Batch(
-        batch.lines, [*cells, *(pa.repeat(pa.scalar(text, pa.string()), rows) for text in more)]
+        batch.lines, [*cells, *(pa.repeat(pa.scalar(text, pa.string()), rows) for text in extra)]
     )

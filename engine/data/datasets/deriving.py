@@ -15,7 +15,7 @@ from engine.data.columns.tags import are_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import label_notes, write_version
-from engine.data.datasets.row_writer import ABOUT_CELLS, RowWriter
+from engine.data.datasets.row_writer import CELL_NOTES, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
 from engine.data.formats.batches import Batch, rows_to_batch, to_texts
 from engine.data.formats.rows import Remarks
@@ -69,20 +69,24 @@ def derive(
                 progress(first, len(old))
                 if cancelled is not None and cancelled():
                     raise Cancelled
-                kept = writer.filled(batch, changes)
-                if kept is not None:
-                    batch, splits = batch.where(kept), splits[kept]
+                mask = writer.filled_rows(batch, changes)
+                if mask is not None:
+                    batch, splits = batch.filter(mask), splits[mask]
                 writer.append(batch, splits)
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
                         tags.update(split_words(cell))
         collected = writer.collected(old.spec.source_sha256, [], _span_counts(tags))
-        if not (collected.given == SPLITS.index("train")).any():
+        if not (collected.splits == SPLITS.index("train")).any():
             raise StudioError("No training row is left.", "Complete the rows in the file.")
-        of_labels = label_notes(old.spec.labels or old.spec.spans)  # recomputed, as of empty cells
+        old_label_notes = label_notes(old.spec.labels or old.spec.spans)  # recomputed
         notes = dict.fromkeys(
             (
-                *(n for n in old.spec.notes if n not in of_labels and not _says(n, ABOUT_CELLS)),
+                *(
+                    n
+                    for n in old.spec.notes
+                    if n not in old_label_notes and not _mentions(n, CELL_NOTES)
+                ),
                 *remarks.sentences(),
                 *label_notes(collected.labels or collected.spans),
             )
@@ -92,7 +96,7 @@ def derive(
             "version": version,
             "made_from": old.spec.version,
             "changes": (
-                *_columns_changed(old.spec.mapping, mapping),
+                *_mapping_change(old.spec.mapping, mapping),
                 *(edits.changes or changes.sentences()),
             ),
             "mapping": mapping,
@@ -103,20 +107,20 @@ def derive(
             ),
         }
         return write_version(
-            target, old.spec.model_copy(update=update), collected, collected.given, cancelled
+            target, old.spec.model_copy(update=update), collected, collected.splits, cancelled
         )
 
 
-def _says(note: str, about: tuple[str, ...]) -> bool:
+def _mentions(note: str, about: tuple[str, ...]) -> bool:
     """True if a note contains one of these phrases."""
     args = note.args.values() if isinstance(note, Phrase) else ()
-    return note in about or any(isinstance(arg, str) and _says(arg, about) for arg in args)
+    return note in about or any(isinstance(arg, str) and _mentions(arg, about) for arg in args)
 
 
-def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
-    if before == then:
+def _mapping_change(before: Mapping, after: Mapping) -> list[str]:
+    if before == after:
         return []
-    old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, then))
+    old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, after))
     return [phrase("The columns in use are {new}; before: {old}.", new=new, old=old)]
 
 
@@ -125,13 +129,13 @@ def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArr
     columns = dataset.spec.columns
     for first in range(0, len(dataset), READ_ROWS):
         lines, rows, splits = [], [], []
-        for number, row in enumerate(dataset.page(first, READ_ROWS), start=first):
-            if number in edits.dropped:
+        for index, row in enumerate(dataset.page(first, READ_ROWS), start=first):
+            if index in edits.dropped:
                 continue
-            cells = row | dict(edits.cells.get(number, {}))
+            cells = row | dict(edits.cells.get(index, {}))
             lines.append(row["_line"])
             rows.append(tuple(cells[name] for name in columns))
-            splits.append(SPLITS.index(edits.splits.get(number, row["_split"])))
+            splits.append(SPLITS.index(edits.splits.get(index, row["_split"])))
         if rows:
             yield first, rows_to_batch(lines, rows), np.array(splits, dtype=np.int8)
 

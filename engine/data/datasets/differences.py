@@ -63,38 +63,38 @@ def differences(
     new_lines = new.column("_line").to_numpy()
     old_lines = old.column("_line").to_numpy()
     shared = [column for column in new.spec.columns if column in old.spec.columns]
-    before = _matched(old, new, shared, cancelled)  # [rows of the newer]
+    before = _match_rows(old, new, shared, cancelled)  # [rows of the newer]
     new_rows = np.flatnonzero(before >= 0)
     old_rows = before[new_rows]
     cells: dict[int, dict[str, tuple[str, str]]] = defaultdict(dict)
     for name in shared:
         if cancelled():
             raise Cancelled
-        ours, theirs = new.column(name).take(new_rows), old.column(name).take(old_rows)
-        for index in np.flatnonzero(pc.not_equal(ours, theirs).to_numpy(False)).tolist():
-            number = int(new_rows[index])
-            cells[number][name] = (theirs[index].as_py(), ours[index].as_py())
-    was, now = old.splits[old_rows], new.splits[new_rows]
+        new_cells, old_cells = new.column(name).take(new_rows), old.column(name).take(old_rows)
+        for index in np.flatnonzero(pc.not_equal(new_cells, old_cells).to_numpy(False)).tolist():
+            row = int(new_rows[index])
+            cells[row][name] = (old_cells[index].as_py(), new_cells[index].as_py())
+    old_splits, new_splits = old.splits[old_rows], new.splits[new_rows]
     moved = {
-        int(new_rows[index]): (SPLITS[was[index]], SPLITS[now[index]])
-        for index in np.flatnonzero(was != now)
+        int(new_rows[index]): (SPLITS[old_splits[index]], SPLITS[new_splits[index]])
+        for index in np.flatnonzero(old_splits != new_splits)
     }
-    added = {int(number) for number in np.flatnonzero(before < 0)}
+    added = {int(row) for row in np.flatnonzero(before < 0)}
     changed = [
         RowDifference(
-            line=int(new_lines[number]),
-            before=None if number in added else int(before[number]),
-            after=number,
-            cells=cells.get(number, {}),
-            split=moved.get(number),
+            line=int(new_lines[row]),
+            before=None if row in added else int(before[row]),
+            after=row,
+            cells=cells.get(row, {}),
+            split=moved.get(row),
         )
-        for number in sorted({*cells, *moved, *added})
+        for row in sorted({*cells, *moved, *added})
     ]
     deleted = np.setdiff1d(np.arange(len(old)), old_rows)
     return changed + [RowDifference(int(old_lines[n]), int(n), None, {}) for n in deleted]
 
 
-def _matched(
+def _match_rows(
     old: Dataset, new: Dataset, columns: list[str], cancelled: Callable[[], bool]
 ) -> NDArray[np.int64]:
     """Index in `old` of each row of `new`, ascending; -1 if there is none."""
@@ -105,14 +105,14 @@ def _matched(
     if len(lines) and (np.diff(lines[order]) > 0).all():
         positions = np.searchsorted(lines, new_lines, sorter=order).clip(max=len(lines) - 1)
         return np.where(lines[order[positions]] == new_lines, order[positions], -1)
-    cells, new_cells = (_whole_rows(dataset, columns, cancelled) for dataset in (old, new))
+    cells, new_cells = (_hash_rows(dataset, columns, cancelled) for dataset in (old, new))
     matches = _unique_in_both(cells, new_cells)
     _match_between(matches, cells, new_cells)
     _match_between(matches, lines.tolist(), new_lines.tolist())
     return matches
 
 
-def _whole_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
+def _hash_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
     """Hash of line and cells of each row."""
     hashes = [hash(line) for line in dataset.column("_line").to_pylist()]
     for name in columns:
@@ -128,10 +128,10 @@ def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
     counts, new_counts = Counter(old), Counter(new)
     positions = {key: index for index, key in enumerate(old) if counts[key] == 1}
     matches, last = np.full(len(new), -1, dtype=np.int64), -1
-    for number, key in enumerate(new):
+    for row, key in enumerate(new):
         position = positions.get(key, -1) if new_counts[key] == 1 else -1
         if position > last:
-            matches[number] = last = position
+            matches[row] = last = position
     return matches
 
 
@@ -141,14 +141,14 @@ def _match_between(matches: NDArray[np.int64], old: list[int], new: list[int]) -
     for position, key in enumerate(old):
         positions[key].append(position)
     ends, end = np.empty(len(matches), dtype=np.int64), len(old)  # the next matched index
-    for number in range(len(matches) - 1, -1, -1):
-        ends[number] = end
-        end = int(matches[number]) if matches[number] >= 0 else end
+    for row in range(len(matches) - 1, -1, -1):
+        ends[row] = end
+        end = int(matches[row]) if matches[row] >= 0 else end
     last = -1
-    for number, key in enumerate(new):
-        if matches[number] < 0:
-            own = positions.get(key, [])
-            next_one = bisect_right(own, last)
-            if next_one < len(own) and own[next_one] < ends[number]:
-                matches[number] = own[next_one]
-        last = max(last, int(matches[number]))
+    for row, key in enumerate(new):
+        if matches[row] < 0:
+            candidates = positions.get(key, [])
+            position = bisect_right(candidates, last)
+            if position < len(candidates) and candidates[position] < ends[row]:
+                matches[row] = candidates[position]
+        last = max(last, int(matches[row]))

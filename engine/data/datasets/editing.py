@@ -28,7 +28,7 @@ class RowEdit(Spec):
     def is_empty(self) -> bool:
         return not self.cells and self.split is None and not self.deleted
 
-    def also(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:
         """Merge a later edit into this one."""
         return self.model_copy(
             update={

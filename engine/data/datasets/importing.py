@@ -49,11 +49,11 @@ from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
-COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
+COLON, EMPTY = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 SHOWN_UNSEEN = 10  # unseen labels that are stored
-SHOWN = 1_000  # labels in several spellings that are reported
-CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes read of the card
-FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
+MAX_SPELLINGS = 1_000  # labels in several spellings that are reported
+CARD, MAX_CARD_BYTES = "README.md", 1_000_000  # bytes read of the card
+FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
 
 
@@ -134,7 +134,7 @@ def survey(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Collected:
-    """Count what is in all rows, without storing them; raises as `collected_rows` does."""
+    """Count labels and empty cells of all rows, without storing them; raises as `collected_rows`."""
     with collected_rows(request, scratch, progress, cancelled) as collected:
         return collected
 
@@ -144,10 +144,10 @@ def survey_problems(collected: Collected, mapping: Mapping, task: TaskSpec) -> l
     empty, rows = count_empty_cells(collected)
     labels = collected.flags or collected.labels or collected.spans or None
     missing_answers = int(
-        (collected.given[collected.missing_answers] != SPLITS.index("test")).sum()
+        (collected.splits[collected.missing_answers] != SPLITS.index("test")).sum()
     )
-    wrong = task_problems(collected.columns, mapping, task, labels, empty, rows, missing_answers)
-    return wrong + unseen_label_problems(unseen_labels(collected, collected.given), task)
+    problems = task_problems(collected.columns, mapping, task, labels, empty, rows, missing_answers)
+    return problems + unseen_label_problems(unseen_labels(collected, collected.splits), task)
 
 
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
@@ -174,7 +174,7 @@ def _licence(card: Path) -> str:
     """Licence in the data set card, or ""."""
     try:
         with open_regular(card) as file:
-            front = FRONT.match(file.read(LARGEST_CARD).decode("utf-8", errors="replace"))
+            front = FRONT_MATTER.match(file.read(MAX_CARD_BYTES).decode("utf-8", errors="replace"))
     except OSError:
         return ""
     match = None if front is None else LICENCE.search(front[1])
@@ -225,7 +225,7 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
     names = np.array(list(collected.labels), dtype=object)
 
     def unique_labels(rows: NDArray[np.bool_]) -> tuple[str, ...]:
-        cells = names[np.unique(collected.label_numbers[rows])]
+        cells = names[np.unique(collected.label_indices[rows])]
         sets = (
             parse_label_sets(cells)
             if count_label_sets(collected.labels)
@@ -234,8 +234,8 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
         return tuple(dict.fromkeys(label for labels in sets for label in labels if label))
 
     validation, test = SPLITS.index("validation"), SPLITS.index("test")
-    learned = unique_labels((splits != validation) & (splits != test))
-    _, unknown_labels = match_labels(unique_labels(splits == validation), learned)
+    train_labels = unique_labels((splits != validation) & (splits != test))
+    _, unknown_labels = match_labels(unique_labels(splits == validation), train_labels)
     return tuple(unknown_labels[:SHOWN_UNSEEN])
 
 
@@ -249,12 +249,14 @@ class Fingerprint:
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Hash cells row by row as length, colon, cell."""
-        pieces: list[Any] = []
+        parts: list[Any] = []
         for name in self._names:
             cells: Any = batch.column(name).cast(pa.large_string())
-            pieces += [_lengths(cells).cast(pa.large_string()), COLON, cells]
-        whole: Any = pc.binary_join_element_wise(*pieces, NOTHING)
-        for texts in filter(len, whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]):
+            parts += [_lengths(cells).cast(pa.large_string()), COLON, cells]
+        joined: Any = pc.binary_join_element_wise(*parts, EMPTY)
+        for texts in filter(
+            len, joined.chunks if isinstance(joined, pa.ChunkedArray) else [joined]
+        ):
             _, offset_buffer, content = texts.buffers()
             offsets = np.frombuffer(memoryview(offset_buffer), dtype=np.int64)
             first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
@@ -282,15 +284,17 @@ def split_rows(
 
     Rows with equal texts, and questions about the same passage, share a split.
     """
-    free = np.flatnonzero(collected.given < 0)
-    labels = _strata(collected)[free] if collected.labels and split.stratify else None
+    unassigned = np.flatnonzero(collected.splits < 0)
+    labels = _strata(collected)[unassigned] if collected.labels and split.stratify else None
     keys = collected.text_keys
-    groups = group_rows(keys if len(free) == len(keys) else keys[free])
+    groups = group_rows(keys if len(unassigned) == len(keys) else keys[unassigned])
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
-    splits = collected.given.copy()
-    splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
-    together = count_grouped_rows(groups) if len(free) and validation + test else 0
+    splits = collected.splits.copy()
+    splits[unassigned], rare = draw_splits(
+        len(unassigned), validation, test, split.seed, labels, groups
+    )
+    grouped = count_grouped_rows(groups) if len(unassigned) and validation + test else 0
     notes: list[str] = []
     if rare == 1:
         notes.append(phrase("One label has a single row; it went into the training set."))
@@ -301,32 +305,32 @@ def split_rows(
                 rare=rare,
             )
         )
-    if together:
+    if grouped:
         notes.append(
-            phrase("{rows:,} rows share a passage; the split keeps them together.", rows=together)
+            phrase("{rows:,} rows share a passage; the split keeps them together.", rows=grouped)
             if collected.passages_are_keys
             else phrase(
-                "{rows:,} rows have equal texts; the split keeps them together.", rows=together
+                "{rows:,} rows have equal texts; the split keeps them together.", rows=grouped
             )
         )
     return splits, notes
 
 
-def drawn_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:
-    """The splits that are drawn at random: all, or those without a file of their own."""
+def find_random_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:
+    """The splits that are drawn at random: all, or those without a separate file."""
     if split.column is not None:
         return ()
     return tuple(name for name in SPLITS if name not in sources)
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
-    """Strata of the split, int32 [rows]: labels, tenths of a scale, or one stratum for sets of
-    labels."""
+    """Strata of the split, int32 [rows]: labels, deciles of a scale, or one stratum for sets
+    of labels."""
     if is_scale(collected.labels):
-        return scale_bins(collected.labels)[collected.label_numbers]
+        return scale_bins(collected.labels)[collected.label_indices]
     if count_label_sets(collected.labels) is not None:
-        return np.zeros_like(collected.label_numbers)
-    return collected.label_numbers
+        return np.zeros_like(collected.label_indices)
+    return collected.label_indices
 
 
 def label_notes(labels: dict[str, int]) -> list[str]:
@@ -337,16 +341,20 @@ def label_notes(labels: dict[str, int]) -> list[str]:
 def label_spellings(labels: dict[str, int]) -> list[Spellings]:
     """Labels, or types of spans, that seem to have several spellings.
 
-    Sets of labels are taken apart; scores have none.
+    Sets of labels are split; scores have no spellings.
     """
-    return [] if is_scale(labels) else find_spellings(count_label_sets(labels) or labels)[:SHOWN]
+    return (
+        []
+        if is_scale(labels)
+        else find_spellings(count_label_sets(labels) or labels)[:MAX_SPELLINGS]
+    )
 
 
 def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
     """Number of empty cells of each column, and of rows; test rows are excluded."""
-    kept = collected.given != SPLITS.index("test")
-    empty = {name: int(kept[rows].sum()) for name, rows in collected.empty.items()}
-    return empty, int(kept.sum())
+    is_kept = collected.splits != SPLITS.index("test")
+    empty = {name: int(is_kept[rows].sum()) for name, rows in collected.empty.items()}
+    return empty, int(is_kept.sum())
 
 
 def spelling_note(group: Spellings) -> str:
@@ -376,7 +384,7 @@ def _write(
             folder / DATA,
             schema,
             compression="zstd",
-            use_dictionary=[*_repeated(source), "_split"],  # type: ignore[arg-type]
+            use_dictionary=[*_repetitive_columns(source), "_split"],  # type: ignore[arg-type]
             write_statistics=False,
         ) as writer,
         ThreadPoolExecutor(1, "fingerprint") as pool,
@@ -385,16 +393,16 @@ def _write(
             if cancelled is not None and cancelled():
                 raise Cancelled
             table = source.read_row_group(group)
-            inside = names.take(pa.array(splits[first : first + len(table)]))
-            table = table.append_column("_split", inside)
+            split_names = names.take(pa.array(splits[first : first + len(table)]))
+            table = table.append_column("_split", split_names)
             first += len(table)
-            adding = pool.submit(fingerprint.add, table)
+            hashing = pool.submit(fingerprint.add, table)
             writer.write_table(table, row_group_size=len(table))
-            adding.result()
+            hashing.result()
     collected.rows.unlink()
 
 
-def _repeated(source: pq.ParquetFile) -> list[str]:
+def _repetitive_columns(source: pq.ParquetFile) -> list[str]:
     """Columns with repeated cells in the first row group, to dictionary-encode."""
     if not source.num_row_groups:
         return []

@@ -60,21 +60,21 @@ def read_corrections(
                 phrase("there is no column “{column}”.", column=name[:60]),
                 phrase("Its columns are {columns}.", columns=", ".join(table.columns[:20])),
             )
-    row_at, label_at = table.columns.index(ROW), table.columns.index(chosen)
+    row_column, label_column = table.columns.index(ROW), table.columns.index(chosen)
     texts = [name for name in mapping.texts if name in table.columns and name != chosen]
-    rows, known = _Rows(file, dataset, part), _known_label(dataset)
+    rows, parse = _Rows(file, dataset, part), _label_parser(dataset)
     new: dict[int, str] = {}
-    numbers, cells, lines = [], [], []
+    row_indices, cells, lines = [], [], []
     for row in table:
-        numbers.append(rows.number(row.cells[row_at], row.line))
+        row_indices.append(rows.parse(row.cells[row_column], row.line))
         cells.append([row.cells[table.columns.index(name)] for name in texts])
         lines.append(row.line)
-        if cell := row.cells[label_at].strip():
+        if cell := row.cells[label_column].strip():
             try:
-                new[numbers[-1]] = known(cell, numbers[-1])
+                new[row_indices[-1]] = parse(cell, row_indices[-1])
             except StudioError as error:
                 raise BadFile(file, error.problem, error.advice, row.line) from error
-    _refuse_other_texts(file, dataset, texts, numbers, cells, lines)
+    _refuse_other_texts(file, dataset, texts, row_indices, cells, lines)
     indices = np.array(list(new), dtype=np.int64)
     before = dataset.column(label).take(indices).to_pylist()
     edits = {
@@ -97,18 +97,18 @@ class _Rows:
 
     def __init__(self, file: Path, dataset: Dataset, part: SplitName | None) -> None:
         self._file, self._part = file, part
-        self._numbers: NDArray[np.int64] = (
+        self._indices: NDArray[np.int64] = (
             np.arange(len(dataset), dtype=np.int64)
             if part is None
             else np.flatnonzero(dataset.splits == SPLITS.index(part))
         )
-        self._seen: dict[int, int] = {}  # line, by row
+        self._lines: dict[int, int] = {}  # line, by row
 
-    def number(self, cell: str, line: int) -> int:
+    def parse(self, cell: str, line: int) -> int:
         """Row index in the version."""
         text = cell.strip()
         is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
-        if not (is_number and int(text) < len(self._numbers)):
+        if not (is_number and int(text) < len(self._indices)):
             where = phrase("the data set") if self._part is None else self._part
             raise BadFile(
                 self._file,
@@ -116,38 +116,40 @@ class _Rows:
                 phrase(
                     "Rows of {where} have the numbers 0 to {last}.",
                     where=where,
-                    last=len(self._numbers) - 1,
+                    last=len(self._indices) - 1,
                 ),
                 line,
             )
         number = int(text)
-        if number in self._seen:
+        if number in self._lines:
             raise BadFile(
                 self._file,
-                phrase("row {n} is also in line {line}.", n=number, line=self._seen[number]),
+                phrase("row {n} is also in line {line}.", n=number, line=self._lines[number]),
                 phrase("Name each row once."),
                 line,
             )
-        self._seen[number] = line
-        return int(self._numbers[number])
+        self._lines[number] = line
+        return int(self._indices[number])
 
 
-Known = Callable[[str, int], str]
-"""Cell of the version for the cell of a file and a row; raises StudioError if it does not fit."""
+CellParser = Callable[[str, int], str]
+"""Converts the cell of a file for a row of the version; raises StudioError if it does not fit."""
 
 
-def _known_label(dataset: Dataset) -> Known:
+def _label_parser(dataset: Dataset) -> CellParser:
     if dataset.spec.mapping.label is not None:
-        return _known_class(dataset.spec.labels)
-    return _known_tags(dataset) if dataset.spec.mapping.tags is not None else _known_answer(dataset)
+        return _class_parser(dataset.spec.labels)
+    return (
+        _tag_parser(dataset) if dataset.spec.mapping.tags is not None else _answer_parser(dataset)
+    )
 
 
-def _known_class(labels: dict[str, int]) -> Known:
+def _class_parser(labels: dict[str, int]) -> CellParser:
     """Labels of the version; scores may have any value."""
     sets, are_numbers = count_label_sets(labels), is_scale(labels)
     known = [name for name in (labels if sets is None else sets) if name]
 
-    def check(cell: str, _row: int) -> str:
+    def parse(cell: str, _row: int) -> str:
         if are_numbers:
             if parse_number(cell) is not None:
                 return cell
@@ -156,22 +158,22 @@ def _known_class(labels: dict[str, int]) -> Known:
             names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
             if set(names) <= set(known):
                 return cell
-            some = ", ".join(name[:60] for name in known[:SHOWN])
+            shown = ", ".join(name[:60] for name in known[:SHOWN])
             more = ", …" if len(known) > SHOWN else ""
-            advice = phrase("Use one of {names}.", names=f"{some}{more}")
+            advice = phrase("Use one of {names}.", names=f"{shown}{more}")
         raise StudioError("no row has the label “{cell}”.", advice, cell=cell[:60])
 
-    return check
+    return parse
 
 
-def _known_tags(dataset: Dataset) -> Known:
+def _tag_parser(dataset: Dataset) -> CellParser:
     """Tags of the words of a row, converted to BIO if they name spans."""
     mapping, types = dataset.spec.mapping, set(dataset.spec.spans)
     assert mapping.tags is not None
     column = () if types else dataset.column(mapping.tags).to_pylist()
     known = types or {tag for cell in column for tag in split_words(cell or "")}
 
-    def check(cell: str, row: int) -> str:
+    def parse(cell: str, row: int) -> str:
         tags, words = split_words(cell), split_words(dataset.page(row, 1)[0][mapping.text])
         if len(tags) != len(words):
             raise StudioError(
@@ -191,42 +193,42 @@ def _known_tags(dataset: Dataset) -> Known:
                 )
         return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
 
-    return check
+    return parse
 
 
-def _known_answer(dataset: Dataset) -> Known:
+def _answer_parser(dataset: Dataset) -> CellParser:
     """Answers that are in the passage of a row, with their positions."""
     passage = dataset.spec.mapping.pair
     assert passage is not None  # answers have a passage
 
-    def check(cell: str, row: int) -> str:
+    def parse(cell: str, row: int) -> str:
         if cell == NO_ANSWERS:
             return ""
         try:
             return format_answers(parse_answers(cell, dataset.page(row, 1)[0][passage]))
-        except AnswerMismatch as unfit:
+        except AnswerMismatch as mismatch:
             raise StudioError(
-                phrase("{problem}.", problem=unfit.args[0]),
+                phrase("{problem}.", problem=mismatch.args[0]),
                 phrase("Copy the answer from the passage."),
-            ) from unfit
+            ) from mismatch
 
-    return check
+    return parse
 
 
 def _refuse_other_texts(
     file: Path,
     dataset: Dataset,
     names: list[str],
-    numbers: list[int],
+    row_indices: list[int],
     cells: list[list[str]],
     lines: list[int],
 ) -> None:
     """Raise BadFile if the texts of the rows differ from those of the version."""
-    indices = np.array(numbers, dtype=np.int64)
-    for at, name in enumerate(names):
-        ours = dataset.column(name).take(indices).to_pylist()
-        for text, theirs, line in zip(ours, cells, lines, strict=True):
-            if theirs[at] not in (text or "", escape_cell(text or "")):
+    indices = np.array(row_indices, dtype=np.int64)
+    for index, name in enumerate(names):
+        stored = dataset.column(name).take(indices).to_pylist()
+        for text, imported, line in zip(stored, cells, lines, strict=True):
+            if imported[index] not in (text or "", escape_cell(text or "")):
                 raise BadFile(
                     file,
                     phrase("the row has another text in the data set."),

@@ -27,9 +27,9 @@ GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_BYTES = 32_000_000  # of cells
 MAX_SPAN_TYPES = 1_000  # distinct span types; more means that the column has no tags
-FREE = -1  # the split is drawn later
+UNASSIGNED = -1  # the split is drawn later
 FIRST_ROWS = 2_000  # used to recognise columns
-NO_TEXT, NO_LABEL, NO_ANSWER = ABOUT_CELLS = (
+NO_TEXT, NO_LABEL, NO_ANSWER = CELL_NOTES = (
     phrase("Row without text"),
     phrase("Row without label"),
     phrase("Answer that its passage does not contain"),
@@ -41,8 +41,8 @@ class Collected(NamedTuple):
 
     columns: tuple[str, ...]
     rows: Path
-    given: NDArray[np.int8]  # [rows], split given by source or column, else FREE
-    label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
+    splits: NDArray[np.int8]  # [rows], split by source or column, else UNASSIGNED
+    label_indices: NDArray[np.int32]  # [rows], an index into `labels`
     labels: dict[str, int]  # rows with each label
     flags: dict[str, int]  # rows with yes in each flag column
     spans: dict[str, int]  # spans of each type
@@ -59,20 +59,20 @@ class _Cells(NamedTuple):
     """A dictionary-encoded column."""
 
     names: list[str]  # by first appearance
-    numbers: NDArray[np.int32]  # [rows], index into `names`
+    indices: NDArray[np.int32]  # [rows], index into `names`
 
     @classmethod
-    def of(cls, column: "pa.Array[Any]") -> Self:
+    def encode(cls, column: "pa.Array[Any]") -> Self:
         encoded: Any = column.dictionary_encode()
         return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
 
     def first(self) -> NDArray[np.int64]:
         """First row of each cell, int64 [names]."""
-        return np.unique(self.numbers, return_index=True)[1]
+        return np.unique(self.indices, return_index=True)[1]
 
     def counts(self) -> NDArray[np.int64]:
         """Rows of each cell, int64 [names]."""
-        return np.bincount(self.numbers, minlength=len(self.names))
+        return np.bincount(self.indices, minlength=len(self.names))
 
 
 class RowWriter:
@@ -87,37 +87,37 @@ class RowWriter:
         cleaning: Cleaning,
     ) -> None:
         self.columns, self._path = columns, path
-        self._used = {name: columns.index(name) for name in mapping.columns}
-        self._filled = {name: columns.index(name) for name in cleaning.skip_empty}
+        self._mapped = {name: columns.index(name) for name in mapping.columns}
+        self._required = {name: columns.index(name) for name in cleaning.skip_empty}
         self._spellings = cleaning.spellings
         self._empty: dict[str, list[NDArray[np.int32]]] = {}
         self._first: list[tuple[str, ...]] = []
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._flags = {name: columns.index(name) for name in mapping.flags}
-        self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
+        self._flag_counts = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
-        self._asked: tuple[int, int] | None = None  # columns of passages and answers
+        self._answer_columns: tuple[int, int] | None = None  # columns of passages and answers
         if mapping.pair is not None and mapping.answers is not None:
-            self._asked = columns.index(mapping.pair), columns.index(mapping.answers)
+            self._answer_columns = columns.index(mapping.pair), columns.index(mapping.answers)
         self._missing_answers: list[int] = []
         self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
-        self._given: list[NDArray[np.int8]] = []
-        self._label_numbers: list[NDArray[np.int32]] = []
-        self._numbers: dict[str, int] = {}  # index of each label
+        self._splits: list[NDArray[np.int8]] = []
+        self._label_indices: list[NDArray[np.int32]] = []
+        self._label_ids: dict[str, int] = {}  # index of each label
         self._counted: list[Batch] = []  # counted rows of the current group
-        # after these, not counted yet, with their splits
+        # the rows after these, not counted yet, with their splits
         self._new: list[tuple[Batch, NDArray[np.int8]]] = []
-        self._rows = self._bytes = 0  # of both
-        self._before = 0  # rows that were counted
+        self._rows = self._bytes = 0  # of `_counted` and `_new`
+        self._counted_rows = 0
         # path, remarks and changes of new rows
-        self._about: tuple[Path, Remarks, Remarks] | None = None
+        self._source: tuple[Path, Remarks, Remarks] | None = None
         self._writer = ThreadPoolExecutor(1, "rows")  # writes a group while the next one is read
         self._writing: Future[None] | None = None
-        kinds: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in columns]
-        self._schema = pa.schema([*kinds, ("_line", pa.int64())])
+        fields: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in columns]
+        self._schema = pa.schema([*fields, ("_line", pa.int64())])
         self._file = pq.ParquetWriter(
             path, self._schema, compression="none", use_dictionary=False, write_statistics=False
         )
@@ -141,18 +141,18 @@ class RowWriter:
             self._file.close()
 
     def __len__(self) -> int:
-        return self._before + sum(len(batch) for batch, _ in self._new)
+        return self._counted_rows + sum(len(batch) for batch, _ in self._new)
 
     def begin(self, path: Path, remarks: Remarks, changes: Remarks | None = None) -> None:
         """Set the source of the next rows and their remarks; `changes` are remarked separately if
         given."""
         self.count()
-        self._about = path, remarks, remarks if changes is None else changes
+        self._source = path, remarks, remarks if changes is None else changes
 
-    def append(self, batch: Batch, given: int | NDArray[np.int8]) -> None:
+    def append(self, batch: Batch, splits: int | NDArray[np.int8]) -> None:
         """Append rows of one split, or with a split for each, int8 [rows]; a split column overrides
         it."""
-        splits = np.full(len(batch), given, np.int8) if isinstance(given, int) else given
+        splits = np.full(len(batch), splits, np.int8) if isinstance(splits, int) else splits
         first = 0
         while first < len(batch):
             rest = batch.slice(first, min(self._group_rows - self._rows, len(batch) - first))
@@ -171,9 +171,9 @@ class RowWriter:
         """
         if not self._new:
             return
-        assert self._about is not None
-        path, remarks, changes = self._about
-        batch = _joined([batch for batch, _ in self._new])
+        assert self._source is not None
+        path, remarks, changes = self._source
+        batch = _concatenate([batch for batch, _ in self._new])
         if self._label is not None:
             batch.cells[self._label] = self._take_labels(batch, changes)
         self._note_empty(batch, remarks)
@@ -182,107 +182,107 @@ class RowWriter:
             self._count_flag(name, batch.cells[index], batch.lines, path)
         self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
         if self._split_column is None:
-            self._given += [splits for _, splits in self._new]
+            self._splits += [splits for _, splits in self._new]
         else:
             column = batch.cells[self._split_column]
-            self._given.append(self._parse_splits(column, batch.lines, path))
+            self._splits.append(self._parse_splits(column, batch.lines, path))
         if len(self._first) < FIRST_ROWS:
             head = batch.slice(0, FIRST_ROWS - len(self._first))
             self._first += [cells for _, cells in head.rows()]
         self._counted.append(batch)
-        self._before += len(batch)
+        self._counted_rows += len(batch)
         self._new = []
 
-    def filled(self, batch: Batch, remarks: Remarks) -> NDArray[np.bool_] | None:
+    def filled_rows(self, batch: Batch, remarks: Remarks) -> NDArray[np.bool_] | None:
         """Rows in which all required columns are filled, bool [rows]; None for all rows."""
-        kept = np.ones(len(batch), dtype=bool)
-        for name, index in self._filled.items():
+        mask = np.ones(len(batch), dtype=bool)
+        for name, index in self._required.items():
             empty = blank_rows(batch.cells[index])
-            empty = empty[kept[empty]]
+            empty = empty[mask[empty]]
             if len(empty):
                 remark = phrase("Row without “{name}” skipped", name=name[:60])
                 remarks.saw(remark, int(batch.lines[empty[0]]), len(empty))
-                kept[empty] = False
-        return None if kept.all() else kept
+                mask[empty] = False
+        return None if mask.all() else mask
 
     def _hash_texts(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
         """Hash of the texts of each row; unique for rows without text."""
         plain = [plain_cells(column) for column in texts]
         rows = plain[0] if len(plain) == 1 else zip(*plain, strict=True)
         keys = np.fromiter(map(hash, rows), np.int64, len(plain[0]))
-        for number, row in enumerate(zip(*plain, strict=True)) if "" in plain[0] else ():
+        for index, row in enumerate(zip(*plain, strict=True)) if "" in plain[0] else ():
             if not any(row):
-                keys[number] = self._before + number
+                keys[index] = self._counted_rows + index
         return keys
 
     def _take_labels(self, batch: Batch, changes: Remarks) -> "pa.Array[Any]":
         """Encode the labels of the rows, and return their column with unified spellings."""
         assert self._label is not None
         column = batch.cells[self._label]
-        cells, numbers = _Cells.of(column), self._numbers
+        cells, indices = _Cells.encode(column), self._label_ids
         stripped = [label.strip() for label in cells.names]
         plain = [self._spellings.get(label, label) for label in stripped]
-        known = [numbers.setdefault(label, len(numbers)) for label in plain]
-        self._label_numbers.append(np.array(known, dtype=np.int32)[cells.numbers])
+        known = [indices.setdefault(label, len(indices)) for label in plain]
+        self._label_indices.append(np.array(known, dtype=np.int32)[cells.indices])
         if plain == cells.names:
             return column
         first, counts = cells.first(), cells.counts()
-        for number, label in enumerate(stripped):
-            line, times = int(batch.lines[first[number]]), int(counts[number])
-            if label != cells.names[number]:
+        for index, label in enumerate(stripped):
+            line, count = int(batch.lines[first[index]]), int(counts[index])
+            if label != cells.names[index]:
                 remark = phrase("Label with white space around it, which was removed")
-                changes.saw(remark, line, times)
-            if label != plain[number]:
+                changes.saw(remark, line, count)
+            if label != plain[index]:
                 remark = phrase(
-                    "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[number][:60]
+                    "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[index][:60]
                 )
-                changes.saw(remark, line, times)
-        return pa.array(plain, type=pa.string()).take(cells.numbers)
+                changes.saw(remark, line, count)
+        return pa.array(plain, type=pa.string()).take(cells.indices)
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
-        for name, index in self._used.items():
+        for name, index in self._mapped.items():
             empty = blank_rows(batch.cells[index])
             if not len(empty):
                 continue
-            self._empty.setdefault(name, []).append((self._before + empty).astype(np.int32))
-            about = {self._text: NO_TEXT, self._label: NO_LABEL}.get(index)
-            if about is not None:
-                remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
+            self._empty.setdefault(name, []).append((self._counted_rows + empty).astype(np.int32))
+            remark = {self._text: NO_TEXT, self._label: NO_LABEL}.get(index)
+            if remark is not None:
+                remarks.saw(remark, int(batch.lines[empty[0]]), len(empty))
 
     def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
-        if self._asked is None:
+        if self._answer_columns is None:
             return
-        passages, answers = (batch.cells[index].to_pylist() for index in self._asked)
+        passages, answers = (batch.cells[index].to_pylist() for index in self._answer_columns)
         for row, (passage, cell) in enumerate(zip(passages, answers, strict=True)):
             try:
                 parse_answers(cell or "", passage or "")
             except AnswerMismatch:
-                self._missing_answers.append(self._before + row)
+                self._missing_answers.append(self._counted_rows + row)
                 remarks.saw(NO_ANSWER, int(batch.lines[row]))
 
     def _parse_splits(
         self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> NDArray[np.int8]:
-        cells = _Cells.of(column)
+        cells = _Cells.encode(column)
         splits = [split_from_name(cell) for cell in cells.names]
         if None in splits:
-            wrong = splits.index(None)
+            invalid = splits.index(None)
             raise BadFile(
                 path,
-                phrase("“{cell}” is not a split.", cell=cells.names[wrong][:60]),
+                phrase("“{cell}” is not a split.", cell=cells.names[invalid][:60]),
                 phrase(
                     "The split column must contain train, validation (or dev) or test in every row."
                 ),
-                line=int(lines[cells.first()[wrong]]),
+                line=int(lines[cells.first()[invalid]]),
             )
         known = np.array([SPLITS.index(split) for split in splits if split], dtype=np.int8)
-        return known[cells.numbers]
+        return known[cells.indices]
 
     def _count_flag(
         self, name: str, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> None:
-        cells = _Cells.of(column)
-        for number, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
+        cells = _Cells.encode(column)
+        for index, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
             flag = parse_yes_no(cell)
             if flag is None:
                 raise BadFile(
@@ -293,15 +293,15 @@ class RowWriter:
                         name=name[:60],
                     ),
                     phrase("Use 1 or 0, true or false, yes or no."),
-                    line=int(lines[cells.first()[number]]),
+                    line=int(lines[cells.first()[index]]),
                 )
-            self._with_flag[name] += int(rows) if flag else 0
+            self._flag_counts[name] += int(rows) if flag else 0
 
     def _flush(self) -> None:
         if not self._rows:
             return
         self.count()
-        batch = _joined(self._counted)
+        batch = _concatenate(self._counted)
         lines = pa.array(batch.lines, type=pa.int64())
         table = pa.Table.from_arrays([*batch.cells, lines], schema=self._schema)
         self._counted, self._rows, self._bytes = [], 0, 0
@@ -321,27 +321,27 @@ class RowWriter:
     ) -> Collected:
         """Close the file and return all counts."""
         self.close()
-        numbers = _all(self._label_numbers, np.int32)
-        counts = np.bincount(numbers, minlength=len(self._numbers))
+        indices = _concatenate_arrays(self._label_indices, np.int32)
+        counts = np.bincount(indices, minlength=len(self._label_ids))
         return Collected(
             columns=self.columns,
             rows=self._path,
-            given=_all(self._given, np.int8),
-            label_numbers=numbers,
-            labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
-            flags=dict(self._with_flag),
+            splits=_concatenate_arrays(self._splits, np.int8),
+            label_indices=indices,
+            labels={name: int(count) for name, count in zip(self._label_ids, counts, strict=True)},
+            flags=dict(self._flag_counts),
             spans=dict(spans.most_common(MAX_SPAN_TYPES)),
             sha256=digests,
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
             missing_answers=np.array(self._missing_answers, dtype=np.int32),
             first=self._first,
-            text_keys=_all(self._text_keys, np.int64),
-            passages_are_keys=self._asked is not None,
+            text_keys=_concatenate_arrays(self._text_keys, np.int64),
+            passages_are_keys=self._answer_columns is not None,
         )
 
 
-def _all(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+def _concatenate_arrays(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=kind), *parts])
 
 
@@ -354,7 +354,7 @@ def _ends(batch: Batch) -> NDArray[np.int64]:
     return ends
 
 
-def _joined(batches: list[Batch]) -> Batch:
+def _concatenate(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return Batch(batches[0].lines, list(batches[0].cells))
     lines = np.concatenate([batch.lines for batch in batches])

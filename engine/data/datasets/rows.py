@@ -51,22 +51,22 @@ class Rows:
         others = (self.pairs, self.beginnings, self.negatives)
         return [*texts, *(text for column in others for text in column or ()), *endings]
 
-    def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
+    def take(self, indices: Sequence[int] | NDArray[np.int64]) -> Self:
         """Select rows by index."""
 
-        def some(cells: Any) -> Any:
+        def select(cells: Any) -> Any:
             if isinstance(cells, dict):
-                return {label: some(column) for label, column in cells.items()}
-            return None if cells is None else [cells[number] for number in numbers]
+                return {label: select(column) for label, column in cells.items()}
+            return None if cells is None else [cells[index] for index in indices]
 
-        return type(self)(**{item.name: some(getattr(self, item.name)) for item in fields(self)})
+        return type(self)(**{item.name: select(getattr(self, item.name)) for item in fields(self)})
 
     def unlabelled(self) -> Self:
         """The same rows without targets."""
         return replace(self, labels=None, flags=None, tags=None, answers=None)
 
     @classmethod
-    def of(
+    def from_columns(
         cls, mapping: Mapping, cells: Columns[str, Sequence[str]], lines: list[int] | None = None
     ) -> Self:
         """Build rows from the mapped columns."""
@@ -105,8 +105,8 @@ class StoredColumn(Sequence[str]):
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, which: Any) -> Any:
-        return self._cells[which]
+    def __getitem__(self, index: Any) -> Any:
+        return self._cells[index]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._cells)
@@ -114,4 +114,4 @@ class StoredColumn(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self._cells == list(other)
 
-    __hash__ = None  # type: ignore[assignment]  # as a list has none
+    __hash__ = None  # type: ignore[assignment]  # unhashable, as a list

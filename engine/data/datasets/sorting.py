@@ -39,7 +39,7 @@ def column_ranks(
     if column == "_split":
         return dataset.splits.astype(np.int32)
     if column == "_line":
-        return _numbered(dataset.column("_line").to_numpy().astype(np.float64))
+        return _rank_numbers(dataset.column("_line").to_numpy().astype(np.float64))
     parts, are_numbers = [], True
     for done, cells in enumerate(_trimmed_cells(dataset, column), start=1):
         if cancelled is not None and cancelled():
@@ -50,15 +50,15 @@ def column_ranks(
         progress(done, dataset.group_count)
     cells = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
     if are_numbers:
-        written = pc.replace_substring(pc.utf8_rtrim_whitespace(cells), ",", ".")
-        return _numbered(written.cast(pa.float64()).to_numpy(zero_copy_only=False))
-    return _spelled(pc.utf8_lower(cells))
+        normalised = pc.replace_substring(pc.utf8_rtrim_whitespace(cells), ",", ".")
+        return _rank_numbers(normalised.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return _rank_texts(pc.utf8_lower(cells))
 
 
-def sort_rows(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDArray[np.int64]:
+def sort_rows(rows: NDArray[np.int64], ranks: Ranks, descending: bool = False) -> NDArray[np.int64]:
     """Sort rows by rank, int64 [some rows], stable; empty cells come last in both directions."""
     keys = ranks[rows]
-    keys = np.where(keys == EMPTY, LAST, -keys if falls else keys)
+    keys = np.where(keys == EMPTY, LAST, -keys if descending else keys)
     return rows[np.argsort(keys, kind="stable")]
 
 
@@ -67,21 +67,21 @@ def _trimmed_cells(dataset: Dataset, column: str) -> Iterator[Any]:
     for group in range(dataset.group_count):
         chunks: list[Any] = dataset.group_column(group, column).chunks
         for part in chunks:
-            cut = pc.utf8_slice_codeunits(part.dictionary, 0, SORTED_CHARACTERS)
-            texts: Any = pc.utf8_ltrim_whitespace(cut.cast(pa.large_string()))
+            truncated = pc.utf8_slice_codeunits(part.dictionary, 0, SORTED_CHARACTERS)
+            texts: Any = pc.utf8_ltrim_whitespace(truncated.cast(pa.large_string()))
             is_empty: Any = pc.equal(texts, pa.scalar("", pa.large_string()))
             yield pc.if_else(is_empty, None, texts).take(part.indices)
 
 
-def _numbered(numbers: NDArray[np.float64]) -> Ranks:
+def _rank_numbers(numbers: NDArray[np.float64]) -> Ranks:
     """Ranks of numbers; NaN is an empty cell."""
-    known = ~np.isnan(numbers)
+    is_number = ~np.isnan(numbers)
     ranks = np.full(len(numbers), EMPTY, dtype=np.int32)
-    ranks[known] = np.unique(numbers[known], return_inverse=True)[1]
+    ranks[is_number] = np.unique(numbers[is_number], return_inverse=True)[1]
     return ranks
 
 
-def _spelled(cells: Any) -> Ranks:
+def _rank_texts(cells: Any) -> Ranks:
     """Ranks of texts; null is an empty cell."""
     order = pc.sort_indices(cells)[: len(cells) - cells.null_count]  # nulls are last
     texts = cells.take(order)

@@ -26,28 +26,30 @@ def draw_splits(
     splits = np.full(rows, TRAIN, dtype=np.int8)
     if rows == 0 or validation + test == 0:
         return splits, 0
-    keys = np.random.Philox(seed).random_raw(rows)  # its stream is stable across NumPy versions
+    keys = np.random.Philox(seed).random_raw(rows)  # stable across NumPy versions
     order = np.argsort(keys, kind="stable")
-    numbers = np.zeros(rows, dtype=np.int32) if labels is None else labels
-    sizes = np.bincount(numbers)
-    free = np.maximum(sizes - 1, 0)  # one row of each label is for training
-    validation_counts = _counts(sizes, free, validation)
-    test_counts = _counts(sizes, free - validation_counts, test)
+    strata = np.zeros(rows, dtype=np.int32) if labels is None else labels
+    sizes = np.bincount(strata)
+    available = np.maximum(sizes - 1, 0)  # one row of each label is for training
+    validation_counts = _counts(sizes, available, validation)
+    test_counts = _counts(sizes, available - validation_counts, test)
     rare = int((sizes == 1).sum()) if labels is not None else 0
     if groups is not None and rows > 0 and groups.max() + 1 < rows:
         counts = {VALIDATION: validation_counts, TEST: test_counts}
-        return _with_groups(counts, sizes, order, numbers, groups), rare
-    few = numbers.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorts faster
-    order = order[np.argsort(few[order], kind="stable")]
+        return _split_groups(counts, sizes, order, strata, groups), rare
+    compact = strata.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorts faster
+    order = order[np.argsort(compact[order], kind="stable")]
     ends = np.cumsum(sizes)
-    for end, size, count, further in zip(ends, sizes, validation_counts, test_counts, strict=True):
-        own = order[end - size : end]
-        splits[own[:count]] = VALIDATION
-        splits[own[count : count + further]] = TEST
+    for end, size, count, test_count in zip(
+        ends, sizes, validation_counts, test_counts, strict=True
+    ):
+        rows_of_label = order[end - size : end]
+        splits[rows_of_label[:count]] = VALIDATION
+        splits[rows_of_label[count : count + test_count]] = TEST
     return splits, rare
 
 
-def _with_groups(
+def _split_groups(
     targets: dict[int, NDArray[np.int64]],
     sizes: NDArray[np.int64],
     order: NDArray[np.int64],
@@ -63,12 +65,12 @@ def _with_groups(
     missing = {split: counts.tolist() for split, counts in targets.items()}
     trained = sizes.tolist()  # training rows of each label
     assigned: dict[int, int] = {}
-    units = _Units(order, labels, groups)
+    units = _Groups(order, labels, groups)
 
-    def leaves_some(counts: dict[int, int]) -> bool:
+    def keeps_training_row(counts: dict[int, int]) -> bool:
         return all(trained[label] > count for label, count in counts.items())
 
-    def put(group: int, counts: dict[int, int], split: int) -> None:
+    def assign(group: int, counts: dict[int, int], split: int) -> None:
         assigned[group] = split
         for label, count in counts.items():
             missing[split][label] -= count
@@ -76,25 +78,27 @@ def _with_groups(
 
     for slack in (1, 2):  # allowed multiple of the missing rows
         for group, counts in units:
-            if group in assigned or not leaves_some(counts):
+            if group in assigned or not keeps_training_row(counts):
                 continue
-            for split, left in missing.items():
-                if all(count <= slack * left[label] for label, count in counts.items()):
-                    put(group, counts, split)
+            for split, missing_counts in missing.items():
+                if all(count <= slack * missing_counts[label] for label, count in counts.items()):
+                    assign(group, counts, split)
                     break
-            if not any(max(left) > 0 for left in missing.values()):
+            if not any(max(missing_counts) > 0 for missing_counts in missing.values()):
                 break
     for split, counted in targets.items():
         if counted.sum() and split not in assigned.values():
-            able = [unit for unit in units if unit[0] not in assigned and leaves_some(unit[1])]
-            if able:
-                put(*min(able, key=lambda unit: sum(unit[1].values())), split)
-    by_group = np.full(groups.max() + 1, TRAIN, dtype=np.int8)
-    by_group[list(assigned.keys())] = list(assigned.values())
-    return by_group[groups]
+            movable = [
+                unit for unit in units if unit[0] not in assigned and keeps_training_row(unit[1])
+            ]
+            if movable:
+                assign(*min(movable, key=lambda unit: sum(unit[1].values())), split)
+    group_splits = np.full(groups.max() + 1, TRAIN, dtype=np.int8)
+    group_splits[list(assigned.keys())] = list(assigned.values())
+    return group_splits[groups]
 
 
-class _Units:
+class _Groups:
     """Groups in the order of their first rows, with their rows per label."""
 
     def __init__(
@@ -115,14 +119,14 @@ class _Units:
 
 def group_rows(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """Group index of each row, int32 [rows], equal for equal keys; None if all keys are unique."""
-    rising = np.sort(keys)
-    twice = np.unique(rising[1:][rising[1:] == rising[:-1]])
-    del rising
-    if not len(twice):
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    del ordered
+    if not len(repeated):
         return None
-    groups = np.minimum(np.searchsorted(twice, keys), len(twice) - 1).astype(np.int32)
-    alone = twice[groups] != keys
-    groups[alone] = np.arange(len(twice), len(twice) + np.count_nonzero(alone))
+    groups = np.minimum(np.searchsorted(repeated, keys), len(repeated) - 1).astype(np.int32)
+    is_unique = repeated[groups] != keys
+    groups[is_unique] = np.arange(len(repeated), len(repeated) + np.count_nonzero(is_unique))
     return groups
 
 
@@ -135,16 +139,16 @@ def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
 
 
 def _counts(
-    sizes: NDArray[np.int64], free: NDArray[np.int64], fraction: float
+    sizes: NDArray[np.int64], available: NDArray[np.int64], fraction: float
 ) -> NDArray[np.int64]:
     """Rows per group for a fraction of all rows, with the largest remainders rounded up."""
     exact = sizes * fraction
-    counts: NDArray[np.int64] = np.minimum(np.floor(exact + 1e-9).astype(np.int64), free)
+    counts: NDArray[np.int64] = np.minimum(np.floor(exact + 1e-9).astype(np.int64), available)
     missing = round(float(sizes.sum()) * fraction) - int(counts.sum())
     for group in np.argsort(counts - exact, kind="stable"):
         if missing <= 0:
             break
-        if counts[group] < min(free[group], exact[group]):
+        if counts[group] < min(available[group], exact[group]):
             counts[group] += 1
             missing -= 1
     return counts

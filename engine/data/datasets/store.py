@@ -32,9 +32,9 @@ from engine.progress import Cancelled, ProgressCallback
 
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # raised by damaged files
 MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; an import writes less
-KEPT_BYTES = 1 << 29  # of row groups cached for scrolling
+CACHE_BYTES = 1 << 29  # of row groups cached for scrolling
 READ_ROWS = 256  # rows in memory while iterating over a split
-PLACES = 8  # row groups of a sample
+SAMPLE_GROUPS = 8  # row groups of a sample
 
 
 class StoredTexts(Sequence[str]):
@@ -46,27 +46,27 @@ class StoredTexts(Sequence[str]):
     def __len__(self) -> int:
         return self._dataset.spec.rows.get(self._split, 0)
 
-    def __getitem__(self, which: Any) -> Any:
-        numbers = range(len(self))[which]
-        if isinstance(numbers, int):
-            return next(islice(self, numbers, None))
-        if numbers.step < 0:
+    def __getitem__(self, index: Any) -> Any:
+        indices = range(len(self))[index]
+        if isinstance(indices, int):
+            return next(islice(self, indices, None))
+        if indices.step < 0:
             raise ValueError("texts are read in their order")
-        return list(islice(self, numbers.start, numbers.stop, numbers.step))
+        return list(islice(self, indices.start, indices.stop, indices.step))
 
     def __iter__(self) -> Iterator[str]:
         for group in self._dataset.split_groups(self._split):
             yield from self._dataset.split_texts(group, self._split)
 
-    def some(self, count: int, random: np.random.Generator) -> list[str]:
-        """Sample about `count` texts from at most `PLACES` row groups."""
+    def sample(self, count: int, random: np.random.Generator) -> list[str]:
+        """Sample about `count` texts from at most `SAMPLE_GROUPS` row groups."""
         groups = self._dataset.split_groups(self._split)
-        chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
+        chosen = random.permutation(np.array(groups, dtype=np.int64))[:SAMPLE_GROUPS]
         sample: list[str] = []
         for group in chosen:
             texts = list(self._dataset.split_texts(int(group), self._split))
-            numbers = random.permutation(len(texts))[: -(-count // len(chosen))]
-            sample += [texts[number] for number in numbers]
+            indices = random.permutation(len(texts))[: -(-count // len(chosen))]
+            sample += [texts[index] for index in indices]
         return sample
 
 
@@ -77,8 +77,8 @@ class Dataset:
         self.folder, self.spec = folder, spec
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
-        self._kept = 0  # bytes cached
-        self._chance = random.Random(0)
+        self._cached_bytes = 0  # bytes cached
+        self._rng = random.Random(0)
         try:
             self._file = pq.ParquetFile(check_regular(folder / DATA))
             names = set(self._file.schema_arrow.names)
@@ -88,7 +88,7 @@ class Dataset:
             for group in groups:  # an import writes smaller ones
                 if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
                     raise _damaged(folder)
-            self._shared = pq.ParquetFile(
+            self._dictionary_file = pq.ParquetFile(
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
             self._splits = self._read_splits()  # int8 [rows], index into SPLITS
@@ -118,13 +118,13 @@ class Dataset:
             raise _damaged(self.folder) from error
 
     def _read_splits(self) -> NDArray[np.int8]:
-        known = pa.array(SPLITS)
+        names = pa.array(SPLITS)
         parts = [np.zeros(0, dtype=np.int8)]
         for batch in self._file.iter_batches(columns=["_split"]):
-            numbers = pc.index_in(batch.column(0), value_set=known)
-            if numbers.null_count:
+            indices = pc.index_in(batch.column(0), value_set=names)
+            if indices.null_count:
                 raise _damaged(self.folder)
-            parts.append(numbers.to_numpy().astype(np.int8))
+            parts.append(indices.to_numpy().astype(np.int8))
         return np.concatenate(parts)
 
     def _split_mask(self, split: SplitName) -> NDArray[np.bool_]:
@@ -151,8 +151,8 @@ class Dataset:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                inside = pa.array(mask[first : first + len(batch)])
-                texts = batch.column(0).filter(inside).to_pylist()
+                local = pa.array(mask[first : first + len(batch)])
+                texts = batch.column(0).filter(local).to_pylist()
             first += len(batch)
             yield from ("" if text is None else text for text in texts)
 
@@ -164,7 +164,7 @@ class Dataset:
             for name in mapping.columns
         }
         lines: list[int] = self.column("_line").to_numpy()[self._split_mask(split)].tolist()
-        return Rows.of(mapping, cells, lines)
+        return Rows.from_columns(mapping, cells, lines)
 
     def cells(self, split: SplitName) -> dict[str, list[str]]:
         """All source columns of a split."""
@@ -189,7 +189,7 @@ class Dataset:
     def group_column(self, group: int, name: str) -> "pa.ChunkedArray[Any]":
         """A column of one row group, dictionary-encoded."""
         with self._reading():
-            return self._shared.read_row_group(group, columns=[name]).column(0)
+            return self._dictionary_file.read_row_group(group, columns=[name]).column(0)
 
     def page(self, first: int, count: int, split: SplitName | None = None) -> list[dict[str, Any]]:
         """A range of rows with all columns, `_line` and `_split`."""
@@ -199,20 +199,20 @@ class Dataset:
 
     def take(
         self,
-        numbers: NDArray[np.int64],
+        indices: NDArray[np.int64],
         columns: Sequence[str] | None = None,
-        longest: int | None = None,
+        max_characters: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Rows by index, with all columns or some; cells are truncated to `longest` characters."""
-        groups = np.searchsorted(self._starts, numbers, side="right") - 1
-        records: list[dict[str, Any]] = [{}] * len(numbers)
+        """Rows by index, with all columns or some; cells are truncated to `max_characters` characters."""
+        groups = np.searchsorted(self._starts, indices, side="right") - 1
+        records: list[dict[str, Any]] = [{}] * len(indices)
         for group in np.unique(groups):
             positions = np.flatnonzero(groups == group)
-            inside = numbers[positions] - self._starts[group]
+            local = indices[positions] - self._starts[group]
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
-            chosen = chosen.take(pa.array(inside))
-            cells = [truncated_cells(column, longest) for column in chosen.columns]
+            chosen = chosen.take(pa.array(local))
+            cells = [truncated_cells(column, max_characters) for column in chosen.columns]
             rows = zip(*cells, strict=True)
             for position, row in zip(positions.tolist(), rows, strict=True):
                 records[position] = dict(zip(chosen.column_names, row, strict=True))
@@ -233,34 +233,37 @@ class Dataset:
         for group in range(self.group_count) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled
-            inside = slice(self._starts[group], self._starts[group + 1])
-            if chosen[inside].any():
-                chosen[inside] &= self._hits(group, text, label)
+            local = slice(self._starts[group], self._starts[group + 1])
+            if chosen[local].any():
+                chosen[local] &= self._hits(group, text, label)
         return np.flatnonzero(chosen)
 
     def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
         """bool [rows of the group]"""
         searched = self.spec.columns if text else ()
-        named, cells = (None, ()) if label is None else self._cells_with(label)
-        columns = dict.fromkeys([*searched, *([] if named is None else [named])])
+        label_column, cells = (None, ()) if label is None else self._label_cells(label)
+        columns = dict.fromkeys([*searched, *([] if label_column is None else [label_column])])
         with self._reading():
-            table = self._shared.read_row_group(group, columns=list(columns))
+            table = self._dictionary_file.read_row_group(group, columns=list(columns))
         hits = np.full(len(table), not text)
         for name in searched:
-            hits |= matching(
+            hits |= match_rows(
                 table.column(name), lambda part: pc.match_substring(part, text, ignore_case=True)
             )
-        if named is not None:
-            is_flag, wanted_cells = named in self.spec.mapping.flags, pa.array(cells, pa.string())
-            hits &= matching(
-                table.column(named),
+        if label_column is not None:
+            is_flag, label_cells = (
+                label_column in self.spec.mapping.flags,
+                pa.array(cells, pa.string()),
+            )
+            hits &= match_rows(
+                table.column(label_column),
                 lambda part: pc.is_in(
-                    pc.utf8_lower(pc.utf8_trim_whitespace(part)) if is_flag else part, wanted_cells
+                    pc.utf8_lower(pc.utf8_trim_whitespace(part)) if is_flag else part, label_cells
                 ),
             )
         return hits
 
-    def _cells_with(self, label: str) -> tuple[str | None, tuple[str, ...]]:
+    def _label_cells(self, label: str) -> tuple[str | None, tuple[str, ...]]:
         """The column of a label, and the cells that contain it."""
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
@@ -292,25 +295,25 @@ class Dataset:
         if fingerprint.hexdigest() != self.spec.fingerprint:
             raise _damaged(self.folder)
 
-    def _group(self, number: int) -> pa.Table:
+    def _group(self, index: int) -> pa.Table:
         with self._reading():
-            if number not in self._groups:
-                table = self._shared.read_row_group(number)
+            if index not in self._groups:
+                table = self._dictionary_file.read_row_group(index)
                 if table_size(table) > MAX_GROUP_BYTES:
                     raise _damaged(self.folder)
-                self._forget_groups(table.nbytes)
-                self._groups[number] = table
-            return self._groups[number]
+                self._evict_groups(table.nbytes)
+                self._groups[index] = table
+            return self._groups[index]
 
-    def _forget_groups(self, size: int) -> None:
+    def _evict_groups(self, size: int) -> None:
         """Evict cached groups at random until `size` bytes fit.
 
         Paging through sorted rows cycles over all groups, which would defeat an LRU cache.
         """
-        while self._groups and self._kept + size > KEPT_BYTES:
-            gone = self._groups.pop(self._chance.choice(list(self._groups)))
-            self._kept -= gone.nbytes
-        self._kept += size
+        while self._groups and self._cached_bytes + size > CACHE_BYTES:
+            evicted = self._groups.pop(self._rng.choice(list(self._groups)))
+            self._cached_bytes -= evicted.nbytes
+        self._cached_bytes += size
 
 
 def open_dataset(folder: Path) -> Dataset:
@@ -395,22 +398,22 @@ def table_size(table: pa.Table) -> int:
     )
 
 
-def truncated_cells(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list[Any]:
-    """Cells of a column, truncated to `longest` characters."""
+def truncated_cells(column: "pa.ChunkedArray[Any]", max_characters: int | None = None) -> list[Any]:
+    """Cells of a column, truncated to `max_characters` characters."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
     cells = []
     for part in _parts(column):
         used = pc.unique(part.indices)
         texts = part.dictionary.take(used)
-        if longest is not None:
-            texts = pc.utf8_slice_codeunits(texts, 0, longest)
-        once = texts.to_pylist()
-        cells += [once[n] for n in pc.index_in(part.indices, value_set=used).to_pylist()]
+        if max_characters is not None:
+            texts = pc.utf8_slice_codeunits(texts, 0, max_characters)
+        unique = texts.to_pylist()
+        cells += [unique[n] for n in pc.index_in(part.indices, value_set=used).to_pylist()]
     return cells
 
 
-def matching(
+def match_rows(
     column: "pa.ChunkedArray[Any]", match: Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 ) -> NDArray[np.bool_]:
     """Rows whose text matches, bool [rows]; null never does."""

@@ -22,16 +22,16 @@ def load_rows(texts: TextSet) -> Rows:
     else:
         rows = open_dataset(texts.data.folder).rows(texts.part)
     count = min(len(rows), MAX_TEXTS)
-    numbers = range(count) if texts.rows is None else texts.rows
-    if any(not 0 <= number < len(rows) for number in numbers):
+    indices = range(count) if texts.rows is None else texts.rows
+    if any(not 0 <= index < len(rows) for index in indices):
         raise StudioError(
             "The data set {name} has changed.",
             "Choose its texts again.",
             name=texts.data.name if texts.data else "",
         )
-    if not numbers:
+    if not indices:
         raise StudioError("There are no texts in it.", "Choose another part, or type texts.")
-    return rows.take(list(numbers)[:MAX_TEXTS])
+    return rows.take(list(indices)[:MAX_TEXTS])
 
 
 def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
@@ -53,5 +53,5 @@ def load_column(texts: TextSet, name: str) -> list[str] | None:
     if name not in dataset.spec.columns:
         return None
     cells = dataset.cells(texts.part)[name]
-    numbers = range(min(len(cells), MAX_TEXTS)) if texts.rows is None else texts.rows
-    return [cells[number] for number in numbers]
+    indices = range(min(len(cells), MAX_TEXTS)) if texts.rows is None else texts.rows
+    return [cells[index] for index in indices]

@@ -1,7 +1,7 @@
 """File formats of data, one file each; `FORMATS` lists them.
 
 A new format is a file with a `Format` and a line here. Suffixes, the filter of the file dialog,
-drag and drop, and the help of the commands follow from the table.
+drag and drop, and the help of the commands are derived from the table.
 """
 
 from engine.data.formats.brat import BRAT

@@ -20,15 +20,15 @@ from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LOOKED_AT = 50  # objects used to recognise a tool
+SAMPLE_OBJECTS = 50  # objects used to recognise a tool
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
-FURTHER = (str, int, float)  # types of values that become columns
+EXTRA_TYPES = (str, int, float)  # types of values that become columns
 
 Object = dict[str, Any]
 
 
-class NotOfTool(ValueError):
-    """An object that its tool does not write; `problem` is the end of a sentence."""
+class BadObject(ValueError):
+    """An object that the tool does not write; `problem` is the end of a sentence."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -37,9 +37,9 @@ class NotOfTool(ValueError):
 
 @dataclass
 class Annotated:
-    """A text and its annotations; None for what was not annotated.
+    """A text and its annotations, None if missing.
 
-    `words` are word positions of the tool, `further` other values, and `remarks` phrases without a
+    `words` are word positions of the tool, `extra` other values, and `remarks` phrases without a
     full stop.
     """
 
@@ -48,25 +48,25 @@ class Annotated:
     labels: list[str] | None = None
     words: list[tuple[int, int]] | None = None
     tags: list[str] | None = None  # of the words, if the tool writes tags without positions
-    further: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
 class Tool(NamedTuple):
     """Recognition and reading of the objects of a tool.
 
-    `knows` gets the first objects of a file. `read` returns the texts of an object, or why it is
-    skipped; it raises NotOfTool.
+    `recognise` gets the first objects of a file. `read` returns the texts of an object, or why it is
+    skipped; it raises BadObject.
     """
 
-    knows: Callable[[list[Any]], bool]
+    recognise: Callable[[list[Any]], bool]
     read: Callable[[Any], list[Annotated] | str]
 
 
 def annotated_format(name: str, title: str, tool: Tool) -> Format:
     def guess(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
         first = first_values(lines)
-        return Reading(format=name) if first and tool.knows(first) else None
+        return Reading(format=name) if first and tool.recognise(first) else None
 
     def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         return _content(tool, lines, remarks)
@@ -77,15 +77,15 @@ def annotated_format(name: str, title: str, tool: Tool) -> Format:
 def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     """Columns that the texts of a file need, and their rows.
 
-    If they have labels and tags, the words of the tags are a column of their own.
+    If they have labels and tags, the words of the tags are a separate column.
     """
     has_tags = has_labels = False
-    further: dict[str, None] = {}
+    extra: dict[str, None] = {}
     for _, entry in _read(tool, lines, Remarks(), lines.glance):
         has_tags |= entry.spans is not None or entry.tags is not None
         has_labels |= entry.labels is not None
-        if len(further) < MAX_COLUMNS:
-            further.update(dict.fromkeys(entry.further))
+        if len(extra) < MAX_COLUMNS:
+            extra.update(dict.fromkeys(entry.extra))
     has_words = has_tags and has_labels
     needed = {"text": True, "label": has_labels, "words": has_words, "tags": has_tags}
     columns = [name for name, is_needed in needed.items() if is_needed]
@@ -104,32 +104,32 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
             }
             for remark in (*entry.remarks, *lost):
                 remarks.saw(remark, number)
-            row = [*map(cells.__getitem__, columns), *(entry.further.get(n, "") for n in further)]
+            row = [*map(cells.__getitem__, columns), *(entry.extra.get(n, "") for n in extra)]
             yield Row(number, tuple(map(without_surrogates, row)))
 
-    return Content(unique_names((*columns, *further), lines, remarks), rows())
+    return Content(unique_names((*columns, *extra), lines, remarks), rows())
 
 
 def _read(
     tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
 ) -> Iterator[tuple[int, Annotated]]:
-    full = (line for line in lines.ahead() if line.strip())
+    filled = (line for line in lines.ahead() if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
-        if _is_line(next(full, "")) and next(full, None) is not None
-        else enumerate(values_in(read_document(lines, ADVICE)), start=1)
+        if _is_line(next(filled, "")) and next(filled, None) is not None
+        else enumerate(get_objects(read_document(lines, ADVICE)), start=1)
     )
     for number, value in values:
         try:
             result = tool.read(value)
-        except NotOfTool as error:
+        except BadObject as error:
             raise BadFile(lines.path, error.problem, ADVICE, line=number) from error
         if isinstance(result, str):
             remarks.saw(result, number)
             continue
         for entry in result:
             yield number, entry
-        if only_first and number > LOOKED_AT * 100:
+        if only_first and number > SAMPLE_OBJECTS * 100:
             return
 
 
@@ -147,29 +147,29 @@ def is_pair(value: Any) -> bool:
     return is_list and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
-def values_in(document: Any) -> list[Any]:
+def get_objects(document: Any) -> list[Any]:
     """Objects of a document: a list, or a list under “annotations”."""
     if is_pair(document):
         return [document]
     if isinstance(document, dict) and isinstance(document.get("annotations"), list):
-        inside = document["annotations"]
-        return inside if all(map(is_pair, inside)) else [document]
+        examples = document["annotations"]
+        return examples if all(map(is_pair, examples)) else [document]
     return document if isinstance(document, list) else [document]
 
 
 def first_values(lines: list[str]) -> list[Any]:
     """First objects of a file, from its first lines; none if it is not JSON."""
-    full = [line for line in lines if line.strip()]
-    if not full or not full[0].lstrip().startswith(("{", "[")):
+    filled = [line for line in lines if line.strip()]
+    if not filled or not filled[0].lstrip().startswith(("{", "[")):
         return []
-    if len(full) > 1 and _is_line(full[0]):
+    if len(filled) > 1 and _is_line(filled[0]):
         try:
-            return [json.loads(line) for line in full[:LOOKED_AT] if _is_line(line)]
+            return [json.loads(line) for line in filled[:SAMPLE_OBJECTS] if _is_line(line)]
         except (ValueError, RecursionError):
             return []
-    text = "".join(full).strip()
+    text = "".join(filled).strip()
     try:
-        return values_in(json.loads(text))[:LOOKED_AT]
+        return get_objects(json.loads(text))[:SAMPLE_OBJECTS]
     except (ValueError, RecursionError):
         return _first_in_list(text)
 
@@ -178,7 +178,7 @@ def _first_in_list(text: str) -> list[Any]:
     """First values of a truncated list."""
     decoder, position = json.JSONDecoder(), 1
     values: list[Any] = []
-    while len(values) < LOOKED_AT and text.startswith("["):
+    while len(values) < SAMPLE_OBJECTS and text.startswith("["):
         while position < len(text) and text[position] in " \t\r\n,":
             position += 1
         try:
@@ -189,25 +189,25 @@ def _first_in_list(text: str) -> list[Any]:
     return values
 
 
-# ── what the tools ask of an object ──────────────────────────────────────────────────────────────
+# ── helpers of the tools ─────────────────────────────────────────────────────────────────────────
 
 
-def text_in(item: Object, *keys: str) -> str:
-    """The text under the first of these keys that is present. Raises NotOfTool."""
+def get_text(item: Object, *keys: str) -> str:
+    """The text under the first of these keys that is present. Raises BadObject."""
     for key in keys:
         if isinstance(text := item.get(key), str):
             return text
-    raise NotOfTool(phrase("this has no text under “{key}”.", key=keys[0]))
+    raise BadObject(phrase("this has no text under “{key}”.", key=keys[0]))
 
 
-def span_in(item: Any, start: str, end: str, label: str) -> TextSpan:
-    """A span from an object. Raises NotOfTool."""
+def get_span(item: Any, start: str, end: str, label: str) -> TextSpan:
+    """A span from an object. Raises BadObject."""
     values = (item.get(start), item.get(end), item.get(label)) if isinstance(item, dict) else ()
     return _span(values)
 
 
-def span_of_list(item: Any) -> TextSpan:
-    """A span from [start, end, label]. Raises NotOfTool."""
+def parse_span(item: Any) -> TextSpan:
+    """A span from [start, end, label]. Raises BadObject."""
     return _span(tuple(item[:3]) if isinstance(item, list) else ())
 
 
@@ -216,22 +216,22 @@ def _span(values: tuple[Any, ...]) -> TextSpan:
         case (int(start), int(end), str(label)):
             return TextSpan(start, end, label)
         case _:
-            raise NotOfTool(
+            raise BadObject(
                 phrase("a span in it has no start, end and label: {found}.", found=str(values)[:60])
             )
 
 
-def list_in(item: Object, key: str) -> list[Any]:
-    """The list under a key, or an empty one. Raises NotOfTool."""
+def get_list(item: Object, key: str) -> list[Any]:
+    """The list under a key, or an empty one. Raises BadObject."""
     value = item.get(key)
     if value is None:
         return []
     if not isinstance(value, list):
-        raise NotOfTool(phrase("“{key}” is not a list.", key=key))
+        raise BadObject(phrase("“{key}” is not a list.", key=key))
     return value
 
 
-def words_in(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
+def get_words(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
     """Positions of the tokens that are not white space; None if one has no position."""
     words = []
     for token in tokens:
@@ -244,10 +244,10 @@ def words_in(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
     return words
 
 
-def further_in(item: Object, known: tuple[str, ...]) -> dict[str, str]:
+def extra_values(item: Object, known: tuple[str, ...]) -> dict[str, str]:
     """Plain values under other keys."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in item.items()
-        if key not in known and isinstance(value, FURTHER) and not key.startswith("_")
+        if key not in known and isinstance(value, EXTRA_TYPES) and not key.startswith("_")
     }

@@ -28,8 +28,8 @@ from engine.files.atomic_write import check_free_space, disk_errors_for
 from engine.files.regular_file import open_regular
 from engine.phrases import join, phrase
 
-LARGEST_UNPACKED = 16 * 1024**3  # bytes, as for plain files
-SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # above this size, such a ratio is not text
+MAX_UNPACKED = 16 * 1024**3  # bytes, as for plain files
+SUSPICIOUS_BYTES, MAX_RATIO = 256 * 1024**2, 500  # above this size, such a ratio is not text
 CHUNK = 1 << 18  # bytes
 MAX_MEMBERS = 100_000
 SHOWN_MEMBERS = 10
@@ -43,8 +43,8 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVE_SUFFIX = ".zip"
 OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # files in workbooks
-LEFT_OUT = ("__macosx/", ".")  # prefixes of members that operating systems add
-ABOUT_DATA = (  # prefixes of documentation files
+HIDDEN_PREFIXES = ("__macosx/", ".")  # prefixes of members that operating systems add
+DOCUMENTATION = (  # prefixes of documentation files
     *("readme", "licence", "license"),
     *("dataset_info", "dataset_dict", "state.json"),  # of the `datasets` library
 )
@@ -54,7 +54,7 @@ BROKEN = (  # raised for damaged, encrypted or unsupported files
 )
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Location of a source: file on disk, member, and the rest of the path."""
 
     file: Path
@@ -69,10 +69,10 @@ def file_on_disk(path: Path) -> Path:
             return path
         return next((parent for parent in path.parents if parent.is_file()), path)
     except (OSError, ValueError):
-        return path  # opening it reports why it cannot be reached
+        return path  # opening it reports the error
 
 
-def parse_place(path: Path) -> Place:
+def locate(path: Path) -> Location:
     """Location of a source.
 
     Raises BadFile if the archive has no such member, or several and none is named.
@@ -80,18 +80,18 @@ def parse_place(path: Path) -> Place:
     file = file_on_disk(path)
     rest = path.relative_to(file).as_posix() if file != path else ""
     if not is_archive(file):
-        return Place(file, "", rest)
+        return Location(file, "", rest)
     names = members(file)
     if rest:
-        inside = [name for name in names if rest == name or rest.startswith(f"{name}/")]
-        if not inside:
+        matches = [name for name in names if rest == name or rest.startswith(f"{name}/")]
+        if not matches:
             raise BadFile(
                 file,
                 phrase("there is no “{name}” in it.", name=rest[:100]),
                 phrase("It has: {names}.", names=_shown(names)),
             )
-        member = max(inside, key=len)
-        return Place(file, member, rest[len(member) + 1 :])
+        member = max(matches, key=len)
+        return Location(file, member, rest[len(member) + 1 :])
     if not names:
         raise BadFile(
             file, phrase("there are no files in it."), phrase("Choose an archive with data.")
@@ -104,7 +104,7 @@ def parse_place(path: Path) -> Place:
                 "Choose one of them, such as {example}.", example=f"{file.name}/{names[0][:100]}"
             ),
         )
-    return Place(file, names[0], "")
+    return Location(file, names[0], "")
 
 
 def _shown(names: list[str]) -> str:
@@ -129,7 +129,7 @@ def is_archive(file: Path) -> bool:
 
 def members(file: Path) -> list[str]:
     """Sorted names of the possible data files in an archive."""
-    with broken_named(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
+    with convert_errors(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_MEMBERS:
             raise BadFile(
@@ -142,12 +142,12 @@ def members(file: Path) -> list[str]:
 
 def _is_member(entry: zipfile.ZipInfo) -> bool:
     name = PurePosixPath(entry.filename)
-    hidden = any(part.lower().startswith(LEFT_OUT) for part in (*name.parts, entry.filename))
-    return not entry.is_dir() and not hidden and not name.name.lower().startswith(ABOUT_DATA)
+    hidden = any(part.lower().startswith(HIDDEN_PREFIXES) for part in (*name.parts, entry.filename))
+    return not entry.is_dir() and not hidden and not name.name.lower().startswith(DOCUMENTATION)
 
 
 @contextmanager
-def broken_named(file: Path) -> Iterator[None]:
+def convert_errors(file: Path) -> Iterator[None]:
     """Convert errors of the libraries to BadFile."""
     try:
         yield
@@ -191,36 +191,36 @@ class Source(io.RawIOBase):
         self._opened: list[Any] = []  # closed in reverse order
         self._count = 0
         try:
-            with broken_named(path):
+            with convert_errors(path):
                 self._open()
         except BaseException:
             self.close()
             raise
 
     def _open(self) -> None:
-        self.place = parse_place(self.path)
-        raw = open_regular(self.place.file)
+        self.location = locate(self.path)
+        raw = open_regular(self.location.file)
         self._opened.append(raw)
         self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)
-        self._share = 1.0  # bytes on disk per unpacked byte of the member
-        self.stated = 0  # unpacked size according to the archive; 0 if unknown
+        self._ratio = 1.0  # bytes on disk per unpacked byte of the member
+        self.stated_size = 0  # unpacked size according to the archive; 0 if unknown
         raw.seek(0)
         self._inner: Any = raw  # has `read`
         self._member: zipfile.ZipExtFile | None = None
-        if self.place.member:
+        if self.location.member:
             archive = zipfile.ZipFile(raw)
             self._opened.append(archive)
-            info = archive.getinfo(self.place.member)
+            info = archive.getinfo(self.location.member)
             self._inner = self._member = cast(zipfile.ZipExtFile, archive.open(info))
             self._opened.append(self._inner)
-            self._share = self._packed / max(info.file_size, 1)
-            self.stated = info.file_size
+            self._ratio = self._packed / max(info.file_size, 1)
+            self.stated_size = info.file_size
             self._packed = max(info.compress_size, 1)
             start = self._member.peek(6)[:6]
         else:
             start = raw.peek(6)[:6]
         unpack = next((type_ for mark, type_ in UNPACKERS.items() if start.startswith(mark)), None)
-        self.is_packed = bool(self.place.member) or unpack is not None
+        self.is_packed = bool(self.location.member) or unpack is not None
         if unpack is not None:
             self._inner = unpack(self._inner)
             self._opened.append(self._inner)
@@ -229,7 +229,7 @@ class Source(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        with broken_named(self.path):
+        with convert_errors(self.path):
             chunk = self._inner.read(len(buffer))
         buffer[: len(chunk)] = chunk
         self._count += len(chunk)
@@ -238,9 +238,9 @@ class Source(io.RawIOBase):
         return len(chunk)
 
     def _refuse_bomb(self) -> None:
-        packed = self._packed if self.place.member else self._raw.tell()
+        packed = self._packed if self.location.member else self._raw.tell()
         times = self._count / max(packed, 1)
-        if self._count > LARGEST_UNPACKED or (self._count > SUSPICIOUS and times > MOST_TIMES):
+        if self._count > MAX_UNPACKED or (self._count > SUSPICIOUS_BYTES and times > MAX_RATIO):
             raise BadFile(
                 self.path,
                 phrase(
@@ -255,7 +255,7 @@ class Source(io.RawIOBase):
     @property
     def done(self) -> int:
         """Approximate number of bytes read from disk."""
-        return self._raw.tell() if self._member is None else int(self._member.tell() * self._share)
+        return self._raw.tell() if self._member is None else int(self._member.tell() * self._ratio)
 
     def close(self) -> None:
         for stream in reversed(self._opened):
@@ -279,11 +279,11 @@ def unpacked(path: Path) -> Iterator[Path]:
     stream, source = open_source(path)
     with stream:
         if not source.is_packed:
-            yield source.place.file
+            yield source.location.file
             return
         with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
             target = Path(tempfile.gettempdir()) / source.path.name
-            check_free_space(target, source.stated)
+            check_free_space(target, source.stated_size)
             copy = Path(folder) / "unpacked"
             with disk_errors_for(target), open(copy, "xb", buffering=0) as file:
                 while chunk := memoryview(stream.read(CHUNK)):

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
         lines = self.lines[first : first + rows]
         return Batch(lines, [column.slice(first, rows) for column in self.cells])
 
-    def where(self, mask: NDArray[np.bool_]) -> "Batch":
+    def filter(self, mask: NDArray[np.bool_]) -> "Batch":
         """Select rows by a bool [rows] mask."""
         selection = pa.array(mask)
         return Batch(self.lines[mask], [column.filter(selection) for column in self.cells])
@@ -53,7 +53,7 @@ def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Bat
     lines: list[int] = []
     batch: list[tuple[str, ...]] = []
     characters = 0
-    wrong: BadFile | None = None
+    failure: BadFile | None = None
     try:
         for line, cells in rows:
             lines.append(line)
@@ -63,11 +63,11 @@ def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Bat
                 yield rows_to_batch(lines, batch)
                 lines, batch, characters = [], [], 0
     except BadFile as error:
-        wrong = error
+        failure = error
     if batch:
         yield rows_to_batch(lines, batch)
-    if wrong is not None:
-        raise wrong
+    if failure is not None:
+        raise failure
 
 
 def to_texts(cells: "pa.Array[Any]") -> list[str]:
@@ -94,15 +94,15 @@ def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
     begins, filled = offsets[:-1], np.diff(offsets) > 0
     first = np.zeros(len(cells), dtype=np.uint8)
     first[filled] = content[begins[filled]]
-    perhaps = np.flatnonzero(BEGINS_WHITE[first])
-    if not len(perhaps):
-        return perhaps
-    texts = to_texts(cells.take(perhaps))
-    are = np.array([not text or text.isspace() for text in texts], dtype=bool)
-    blank: NDArray[np.int64] = perhaps[are]
+    candidates = np.flatnonzero(BLANK_STARTS[first])
+    if not len(candidates):
+        return candidates
+    texts = to_texts(cells.take(candidates))
+    is_blank = np.array([not text or text.isspace() for text in texts], dtype=bool)
+    blank: NDArray[np.int64] = candidates[is_blank]
     return blank
 
 
-WHITE = filter(str.isspace, map(chr, range(0xD800)))
-BEGINS_WHITE = np.isin(np.arange(256), [0, *(character.encode()[0] for character in WHITE)])
+WHITE_SPACE = filter(str.isspace, map(chr, range(0xD800)))
+BLANK_STARTS = np.isin(np.arange(256), [0, *(character.encode()[0] for character in WHITE_SPACE)])
 """First bytes that a blank cell may have, bool [256]; 0 represents an empty cell."""

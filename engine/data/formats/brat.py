@@ -40,12 +40,12 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
         text = whole_text(file, folder.encoding)
         spans = _spans(spans_file, text, folder.encoding, remarks, number)
         for start, end in _parts(text, spans):
-            inside = [
+            inner_spans = [
                 TextSpan(span.start - start, span.end - start, span.label)
                 for span in spans
                 if start <= span.start and span.end <= end
             ]
-            tagged = tag_spans(text[start:end], inside)
+            tagged = tag_spans(text[start:end], inner_spans)
             for remark in tagged.lost:
                 remarks.saw(remark, number)
             if tagged.words:
@@ -91,11 +91,11 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
             remarks.saw(phrase("Discontinuous span left out"), number)
             continue
         start, end = map(int, positions.split())
-        spans.append(_placed(TextSpan(start, end, label), words, text, file, line, remarks))
+        spans.append(_locate_span(TextSpan(start, end, label), words, text, file, line, remarks))
     return spans
 
 
-def _placed(
+def _locate_span(
     span: TextSpan, words: str, text: str, file: Path, line: int, remarks: Remarks
 ) -> TextSpan:
     """The span at the occurrence of its text."""

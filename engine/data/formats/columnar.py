@@ -27,9 +27,9 @@ from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 
 BATCH_ROWS = 5_000
-LARGEST_PART = 64_000_000  # bytes of the texts of a batch
-LARGEST_COLUMN = 4 * 1024**3  # unpacked bytes of a column in a row group
-LARGEST_BATCH = 4 * 1024**3  # unpacked bytes of a batch of an Arrow file
+MAX_PART_BYTES = 64_000_000  # bytes of the texts of a batch
+MAX_COLUMN_BYTES = 4 * 1024**3  # unpacked bytes of a column in a row group
+MAX_BATCH_BYTES = 4 * 1024**3  # unpacked bytes of a batch of an Arrow file
 BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
 PARQUET_MAGIC, ARROW_MAGIC, FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of a stream
@@ -47,12 +47,12 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         texts = [f.name for f in schema if _is_text(f.type)]  # dictionaries, in case they repeat
         with _read(lines.path) as file, pq.ParquetFile(file, read_dictionary=texts) as table:
             _refuse_large(lines.path, table.metadata)
-            whole, done = max(table.metadata.num_rows, 1), 0
+            total, done = max(table.metadata.num_rows, 1), 0
             for batch in table.iter_batches(BATCH_ROWS):
                 done += len(batch)
                 batch.validate(full=True)
                 yield batch
-                lines.tick(lines.size * done // whole)
+                lines.tick(lines.size * done // total)
 
     with _read(lines.path) as file, pq.ParquetFile(file) as table:
         schema = _named_schema(table.schema_arrow)
@@ -70,7 +70,7 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
                 else reader
             )
             for batch in batches:
-                if batch.nbytes > LARGEST_BATCH:
+                if batch.nbytes > MAX_BATCH_BYTES:
                     raise _too_large(lines.path)
                 batch.validate(full=True)
                 for start in range(0, len(batch), BATCH_ROWS):
@@ -86,7 +86,7 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 def _read(path: Path) -> Iterator[Any]:
     """Open a file, converting errors of Arrow to BadFile.
 
-    Not as a Python file: Arrow's threads may release its buffers during interpreter shutdown, which
+    Does not pass a Python file: Arrow's threads may release its buffers during interpreter shutdown, which
     aborts the process.
     """
     with unpacked(path) as local_path, pa.OSFile(str(check_regular(local_path)), "rb") as file:
@@ -118,14 +118,14 @@ def _refuse_large(path: Path, metadata: pq.FileMetaData) -> None:
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for column in range(row_group.num_columns):
-            if row_group.column(column).total_uncompressed_size > LARGEST_COLUMN:
+            if row_group.column(column).total_uncompressed_size > MAX_COLUMN_BYTES:
                 raise _too_large(path)
 
 
 def _too_large(path: Path) -> BadFile:
     return BadFile(
         path,
-        phrase("a group of its rows unpacks to more than {most} GiB.", most=LARGEST_COLUMN >> 30),
+        phrase("a group of its rows unpacks to more than {most} GiB.", most=MAX_COLUMN_BYTES >> 30),
         phrase("Save it again with smaller groups of rows."),
     )
 
@@ -180,7 +180,7 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """
     if not len(batch):
         return
-    if len(batch) > 1 and sum(map(_text_bytes, batch.columns)) > LARGEST_PART:
+    if len(batch) > 1 and sum(map(_text_bytes, batch.columns)) > MAX_PART_BYTES:
         half = len(batch) // 2
         yield from _parts(batch.slice(0, half))
         yield from _parts(batch.slice(half))
@@ -243,9 +243,9 @@ def _cells(
     """Cells of a column as text; `before` rows precede them."""
     values: list[Any]
     if pa.types.is_dictionary(column.type):
-        once = column.dictionary.to_pylist()  # type: ignore[attr-defined]
+        entries = column.dictionary.to_pylist()  # type: ignore[attr-defined]
         indices = column.indices.to_pylist()  # type: ignore[attr-defined]
-        values = [None if index is None else once[index] for index in indices]
+        values = [None if index is None else entries[index] for index in indices]
     else:
         values = column.to_pylist()
     if column.null_count:
@@ -254,16 +254,16 @@ def _cells(
             remark = phrase("“{key}” is null, read as an empty cell", key=name)
             remarks.saw(remark, before + first + 1 if number == 0 else before + 1)
     if classes is not None:
-        values = [_named(value, classes) for value in values]
+        values = [_class_name(value, classes) for value in values]
     if all(type(value) is str for value in values):
         return values
     return [_cell(value) for value in values]
 
 
-def _named(value: Any, classes: list[str]) -> Any:
+def _class_name(value: Any, classes: list[str]) -> Any:
     """Class name of an index, or of each in a list."""
     if isinstance(value, list):
-        return [_named(item, classes) for item in value]
+        return [_class_name(item, classes) for item in value]
     if type(value) is not int:
         return value
     if value == UNKNOWN_CLASS:
@@ -324,8 +324,8 @@ def recognise_arrow(path: Path, start: bytes) -> Reading | None:
             phrase("this is a Feather file of the first version, which is no longer read."),
             phrase("Save it as Parquet, or as Feather of the second version."),
         )
-    is_one = start.startswith((ARROW_MAGIC, STREAM_MAGIC))
-    return Reading(format=ARROW.name) if is_one else None
+    is_arrow = start.startswith((ARROW_MAGIC, STREAM_MAGIC))
+    return Reading(format=ARROW.name) if is_arrow else None
 
 
 PARQUET = Format(

@@ -20,10 +20,10 @@ CONLL_U = (
     *("feats", "head", "deprel", "deps", "misc"),
 )  # columns of CoNLL-U, with “text” for its form
 # ids of multiword tokens (“3-4”) and empty nodes (“3.1”)
-NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")
+NOT_A_WORD = re.compile(r"\d+[-.]\d+")
 EMPTY = "_"  # an empty cell, as in CoNLL-U
 LAYOUT_ROWS = 2_000  # rows used to name the columns
-AGREE = 0.95  # fraction of the rows that must look tagged
+MIN_AGREEMENT = 0.95  # fraction of the rows that must look tagged
 NO_BREAK_SPACE = "\u00a0"
 ADVICE = phrase(
     "Each line needs a word and its tag, and each sentence must end with an empty line."
@@ -47,33 +47,33 @@ class _Layout:
     """Column separator and names."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        full = (line for line in lines if not _is_between(line))
-        first = next(full, "")
-        self.tabbed = "\t" in first.rstrip()
-        rows = [self.cells(line) for line in (first, *islice(full, LAYOUT_ROWS)) if line]
+        filled = (line for line in lines if not _is_separator(line))
+        first = next(filled, "")
+        self.has_tabs = "\t" in first.rstrip()
+        rows = [self.cells(line) for line in (first, *islice(filled, LAYOUT_ROWS)) if line]
         self.width = len(rows[0]) if rows else 1
-        alike = [row for row in rows if len(row) == self.width]
+        same_width = [row for row in rows if len(row) == self.width]
         numbered = bool(rows) and re.match(r"\d+", rows[0][0]) is not None
-        self.is_universal = self.tabbed and numbered and self.width == len(CONLL_U)
+        self.is_universal = self.has_tabs and numbered and self.width == len(CONLL_U)
         names = list(CONLL_U if self.is_universal else numbered_columns(self.width))
         if not self.is_universal:
-            counts = [all(row[n].isdecimal() for row in alike) for n in range(self.width)]
+            counts = [all(row[n].isdecimal() for row in same_width) for n in range(self.width)]
             word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
             names[-1], names[word] = "tags", "text"  # a single column has the text
         self.columns, self.word = tuple(names), names.index("text")
 
     def cells(self, line: str) -> list[str]:
         """Cells of a row, without trailing empty ones."""
-        if self.tabbed:
+        if self.has_tabs:
             return [cell.strip() for cell in line.rstrip().split("\t")]
         return re.split(r"[ \t]+", line.strip(" \t\r\n"))
 
     def is_row(self, cells: list[str]) -> bool:
         """True if a line that starts with “#” is a row."""
-        return len(cells) > 1 if self.tabbed else len(cells) == self.width
+        return len(cells) > 1 if self.has_tabs else len(cells) == self.width
 
 
-def _is_between(line: str) -> bool:
+def _is_separator(line: str) -> bool:
     return not line.strip() or line.startswith(("#", DOCUMENT))
 
 
@@ -83,14 +83,14 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
     for number, line in enumerate(lines, start=1):
         is_end = not line.strip() or line.startswith(DOCUMENT)
         if is_end and rows:
-            yield _joined(rows, start)
+            yield _sentence_row(rows, start)
             rows = []
         if is_end:
             continue
         cells = layout.cells(line)
         if line.startswith("#") and not rows and not layout.is_row(cells):
             remarks.saw(phrase("Line starting with “#” skipped as a comment"), number)
-        elif layout.is_universal and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
+        elif layout.is_universal and NOT_A_WORD.fullmatch(cells[0]):
             remarks.saw(phrase("Row for a part of a word or for several words skipped"), number)
         elif len(cells) != layout.width:
             count = len(cells)
@@ -112,7 +112,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             start = start if rows else number
             rows.append([_cell(cell, number, remarks) for cell in cells])
     if rows:
-        yield _joined(rows, start)
+        yield _sentence_row(rows, start)
 
 
 def _cell(cell: str, line: int, remarks: Remarks) -> str:
@@ -125,7 +125,7 @@ def _cell(cell: str, line: int, remarks: Remarks) -> str:
     return cell
 
 
-def _joined(rows: list[list[str]], start: int) -> Row:
+def _sentence_row(rows: list[list[str]], start: int) -> Row:
     return Row(start, tuple(join_words(column) for column in zip(*rows, strict=True)))
 
 
@@ -134,26 +134,26 @@ def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     reading = Reading(format=CONLL.name)
     if suffix in CONLL.suffixes:
         return reading
-    full = [number for number, line in enumerate(lines) if line.strip()]
-    has_gap = bool(full) and full[-1] - full[0] + 1 > len(full)
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    has_gap = bool(filled) and filled[-1] - filled[0] + 1 > len(filled)
     if not has_gap:
         return None
     layout = _Layout(lines)
-    rows = [layout.cells(line) for line in lines if not _is_between(line)]
-    alike = [row for row in rows if len(row) == layout.width]
-    if layout.width < 2 or len(alike) < AGREE * len(rows):
+    rows = [layout.cells(line) for line in lines if not _is_separator(line)]
+    same_width = [row for row in rows if len(row) == layout.width]
+    if layout.width < 2 or len(same_width) < MIN_AGREEMENT * len(rows):
         return None
-    usual = [_usual(column) for column in zip(*alike, strict=True)][1:]
-    return reading if any(map(are_spans, usual)) else None
+    frequent = [_frequent_values(column) for column in zip(*same_width, strict=True)][1:]
+    return reading if any(map(are_spans, frequent)) else None
 
 
-def _usual(column: tuple[str, ...]) -> set[str]:
+def _frequent_values(column: tuple[str, ...]) -> set[str]:
     """Values of a column without rare ones, which may be mistakes."""
     counts = Counter(column)
-    kept, left = set(counts), (1 - AGREE) * len(column)
+    kept, budget = set(counts), (1 - MIN_AGREEMENT) * len(column)
     for cell, count in sorted(counts.items(), key=lambda item: item[1]):
-        left -= count
-        if left < 0 or are_spans({cell, "B-x"}):
+        budget -= count
+        if budget < 0 or are_spans({cell, "B-x"}):
             break
         kept.discard(cell)
     return kept

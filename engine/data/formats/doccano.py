@@ -4,14 +4,14 @@ from typing import Any
 
 from engine.data.formats.annotated import (
     Annotated,
-    NotOfTool,
+    BadObject,
     Tool,
     annotated_format,
-    further_in,
-    list_in,
-    span_in,
-    span_of_list,
-    text_in,
+    extra_values,
+    get_list,
+    get_span,
+    get_text,
+    parse_span,
 )
 from engine.phrases import phrase
 
@@ -20,7 +20,7 @@ NUMBERED = "annotations"  # of older versions, which refer to labels by id
 OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
 
 
-def knows(items: list[Any]) -> bool:
+def recognise(items: list[Any]) -> bool:
     """True for spans as lists or objects with offsets; or lists of labels, without foreign keys."""
     if not all(
         isinstance(item, dict) and any(isinstance(item.get(key), str) for key in TEXTS)
@@ -48,39 +48,39 @@ def _listed(item: dict[str, Any], key: str) -> list[Any]:
 
 
 def read(item: Any) -> list[Annotated]:
-    """A text with its spans or labels. Raises NotOfTool."""
+    """A text with its spans or labels. Raises BadObject."""
     if not isinstance(item, dict):
-        raise NotOfTool(phrase("this is not an object."))
-    entry = Annotated(text_in(item, *TEXTS))
+        raise BadObject(phrase("this is not an object."))
+    entry = Annotated(get_text(item, *TEXTS))
     key = next((key for key in LABELS if key in item), LABELS[0])
-    labels = list_in(item, key)
+    labels = get_list(item, key)
     if "entities" in item:
-        entities = list_in(item, "entities")
-        entry.spans = [span_in(span, "start_offset", "end_offset", "label") for span in entities]
-    elif annotations := list_in(item, NUMBERED):
+        entities = get_list(item, "entities")
+        entry.spans = [get_span(span, "start_offset", "end_offset", "label") for span in entities]
+    elif annotations := get_list(item, NUMBERED):
         _add_numbered(entry, annotations)
     elif any(isinstance(label, list) for label in labels):
-        entry.spans = [span_of_list(label) for label in labels]
+        entry.spans = [parse_span(label) for label in labels]
     elif labels:
         entry.labels = [str(label) for label in labels]
     if item.get("relations"):
         entry.remarks.append(phrase("Relations between spans left out"))
-    entry.further = further_in(item, (*TEXTS, *LABELS))
+    entry.extra = extra_values(item, (*TEXTS, *LABELS))
     return [entry]
 
 
 def _add_numbered(entry: Annotated, annotations: list[Any]) -> None:
-    """Spans or labels whose names only the project knows. Raises NotOfTool."""
+    """Spans or labels whose names only the project knows. Raises BadObject."""
     named = [
         item | {"label": str(item.get("label"))} for item in annotations if isinstance(item, dict)
     ]
     if len(named) < len(annotations):
-        raise NotOfTool(phrase("“{key}” is not a list of objects.", key=NUMBERED))
+        raise BadObject(phrase("“{key}” is not a list of objects.", key=NUMBERED))
     if any("start_offset" in item for item in named):
-        entry.spans = [span_in(item, "start_offset", "end_offset", "label") for item in named]
+        entry.spans = [get_span(item, "start_offset", "end_offset", "label") for item in named]
     else:
         entry.labels = [item["label"] for item in named]
     entry.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 
-DOCCANO = annotated_format("doccano", "doccano", Tool(knows, read))
+DOCCANO = annotated_format("doccano", "doccano", Tool(recognise, read))

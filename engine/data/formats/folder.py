@@ -40,7 +40,7 @@ class TextFolder:
 
         Raises Cancelled soon after `cancelled()` is true.
         """
-        whole, done = 0 if self.progress is None else size_of_folder(self.path), 0
+        whole, done = 0 if self.progress is None else folder_size(self.path), 0
         for number, file in enumerate(files, start=1):
             if self.cancelled is not None and self.cancelled():
                 raise Cancelled
@@ -171,7 +171,7 @@ def check_texts(folder: Path) -> None:
         )
 
 
-def size_of_folder(folder: Path) -> int:
+def folder_size(folder: Path) -> int:
     """Size of all texts in bytes. Raises BadFile if it is too large."""
     size = sum(file.stat().st_size for file in texts_below(folder, annotations=True))
     if size > LARGEST_FILE:
@@ -181,14 +181,14 @@ def size_of_folder(folder: Path) -> int:
     return size
 
 
-def state_of_folder(folder: Path) -> tuple[int, int]:
+def folder_state(folder: Path) -> tuple[int, int]:
     """Size of all texts, and the latest modification of a text or the folder."""
     states = [file.stat() for file in texts_below(folder, annotations=True)]
     changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
     return sum(state.st_size for state in states), max(changes)
 
 
-def sha256_of_folder(folder: Path) -> str:
+def folder_sha256(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
     total = hashlib.sha256()
     for file in texts_below(folder, annotations=True):

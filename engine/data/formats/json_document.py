@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.config.dataset import Reading
 from engine.data.columns.names import split_from_name
-from engine.data.formats.archives import file_on_disk, logical_name, parse_place
+from engine.data.formats.archives import file_on_disk, locate, logical_name
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.json_nested import flatten, nested_names
 from engine.data.formats.json_parser import item_rows
@@ -39,7 +39,7 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         Cancelled: as `Lines` does.
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
-    if name := parse_place(lines.path).sheet:
+    if name := locate(lines.path).sheet:
         document = _named_list(document, name, file_on_disk(lines.path))
     elif splits := _splits(document):
         raise BadFile(

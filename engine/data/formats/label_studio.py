@@ -6,13 +6,13 @@ from engine.data.columns.answers import find_nearest
 from engine.data.columns.text_spans import TextSpan
 from engine.data.formats.annotated import (
     Annotated,
-    NotOfTool,
+    BadObject,
     Tool,
     annotated_format,
-    further_in,
-    list_in,
-    span_in,
-    text_in,
+    extra_values,
+    get_list,
+    get_span,
+    get_text,
 )
 from engine.phrases import phrase
 
@@ -22,7 +22,7 @@ SPANS, CHOICES, RATING = "labels", "choices", "rating"
 DATES = ("created_at", "updated_at", "draft_created_at")
 
 
-def knows(items: list[Any]) -> bool:
+def recognise(items: list[Any]) -> bool:
     """Tasks with data and annotations, or JSON-MIN."""
     return all(
         isinstance(item, dict)
@@ -36,15 +36,15 @@ def _is_min(item: dict[str, Any]) -> bool:
 
 
 def read(item: Any) -> list[Annotated] | str:
-    """A task with its first annotation that was not cancelled. Raises NotOfTool."""
+    """A task with its first annotation that was not cancelled. Raises BadObject."""
     if not isinstance(item, dict):
-        raise NotOfTool(phrase("this is not an object."))
+        raise BadObject(phrase("this is not an object."))
     if _is_min(item):
         return [_read_min(item)]
     data = item.get("data")
     if not isinstance(data, dict):
-        raise NotOfTool(phrase("this task has no “data”."))
-    annotations = next((list_in(item, key) for key in ANNOTATIONS if key in item), [])
+        raise BadObject(phrase("this task has no “data”."))
+    annotations = next((get_list(item, key) for key in ANNOTATIONS if key in item), [])
     done = [
         annotation
         for annotation in annotations
@@ -53,20 +53,20 @@ def read(item: Any) -> list[Annotated] | str:
     if not done:
         return phrase("Task without an annotation skipped")
     key = _key_of_text(data)
-    entry = Annotated(text_in(data, key))
+    entry = Annotated(get_text(data, key))
     if len(done) > 1:
         entry.remarks.append(phrase("Task with several annotations, of which the first was used"))
-    results = list_in(done[0], "result")
+    results = get_list(done[0], "result")
     for result in results:
         _add(entry, result)
-    entry.further = further_in(data, (key,))
+    entry.extra = extra_values(data, (key,))
     return [entry]
 
 
 def _key_of_text(data: dict[str, Any]) -> str:
     texts = [key for key, value in data.items() if isinstance(value, str)]
     if not texts:
-        raise NotOfTool(phrase("there is no text in the “data” of this task."))
+        raise BadObject(phrase("there is no text in the “data” of this task."))
     return "text" if "text" in texts else max(texts, key=lambda key: len(data[key]))
 
 
@@ -75,11 +75,11 @@ def _add(entry: Annotated, result: Any) -> None:
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
-        raise NotOfTool(phrase("a result in it has no “value”."))
+        raise BadObject(phrase("a result in it has no “value”."))
     if kind == SPANS:
         entry.spans = (entry.spans or []) + _spans(entry, value)
     elif kind == CHOICES:
-        entry.labels = (entry.labels or []) + [str(name) for name in list_in(value, CHOICES)]
+        entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
     elif kind == RATING:
         entry.labels = [*(entry.labels or []), str(value.get(RATING, ""))]
     else:
@@ -90,18 +90,18 @@ def _add(entry: Annotated, result: Any) -> None:
 
 def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
     """A span at the occurrence of its text."""
-    labels = list_in(value, SPANS) if isinstance(value, dict) else []
+    labels = get_list(value, SPANS) if isinstance(value, dict) else []
     if not labels:
         entry.remarks.append(phrase("Span without a label left out"))
         return []
     if len(labels) > 1:
         entry.remarks.append(phrase("Span with several labels, of which the first was used"))
-    start, end, label = span_in(value | {"label": labels[0]}, "start", "end", "label")
+    start, end, label = get_span(value | {"label": labels[0]}, "start", "end", "label")
     text = value.get("text")
     if isinstance(text, str) and text and entry.text[start:end].strip() != text.strip():
         position = find_nearest(entry.text, text, start)
         if position is None:
-            raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=text[:60]))
+            raise BadObject(phrase("the text does not contain its span “{text}”.", text=text[:60]))
         entry.remarks.append(
             phrase("Span not at the position given, its nearest occurrence was used")
         )
@@ -116,14 +116,14 @@ def _read_min(item: dict[str, Any]) -> Annotated:
     entry = Annotated(values[key])
     for value in values.values():
         if isinstance(value, dict) and CHOICES in value:
-            entry.labels = (entry.labels or []) + [str(name) for name in list_in(value, CHOICES)]
+            entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
         elif isinstance(value, list) and all(
             isinstance(region, dict) and {"start", "end"} <= region.keys() for region in value
         ):
             marked = [span for region in value for span in _spans(entry, region)]
             entry.spans = (entry.spans or []) + marked
-    entry.further = further_in(values, (key,))  # plain values, no choices or spans
+    entry.extra = extra_values(values, (key,))  # plain values, no choices or spans
     return entry
 
 
-LABEL_STUDIO = annotated_format("label_studio", "Label Studio", Tool(knows, read))
+LABEL_STUDIO = annotated_format("label_studio", "Label Studio", Tool(recognise, read))

@@ -4,14 +4,14 @@ from typing import Any
 
 from engine.data.formats.annotated import (
     Annotated,
-    NotOfTool,
+    BadObject,
     Tool,
     annotated_format,
-    further_in,
-    list_in,
-    span_in,
-    text_in,
-    words_in,
+    extra_values,
+    get_list,
+    get_span,
+    get_text,
+    get_words,
 )
 from engine.phrases import phrase
 
@@ -19,7 +19,7 @@ ANSWERS = ("accept", "reject", "ignore")
 KNOWN = ("text", "label", "answer", "spans", "tokens", "options", "accept", "meta")
 
 
-def knows(items: list[Any]) -> bool:
+def recognise(items: list[Any]) -> bool:
     """Texts with an answer, or with Prodigy's hash."""
     return all(
         isinstance(item, dict)
@@ -30,27 +30,27 @@ def knows(items: list[Any]) -> bool:
 
 
 def read(item: Any) -> list[Annotated] | str:
-    """An accepted text; a rejected label becomes “not LABEL”. Raises NotOfTool."""
+    """An accepted text; a rejected label becomes “not LABEL”. Raises BadObject."""
     if not isinstance(item, dict):
-        raise NotOfTool(phrase("this is not an object."))
+        raise BadObject(phrase("this is not an object."))
     answer = item.get("answer", "accept")
     label = item.get("label")
     is_label = isinstance(label, str) and "spans" not in item
     if answer == "ignore" or (answer == "reject" and not is_label):
         return phrase("Text that was not accepted skipped")
-    entry = Annotated(text_in(item, "text"))
+    entry = Annotated(get_text(item, "text"))
     if "spans" in item:
-        spans = list_in(item, "spans")
-        entry.spans = [span_in(span, "start", "end", "label") for span in spans]
+        spans = get_list(item, "spans")
+        entry.spans = [get_span(span, "start", "end", "label") for span in spans]
         tokens = item.get("tokens")
         if isinstance(tokens, list) and tokens:
-            entry.words = words_in(entry.text, tokens)
+            entry.words = get_words(entry.text, tokens)
     if isinstance(item.get("accept"), list):
         entry.labels = [str(option) for option in item["accept"]]
     elif is_label:
         entry.labels = [str(label) if answer == "accept" else f"not {label}"]
-    entry.further = further_in(item, KNOWN)
+    entry.extra = extra_values(item, KNOWN)
     return [entry]
 
 
-PRODIGY = annotated_format("prodigy", "Prodigy", Tool(knows, read))
+PRODIGY = annotated_format("prodigy", "Prodigy", Tool(recognise, read))

@@ -12,7 +12,7 @@ from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.names import split_from_name
 from engine.data.formats import FORMATS
-from engine.data.formats.archives import logical_name, parse_place
+from engine.data.formats.archives import locate, logical_name
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
@@ -162,7 +162,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     binary = (format_.recognise for format_ in FORMATS.values() if format_.recognise is not None)
     if (result := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
         return result, ()
-    file, _, part = parse_place(path)
+    file, _, part = locate(path)
     if part and split_from_name(part) is not None:
         chosen, note = (encoding, "") if encoding else recognise_encoding(path)
         if may_have_lists(start.decode(chosen, "replace")):

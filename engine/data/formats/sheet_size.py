@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 from xml.parsers import expat
 
-from engine.data.formats.archives import broken_named
+from engine.data.formats.archives import convert_errors
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -43,7 +43,7 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
 
     Raises BadFile if it unpacks to too much, or is not a workbook.
     """
-    with broken_named(path), zipfile.ZipFile(file) as archive:
+    with convert_errors(path), zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         sizes: dict[str, int] = {}
         left = LARGEST_WORKBOOK

@@ -5,16 +5,16 @@ from typing import Any
 from engine.data.columns.words import join_words
 from engine.data.formats.annotated import (
     Annotated,
-    NotOfTool,
+    BadObject,
     Object,
     Tool,
     annotated_format,
+    get_list,
+    get_span,
+    get_text,
+    get_words,
     is_pair,
-    list_in,
-    span_in,
-    span_of_list,
-    text_in,
-    words_in,
+    parse_span,
 )
 from engine.phrases import phrase
 
@@ -22,7 +22,7 @@ LEAST = 0.5  # minimum score of a category
 UNKNOWN = "-"  # tag of an unknown token
 
 
-def knows(items: list[Any]) -> bool:
+def recognise(items: list[Any]) -> bool:
     return all(
         is_pair(item) or (isinstance(item, dict) and (_is_doc(item) or _is_v2(item)))
         for item in items
@@ -47,27 +47,27 @@ def _is_v2(item: Object) -> bool:
 
 
 def read(item: Any) -> list[Annotated]:
-    """One text, or each sentence of a v2 document. Raises NotOfTool."""
+    """One text, or each sentence of a v2 document. Raises BadObject."""
     if is_pair(item):
         return [_example(item[0], item[1])]
     if isinstance(item, dict) and _is_v2(item):
         return [
             _sentence(sentence)
             for paragraph in item["paragraphs"]
-            for sentence in list_in(paragraph, "sentences")
+            for sentence in get_list(paragraph, "sentences")
         ]
     if isinstance(item, dict) and _is_doc(item):
-        return [_example(text_in(item, "text"), item)]
-    raise NotOfTool(phrase("this is neither a document nor an example of spaCy."))
+        return [_example(get_text(item, "text"), item)]
+    raise BadObject(phrase("this is neither a document nor an example of spaCy."))
 
 
 def _example(text: str, item: Object) -> Annotated:
     entry = Annotated(text)
     if "entities" in item:
-        entry.spans = [span_of_list(span) for span in list_in(item, "entities")]
+        entry.spans = [parse_span(span) for span in get_list(item, "entities")]
     elif "ents" in item:
-        entry.spans = [span_in(span, "start", "end", "label") for span in list_in(item, "ents")]
-        entry.words = words_in(text, list_in(item, "tokens")) or None
+        entry.spans = [get_span(span, "start", "end", "label") for span in get_list(item, "ents")]
+        entry.words = get_words(text, get_list(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
         entry.labels = [
             str(name)
@@ -78,7 +78,7 @@ def _example(text: str, item: Object) -> Annotated:
 
 
 def _sentence(sentence: Any) -> Annotated:
-    tokens = list_in(sentence, "tokens") if isinstance(sentence, dict) else []
+    tokens = get_list(sentence, "tokens") if isinstance(sentence, dict) else []
     words, tags = [], []
     for token in tokens:
         match token:
@@ -89,4 +89,4 @@ def _sentence(sentence: Any) -> Annotated:
     return Annotated(join_words(words), tags=tags)
 
 
-SPACY = annotated_format("spacy", "spaCy", Tool(knows, read))
+SPACY = annotated_format("spacy", "spaCy", Tool(recognise, read))

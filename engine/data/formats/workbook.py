@@ -14,7 +14,7 @@ from typing import Any
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from engine.config.dataset import Reading
-from engine.data.formats.archives import file_on_disk, parse_place, unpacked
+from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.sheet_size import Sizes, size_of_sheets
@@ -124,7 +124,7 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
 
 def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
     """The sheet to read, and the other non-empty ones if none was named."""
-    sheet, names = parse_place(path).sheet, sheets_with_rows(path)
+    sheet, names = locate(path).sheet, sheets_with_rows(path)
     if sheet in names:
         return sheet, []
     if sheet:

@@ -37,7 +37,7 @@ def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
     table = read(model.file, model.reading)
     every = list(table)
     cells = {name: [row.cells[n] for row in every] for n, name in enumerate(table.columns)}
-    rows = Rows.of(model.mapping, cells)
+    rows = Rows.from_columns(model.mapping, cells)
     return rows, Predictor(model.checkpoint).predict(rows)
 
 

@@ -45,7 +45,7 @@ class Order:
     """Sort column, including `_line` and `_split`."""
 
     column: str
-    falls: bool = False
+    descending: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class DatasetState(QObject):
         """Sort by a column: ascending, then descending, then unsorted."""
         others = [order for order in self.orders if order.column != column]
         match self.orders[:1]:
-            case (Order(first, falls),) if first == column:
-                orders = [] if falls else [Order(column, falls=True), *others]
+            case (Order(first, descending),) if first == column:
+                orders = [] if descending else [Order(column, descending=True), *others]
             case _:
                 orders = [Order(column), *others]
         self._sort(tuple(orders[:SORTED_COLUMNS]))
@@ -306,7 +306,7 @@ def _found(
     }
     rows = known
     for order in reversed(orders):
-        rows = sort_rows(rows, ranks[order.column], order.falls)
+        rows = sort_rows(rows, ranks[order.column], order.descending)
     return Found(rows, known, ranks)
 
 
@@ -323,7 +323,7 @@ def _matching(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> 
 def _readable(folder: Path) -> Dataset:
     """A data set whose first rows can be read; raises StudioError."""
     dataset = open_dataset(folder)
-    dataset.take(np.arange(min(1, len(dataset))), longest=CELL_CHARACTERS)
+    dataset.take(np.arange(min(1, len(dataset))), max_characters=CELL_CHARACTERS)
     return dataset
 
 

@@ -283,11 +283,11 @@ class DatasetView(Page):
 
     def _show_order(self) -> None:
         """Mark the sort column."""
-        section, falls = -1, False
+        section, descending = -1, False
         if self.state.orders:
             section = self.model.section_of(self.state.orders[0].column)
-            falls = self.state.orders[0].falls
-        order = Qt.SortOrder.DescendingOrder if falls else Qt.SortOrder.AscendingOrder
+            descending = self.state.orders[0].descending
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.table.horizontalHeader().setSortIndicator(section, order)
 
     def _on_found(self) -> None:

@@ -72,7 +72,7 @@ def test_more_text_than_an_import_writes_into_a_group_is_refused(
 ) -> None:
     dataset = open_dataset(bomb(tmp_path, rows=2_000))
     with pytest.raises(StudioError, match="damaged"):
-        dataset.take(np.arange(10), longest=100)
+        dataset.take(np.arange(10), max_characters=100)
     assert pool.max_memory() < 60 * MEGABYTE
 
 

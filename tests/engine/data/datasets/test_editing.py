@@ -124,9 +124,9 @@ def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
 
 def test_one_edit_follows_another() -> None:
     first = RowEdit(cells={"label": "good", "text": "a film"}, split="test")
-    both = first.also(RowEdit(cells={"label": "bad"}))
+    both = first.merge(RowEdit(cells={"label": "bad"}))
     assert both == RowEdit(cells={"label": "bad", "text": "a film"}, split="test")
-    assert first.also(RowEdit(deleted=True)).also(RowEdit()) == first
+    assert first.merge(RowEdit(deleted=True)).merge(RowEdit()) == first
     assert RowEdit().is_empty and not first.is_empty
 
 

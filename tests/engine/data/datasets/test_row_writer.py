@@ -40,8 +40,8 @@ def write(path, rows, mapping, split, cleaning):
     with RowWriter(path, COLUMNS, mapping, split, cleaning) as writer:
         writer.begin(path, remarks)
         for batch in rows_to_batches(enumerate(rows, start=2)):
-            kept = writer.filled(batch, remarks)
-            writer.append(batch if kept is None else batch.where(kept), FREE)
+            kept = writer.filled_rows(batch, remarks)
+            writer.append(batch if kept is None else batch.filter(kept), FREE)
     return writer.collected({}, [], Counter()), remarks.sentences()
 
 
@@ -70,10 +70,10 @@ def test_whole_columns_are_counted_as_single_rows(
     groups = pq.read_metadata(path)
     assert all(groups.row_group(n).num_rows <= 4 for n in range(groups.num_row_groups))
     assert list(found.labels.items()) == list(Counter(plain).items())
-    assert [list(found.labels)[n] for n in found.label_numbers] == plain
+    assert [list(found.labels)[n] for n in found.label_indices] == plain
     assert found.flags == {"flag": sum(row[3] in ("1", "true") for _, row in kept)}
     names = {"train": 0, "dev": 1, "test": 2}
-    assert found.given.tolist() == [names[row[4]] if has_split else FREE for _, row in kept]
+    assert found.splits.tolist() == [names[row[4]] if has_split else FREE for _, row in kept]
     for name, place in (("text", 0), ("label", 2), ("other", 1)):
         if name in mapping.columns:
             empty = [n for n, (_, row) in enumerate(kept) if not row[place].strip()]

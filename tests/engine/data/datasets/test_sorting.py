@@ -37,15 +37,15 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return made
 
 
-def listed(dataset: Dataset, falls: bool = False) -> list[str]:
+def listed(dataset: Dataset, descending: bool = False) -> list[str]:
     """The cells of “other” in its order."""
-    order = sort_rows(np.arange(len(dataset)), column_ranks(dataset, "other"), falls)
+    order = sort_rows(np.arange(len(dataset)), column_ranks(dataset, "other"), descending)
     return [row["other"] or "" for row in dataset.take(order)]
 
 
 def test_texts_are_sorted_in_any_case_and_numbers_as_numbers(store: Store) -> None:
     dataset = store(["pear", "", "Fig", "apple", "fig", "Öl", "zoo"])
-    assert listed(dataset, falls=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
+    assert listed(dataset, descending=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
     numbers = ["-2,5", " .5", "9", "9.0", "10", "+1e3", ""]
     assert listed(store([numbers[n] for n in (4, 2, 6, 0, 5, 3, 1)])) == [*numbers]
     assert listed(store([*"9876543", "10", "n/a"])) == ["10", *"3456789", "n/a"]
@@ -58,10 +58,10 @@ def test_any_cells_are_sorted_as_python_sorts_them(store: Store) -> None:
     assert dataset.group_count > 50
     rows, ranks = np.array(chance.sample(range(400), 300)), column_ranks(dataset, "other")
     assert any(parse_number(cell) for cell in cells) and not all(map(parse_number, cells))
-    for falls in (False, True):
+    for descending in (False, True):
         written = [row for row in rows if cells[row].strip()]
-        right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=falls)
-        found = sort_rows(rows, ranks, falls)
+        right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=descending)
+        found = sort_rows(rows, ranks, descending)
         assert found.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
 
 
@@ -98,7 +98,7 @@ def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(
 ) -> None:
     dataset = store([str(n) for n in range(200)])
     size = dataset._group(0).nbytes
-    monkeypatch.setattr("engine.data.datasets.store.KEPT_BYTES", 5 * size)
+    monkeypatch.setattr("engine.data.datasets.store.CACHE_BYTES", 5 * size)
     order = np.random.default_rng(3).permutation(200)
     for rows in (order[:90], order[90:], order):
         assert [row["other"] for row in dataset.take(rows)] == [str(n) for n in rows]

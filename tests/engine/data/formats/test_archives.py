@@ -126,8 +126,8 @@ def test_an_archive_with_a_password_says_so(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_fills_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(archives, "SUSPICIOUS", 1 << 20)
-    monkeypatch.setattr(archives, "MOST_TIMES", 100)
+    monkeypatch.setattr(archives, "SUSPICIOUS_BYTES", 1 << 20)
+    monkeypatch.setattr(archives, "MAX_RATIO", 100)
     content, file = b"text\n" + b"a line of text\n" * 200_000, tmp_path / f"b.csv{suffix}"
     if suffix == ".zip":
         archive(file, {"b.csv": content})

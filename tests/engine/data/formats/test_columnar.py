@@ -220,7 +220,7 @@ def test_columns_are_those_of_the_rows(tmp_path_factory: pytest.TempPathFactory,
         }
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columnar, "LARGEST_PART", 20)
+        patch.setattr(columnar, "MAX_PART_BYTES", 20)
         for name, write in WRITERS.items():
             path = tmp_path_factory.getbasetemp() / f"columns-{name}"
             write(table, path)

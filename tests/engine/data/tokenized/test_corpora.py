@@ -160,10 +160,10 @@ def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
     parts = ["validation" if n < 100 else "train" for n in range(2_000)]
     found = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
     assert isinstance(found, StoredTexts)
-    some = [int(text) for text in found.some(80, np.random.default_rng(0))]
+    some = [int(text) for text in found.sample(80, np.random.default_rng(0))]
     assert len(some) == len(set(some)) == 80 and min(some) >= 100
     assert len({number // 100 for number in some}) == 8
-    assert found.some(80, np.random.default_rng(0)) == [str(number) for number in some]
+    assert found.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
 
 
 def test_a_vocabulary_is_the_same_from_the_disk(tmp_path: Path) -> None:

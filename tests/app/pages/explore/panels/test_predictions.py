@@ -161,11 +161,11 @@ def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
     given = PredictionInput("the cat sat")
     shown = show("regression", given, value=3.14159, range=(0, 5))
     assert shown.verdict.whole() == "3.142"
-    assert shown.gauge.share == pytest.approx(0.628, abs=1e-3)
+    assert shown.gauge.fraction == pytest.approx(0.628, abs=1e-3)
     assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
     assert_accessible(shown)
     show("regression", given, value=7, range=(0, 5))
-    assert shown.gauge.share == 1 and "Outside the range" in shown.note.text()
+    assert shown.gauge.fraction == 1 and "Outside the range" in shown.note.text()
     show("regression", given, value=7)
     assert shown.gauge.isHidden()
 
