@@ -51,7 +51,7 @@ from engine.progress import Cancelled, ProgressCallback
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, EMPTY = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 SHOWN_UNSEEN = 10  # unseen labels that are stored
-MAX_SPELLINGS = 1_000  # labels in several spellings that are reported
+MAX_NOTES = 1_000  # labels in several spellings that are reported
 CARD, MAX_CARD_BYTES = "README.md", 1_000_000  # bytes read of the card
 FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
@@ -134,7 +134,7 @@ def survey(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Collected:
-    """Count labels and empty cells of all rows, without storing them; raises as `collected_rows`."""
+    """Count labels and empty cells of all rows without storing them. Raises as `collected_rows`."""
     with collected_rows(request, scratch, progress, cancelled) as collected:
         return collected
 
@@ -284,17 +284,15 @@ def split_rows(
 
     Rows with equal texts, and questions about the same passage, share a split.
     """
-    unassigned = np.flatnonzero(collected.splits < 0)
-    labels = _strata(collected)[unassigned] if collected.labels and split.stratify else None
+    free = np.flatnonzero(collected.splits < 0)
+    labels = _strata(collected)[free] if collected.labels and split.stratify else None
     keys = collected.text_keys
-    groups = group_rows(keys if len(unassigned) == len(keys) else keys[unassigned])
+    groups = group_rows(keys if len(free) == len(keys) else keys[free])
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
     splits = collected.splits.copy()
-    splits[unassigned], rare = draw_splits(
-        len(unassigned), validation, test, split.seed, labels, groups
-    )
-    grouped = count_grouped_rows(groups) if len(unassigned) and validation + test else 0
+    splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
+    grouped = count_grouped_rows(groups) if len(free) and validation + test else 0
     notes: list[str] = []
     if rare == 1:
         notes.append(phrase("One label has a single row; it went into the training set."))
@@ -344,9 +342,7 @@ def label_spellings(labels: dict[str, int]) -> list[Spellings]:
     Sets of labels are split; scores have no spellings.
     """
     return (
-        []
-        if is_scale(labels)
-        else find_spellings(count_label_sets(labels) or labels)[:MAX_SPELLINGS]
+        [] if is_scale(labels) else find_spellings(count_label_sets(labels) or labels)[:MAX_NOTES]
     )
 
 

@@ -203,7 +203,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         max_characters: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Rows by index, with all columns or some; cells are truncated to `max_characters` characters."""
+        """Rows by index, with all columns or some; cells are truncated to `max_characters`."""
         groups = np.searchsorted(self._starts, indices, side="right") - 1
         records: list[dict[str, Any]] = [{}] * len(indices)
         for group in np.unique(groups):
@@ -399,7 +399,7 @@ def table_size(table: pa.Table) -> int:
 
 
 def truncated_cells(column: "pa.ChunkedArray[Any]", max_characters: int | None = None) -> list[Any]:
-    """Cells of a column, truncated to `max_characters` characters."""
+    """Cells of a column, truncated to `max_characters`."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
     cells = []

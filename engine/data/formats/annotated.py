@@ -55,8 +55,8 @@ class Annotated:
 class Tool(NamedTuple):
     """Recognition and reading of the objects of a tool.
 
-    `recognise` gets the first objects of a file. `read` returns the texts of an object, or why it is
-    skipped; it raises BadObject.
+    `recognise` gets the first objects of a file. `read` returns the texts of an object, or why it
+    is skipped; it raises BadObject.
     """
 
     recognise: Callable[[list[Any]], bool]

@@ -86,8 +86,8 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 def _read(path: Path) -> Iterator[Any]:
     """Open a file, converting errors of Arrow to BadFile.
 
-    Does not pass a Python file: Arrow's threads may release its buffers during interpreter shutdown, which
-    aborts the process.
+    Arrow does not get a Python file: its threads may release the buffers during interpreter
+    shutdown, which aborts the process.
     """
     with unpacked(path) as local_path, pa.OSFile(str(check_regular(local_path)), "rb") as file:
         try:

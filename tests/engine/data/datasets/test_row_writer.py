@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.config.dataset import Cleaning, Mapping, Split
 from engine.data.columns.plain_texts import plain_cells, plain_text
 from engine.data.datasets import row_writer
-from engine.data.datasets.row_writer import FREE, RowWriter
+from engine.data.datasets.row_writer import UNASSIGNED, RowWriter
 from engine.data.formats import batches
 from engine.data.formats.batches import blank_rows, rows_to_batches
 from engine.data.formats.rows import Remarks
@@ -41,7 +41,7 @@ def write(path, rows, mapping, split, cleaning):
         writer.begin(path, remarks)
         for batch in rows_to_batches(enumerate(rows, start=2)):
             kept = writer.filled_rows(batch, remarks)
-            writer.append(batch if kept is None else batch.filter(kept), FREE)
+            writer.append(batch if kept is None else batch.filter(kept), UNASSIGNED)
     return writer.collected({}, [], Counter()), remarks.sentences()
 
 
@@ -73,7 +73,7 @@ def test_whole_columns_are_counted_as_single_rows(
     assert [list(found.labels)[n] for n in found.label_indices] == plain
     assert found.flags == {"flag": sum(row[3] in ("1", "true") for _, row in kept)}
     names = {"train": 0, "dev": 1, "test": 2}
-    assert found.splits.tolist() == [names[row[4]] if has_split else FREE for _, row in kept]
+    assert found.splits.tolist() == [names[row[4]] if has_split else UNASSIGNED for _, row in kept]
     for name, place in (("text", 0), ("label", 2), ("other", 1)):
         if name in mapping.columns:
             empty = [n for n, (_, row) in enumerate(kept) if not row[place].strip()]
