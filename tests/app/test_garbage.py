@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.shell.garbage import Collector, freeze_modules, collect_and_freeze
+from app.shell.garbage import Collector, collect_and_freeze, freeze_modules
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
-from engine.data.formats.archives import ABOUT_DATA
+from engine.data.formats.archives import DOCUMENTATION
 from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.errors import BadFile
@@ -130,4 +130,4 @@ def numbered_columns(count: int) -> tuple[str, ...]:
 
 def is_about_data(file_name: str) -> bool:
     """True for documentation files such as a README."""
-    return file_name.lower().startswith(ABOUT_DATA)
+    return file_name.lower().startswith(DOCUMENTATION)
