@@ -235,9 +235,9 @@ def first_step(folder: Path) -> None:
     """Be the worker of a run up to its first step; prints CPU seconds."""
     from engine.messages.events import Event, Measured
     from engine.system.torch_import import load_torch_without_gc
-    from engine.worker import share_the_machine
+    from engine.worker import configure_threads
 
-    share_the_machine()
+    configure_threads()
     load_torch_without_gc()
     from engine.worker.train import main as train
 

@@ -10,7 +10,7 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import layouts
-from app.widgets.results.intervals import ends_text
+from app.widgets.results.intervals import format_ends
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import OneLine, Text, tooltip
@@ -54,7 +54,7 @@ class Headline(QWidget):
                 len(scores),
                 ", ".join(map(str, sorted(scores))),
                 value(mean.value),
-                ends_text(mean, value),
+                format_ends(mean, value),
             )
             if len(scores) > 1
             else ""
@@ -85,7 +85,7 @@ class Headline(QWidget):
         facts, score = predictions.info, main_score(predictions)
         texts, value = [], partial(value_text, main_metric(predictions))
         if not math.isnan(score.low):
-            texts.append(self.tr("95 % interval {0}").format(ends_text(score, value)))
+            texts.append(self.tr("95 % interval {0}").format(format_ends(score, value)))
         if TASKS[facts.task].info.is_pretraining:
             texts += other_metrics(predictions)
         rows = len(predictions)

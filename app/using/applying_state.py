@@ -153,7 +153,7 @@ class ApplyingState(QObject):
         self.is_looking = question is not None
         self.problem = None
         if question is not None:
-            self._asked = self._studio.explorer.ask(PredictFirst(asked=question))
+            self._asked = self._studio.explorer.ask(PredictFirst(apply=question))
         else:
             self.first = None
         self.changed.emit()
@@ -174,7 +174,7 @@ class ApplyingState(QObject):
 
     def start(self) -> None:
         """Predict every row in a process of its own; reuses chunks of an earlier attempt."""
-        question = self.wanted(resume=self.first is not None and self.first.kept > 0)
+        question = self.wanted(resume=self.first is not None and self.first.cached > 0)
         if question is None or self.is_running:
             return
         self.applied = self.problem = self.dataset = None

@@ -190,7 +190,7 @@ class Choices(QWidget):
             for column in range(self.model.columnCount()):
                 if self.table.columnWidth(column) > WIDEST_COLUMN:
                     self.table.setColumnWidth(column, WIDEST_COLUMN)
-        kept = state.first.kept if state.first else 0
+        kept = state.first.cached if state.first else 0
         text = self.tr("&Continue") if kept else self.tr("&Apply")
         buttons.set_text(self.go, text)
         self.go.setEnabled(state.first is not None and not state.is_looking)
@@ -219,11 +219,11 @@ class Choices(QWidget):
             return self.tr("Predicting the first rows …")
         if state.mapping is None:
             return self.tr("Choose the column with the text.")
-        if state.first is not None and state.first.kept:
+        if state.first is not None and state.first.cached:
             return self.tr(
                 "%Ln row(s) of this file are predicted already; “Continue” predicts the others.",
                 "",
-                state.first.kept,
+                state.first.cached,
             )
         return self.tr("The first rows as they will be written; predicted columns come last.")
 

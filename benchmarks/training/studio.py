@@ -23,9 +23,9 @@ def main(arguments: list[str]) -> None:
     given = _arguments(arguments)
     os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
     from engine.system.torch_import import load_torch_without_gc
-    from engine.worker import share_the_machine
+    from engine.worker import configure_threads
 
-    share_the_machine()  # both before torch is loaded, as in a worker
+    configure_threads()  # both before torch is loaded, as in a worker
     load_torch_without_gc()
     from benchmarks.training.clock import Clock, Profiled
     from benchmarks.training.size import Size

@@ -71,7 +71,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
     """Preview what Apply would write for the first rows. Raises StudioError as it would."""
-    apply_question = question.asked
+    apply_question = question.apply
     check_suffix(apply_question.out, WRITERS)
     _refuse_itself(apply_question)
     table = read(apply_question.given.path, apply_question.given.reading, glance=True)
@@ -87,7 +87,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
         columns=tuple(shown.column_names),
         rows=tuple(tuple(map(_shown, row.values())) for row in iter_records([shown])),
         predicted=shown.num_columns - len(table.columns),
-        kept=kept_rows(apply_question),
+        cached=kept_rows(apply_question),
     )
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from engine.checkpoints.needed import CONFIGS, needed
+from engine.checkpoints.needed import CONFIGS, select_files
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import check_free_space
 from engine.files.untrusted import safe_name
@@ -20,8 +20,8 @@ from engine.files.untrusted import safe_name
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 SUFFIXES = (".zip", *TAR_SUFFIXES)
 MAX_MEMBERS = 20_000
-LOOKED_AT = 200  # members of a tar that are read to detect a model
-LOOKED_BYTES = 50_000_000  # maximum bytes between them
+MAX_SEARCHED = 200  # members of a tar that are read to detect a model
+MAX_SEARCHED_BYTES = 50_000_000  # maximum bytes between them
 MODULES = "0_Transformer"  # folder of the network in older sentence-transformers
 
 Member = zipfile.ZipInfo | tarfile.TarInfo
@@ -37,7 +37,7 @@ def is_model_archive(path: Path) -> bool:
         for number, member in enumerate(archive):
             if PurePosixPath(member.name).name in CONFIGS:
                 return True
-            if number >= LOOKED_AT or archive.offset > LOOKED_BYTES:
+            if number >= MAX_SEARCHED or archive.offset > MAX_SEARCHED_BYTES:
                 break
     return False
 
@@ -47,14 +47,14 @@ def unpack(archive: Path, into: Path) -> Path:
 
     Raises BadCheckpoint if the archive has no model or is damaged; DiskFull if there is no room.
     """
-    with _damage(archive), _opened(archive) as (members, content):
+    with _damage_errors(archive), _open(archive) as (members, content):
         folder = _folder_of_model(members, archive)
         inside = {
             PurePosixPath(name).relative_to(folder).as_posix(): name
             for name in members
             if folder == PurePosixPath(".") or PurePosixPath(name).is_relative_to(folder)
         }
-        names = needed(inside, archive.name)
+        names = select_files(inside, archive.name)
         sizes = {name: _size(members[inside[name]]) for name in names}
         check_free_space(into / archive.name, sum(sizes.values()))
         for name in names:
@@ -97,7 +97,7 @@ def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[tuple[Members, Opener]]:
+def _open(archive: Path) -> Iterator[tuple[Members, Opener]]:
     """The regular files of an archive by name, and a function to open each."""
     if archive.name.lower().endswith(TAR_SUFFIXES):
         with tarfile.open(archive) as tar:
@@ -106,7 +106,7 @@ def _opened(archive: Path) -> Iterator[tuple[Members, Opener]]:
                 _count(len(members), archive)
                 if member.isreg() and _stays_inside(member.name):
                     members[member.name.removeprefix("./")] = member
-            yield members, lambda member: _of_tar(tar, member)
+            yield members, lambda member: _open_member(tar, member)
     else:
         with zipfile.ZipFile(archive) as packed:
             listed = packed.infolist()
@@ -124,7 +124,7 @@ def _is_file(member: zipfile.ZipInfo) -> bool:
     return not member.is_dir() and _stays_inside(member.filename)
 
 
-def _of_tar(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
+def _open_member(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
     assert isinstance(member, tarfile.TarInfo)
     content = tar.extractfile(member)
     assert content is not None  # it is a regular file
@@ -146,16 +146,16 @@ def _size(member: Member) -> int:
 
 def _copy(packed: IO[bytes], out: IO[bytes], size: int, archive: Path) -> None:
     """Copy exactly the declared number of bytes; more mean a bomb, fewer mean damage."""
-    left = size
-    while left and (block := packed.read(min(left, 1 << 20))):
+    remaining = size
+    while remaining and (block := packed.read(min(remaining, 1 << 20))):
         out.write(block)
-        left -= len(block)
-    if left or packed.read(1):
+        remaining -= len(block)
+    if remaining or packed.read(1):
         raise _damaged(archive)
 
 
 @contextmanager
-def _damage(archive: Path) -> Iterator[None]:
+def _damage_errors(archive: Path) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:

@@ -30,7 +30,9 @@ ACTIVATIONS = {  # synonyms
     "gelu_pytorch_tanh": "gelu_new",
     "swish": "silu",
 }
-ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # with the values that are compatible with ours
+COMPATIBLE_VALUES: dict[
+    str, tuple[object, ...]
+] = {  # with the values that are compatible with ours
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
     "pruned_heads": (None, {}),
@@ -38,7 +40,7 @@ ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # with the values that are c
 }
 
 
-def family_of(config: dict[str, Any]) -> Family:
+def get_family(config: dict[str, Any]) -> Family:
     """The family of a config.json; BERT if unspecified, as in Google's.
 
     Raises BadCheckpoint for another kind of network.
@@ -55,15 +57,15 @@ def family_of(config: dict[str, Any]) -> Family:
     raise refusal(name, safe_name(name), supported)
 
 
-def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
+def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     """The network that a config.json describes, or another `file` of the same form.
 
     Raises BadCheckpoint for another kind of network, and for invalid values.
     """
-    family = family_of(config)
+    family = get_family(config)
     config = family.reads(config) if family.reads else config
-    for name, usual in (ANOTHER_NETWORK | family.others).items():
-        if config.get(name) not in usual:
+    for name, allowed in (COMPATIBLE_VALUES | family.others).items():
+        if config.get(name) not in allowed:
             raise BadCheckpoint(
                 "{file} sets {name} to “{config}”, which is not supported for {family}.",
                 "Choose a checkpoint of the standard {family} encoder.",
@@ -149,7 +151,7 @@ def config_entries(spec: EncoderSpec) -> dict[str, Any]:
     """The entries of config.json for a network without its heads."""
     family = FAMILIES[spec.family]
     entries = {theirs: getattr(spec, ours) for theirs, ours in family.entries.items()}
-    entries |= family.constants | {family.entry_of("max_positions"): spec.position_rows}
+    entries |= family.constants | {family.get_entry("max_positions"): spec.position_rows}
     return entries | family.writes(entries) if family.writes else entries
 
 
@@ -161,8 +163,8 @@ def first_architecture(config: dict[str, Any]) -> str:
 
 def is_whole_text_head(config: dict[str, Any]) -> bool:
     """True if the weights were saved from a class that reads the pooled vector of [CLS]."""
-    read_it = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-    return first_architecture(config).endswith(read_it)
+    suffixes = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
+    return first_architecture(config).endswith(suffixes)
 
 
 def _bad_config(file: str, why: str) -> BadCheckpoint:

@@ -22,8 +22,8 @@ def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if environment.get(name):
             return Path(os.path.expandvars(environment[name])).expanduser()
-    above = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    home = environment.get("HF_HOME") or os.path.join(above, "huggingface")
+    parent = environment.get("XDG_CACHE_HOME") or "~/.cache"
+    home = environment.get("HF_HOME") or os.path.join(parent, "huggingface")
     return Path(os.path.expandvars(home)).expanduser() / "hub"
 
 
@@ -51,30 +51,30 @@ def _is_usable(path: Path) -> bool:
 
 def _in_folder(folder: Path | None) -> Iterator[tuple[str, Path]]:
     if folder is not None:
-        for path in (folder, *_entries(folder)):
+        for path in (folder, *_subfolders(folder)):
             if (path / "config.json").is_file():
                 yield path.name, path
 
 
 def _in_cache(cache: Path, prefix: str = PREFIX) -> Iterator[tuple[str, Path]]:
     """The newest snapshot of each model in the cache."""
-    for model in _entries(cache):
+    for model in _subfolders(cache):
         if not model.name.startswith(prefix):
             continue
-        snapshots = [path for path in _entries(model / SNAPSHOTS) if path.is_dir()]
+        snapshots = [path for path in _subfolders(model / SNAPSHOTS) if path.is_dir()]
         if snapshots:
-            newest = max(snapshots, key=_moment)
+            newest = max(snapshots, key=_modified)
             yield model.name.removeprefix(prefix).replace("--", "/"), newest
 
 
-def _entries(folder: Path) -> list[Path]:
+def _subfolders(folder: Path) -> list[Path]:
     try:
         return sorted(entry for entry in folder.iterdir() if entry.is_dir())[:MAX_FOLDERS]
     except OSError:
         return []
 
 
-def _moment(path: Path) -> int:
+def _modified(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -24,9 +24,9 @@ def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | No
     )
 
 
-def missing_nsp_head(wanted: bool, family: Family) -> BadCheckpoint | None:
-    """The error if the NSP head is wanted and the family has none."""
-    if not wanted or family.has_nsp_head:
+def missing_nsp_head(needs_nsp: bool, family: Family) -> BadCheckpoint | None:
+    """The error if the NSP head is needed and the family has none."""
+    if not needs_nsp or family.has_nsp_head:
         return None
     return BadCheckpoint(
         "{family} has no head for next-sentence prediction (NSP).",

@@ -38,16 +38,16 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     for kind, head in known.items():
         if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
             return kind
-    of_texts = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
-    for kind, head in of_texts.items():
+    of_sequences = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
+    for kind, head in of_sequences.items():
         if head.problem_type == problem:
             return kind
-    exact = (kind for kind, head in of_texts.items() if head.outputs == outputs)
-    labelled = (kind for kind, head in of_texts.items() if head.has_labels)
+    exact = (kind for kind, head in of_sequences.items() if head.outputs == outputs)
+    labelled = (kind for kind, head in of_sequences.items() if head.has_labels)
     return next(exact, None) or next(labelled)
 
 
-def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
+def stored_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
     """The task of a fine-tuned checkpoint: as recorded by a run, or inferred for a foreign one."""
     entry = config.get(TASK)
     foreign = TASKS[kind].from_foreign(labels)

@@ -10,8 +10,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.config import TIED, family_of
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
+from engine.checkpoints.config import TIED, get_family
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, stored_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
@@ -23,8 +23,8 @@ from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
-LARGEST_CONFIG = 4_000_000  # bytes; there may be many labels
-LARGEST_HEADER = 32_000_000  # bytes
+MAX_CONFIG = 4_000_000  # bytes; there may be many labels
+MAX_HEADER = 32_000_000  # bytes
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
 WEIGHTS = "model.safetensors"
@@ -40,7 +40,7 @@ DAMAGE = (
 Tensors = dict[str, tuple[str, list[int]]]  # published name → torch's name of the dtype, and shape
 Stamp = tuple[tuple[str, int, int], ...]  # name, mtime in ns, and bytes of each file
 
-_known: dict[Path, tuple[Stamp, CheckpointInfo]] = {}
+_cache: dict[Path, tuple[Stamp, CheckpointInfo]] = {}
 
 
 def checkpoint_info(folder: Path) -> CheckpointInfo:
@@ -51,12 +51,12 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
     try:
         stamp = _stamp(folder)
     except OSError as error:
-        raise _bad(folder, phrase("it cannot be read")) from error
-    known = _known.get(folder)
+        raise _error(folder, phrase("it cannot be read")) from error
+    known = _cache.get(folder)
     if known is not None and known[0] == stamp:
         return known[1]
     info = _read(folder)
-    _known[folder] = (stamp, info)
+    _cache[folder] = (stamp, info)
     return info
 
 
@@ -69,7 +69,7 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
     if info.task is None:
         return None
     folder = encoder_folder(shared_folder(folder))
-    return kept_task(_object(folder, _config_name(folder)), info.task, info.labels)
+    return stored_task(_object(folder, _config_name(folder)), info.task, info.labels)
 
 
 def _stamp(folder: Path) -> Stamp:
@@ -90,23 +90,23 @@ def _read(folder: Path) -> CheckpointInfo:
     files, tensors = _weights(folder / inner.relative_to(shared))
     folder = inner
     config = _object(folder, _config_name(folder))
-    family = family_of(config)
+    family = get_family(config)
     config = family.reads(config) if family.reads else config
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
-    positions = _number(folder, config, family.entry_of("max_positions"))
+    positions = _number(folder, config, family.get_entry("max_positions"))
     if family.positions_after_padding:
         padding = config.get("pad_token_id", 1)
         if type(padding) is not int:
-            raise _bad(folder, phrase("config.json has no valid “{name}”", name="pad_token_id"))
+            raise _error(folder, phrase("config.json has no valid “{name}”", name="pad_token_id"))
         positions -= 1 + padding
     kind = _head_kind(family, config, tensors) if layout is None else POOLING
     decoder, bias = family.decoder
     own_decoder = config.get(TIED) is False and decoder in tensors
-    twice = (bias,) if own_decoder else (decoder, bias)
+    tied = (bias,) if own_decoder else (decoder, bias)
     counted = [
         math.prod(shape)
         for name, (_, shape) in tensors.items()
-        if name not in twice and not name.endswith(BUFFERS)
+        if name not in tied and not name.endswith(BUFFERS)
     ]
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
@@ -137,10 +137,10 @@ def _lowercase(folder: Path, family: Family) -> bool:
 
 def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool) -> list[str]:
     """The pre-training heads that have tensors, and the pooler."""
-    beginnings = {"mlm": "mlm.bias", "decoder": "", "nsp": "nsp."}
+    prefixes = {"mlm": "mlm.bias", "decoder": "", "nsp": "nsp."}
     names = {
-        head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
-        for head, beginning in beginnings.items()
+        head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(prefix))
+        for head, prefix in prefixes.items()
     }
     names["decoder"] = family.decoder[:1] if own_decoder else ()
     pooler = family.pooler(get_head(kind) if kind else None)
@@ -206,14 +206,14 @@ def weight_files(folder: Path) -> list[Path]:
     if _has(folder, WEIGHTS):
         return [folder / WEIGHTS]
     if not _has(folder, INDEX):
-        raise _bad(folder, phrase("it has no {weights}", weights=WEIGHTS))
+        raise _error(folder, phrase("it has no {weights}", weights=WEIGHTS))
     shards = _object(folder, INDEX).get("weight_map")
     if not isinstance(shards, dict):
-        raise _bad(folder, phrase("{index} lists no files", index=INDEX))
+        raise _error(folder, phrase("{index} lists no files", index=INDEX))
     names = {str(name) for name in shards.values()}
     for name in names:
         if Path(name).name != name or not _has(folder, name):
-            raise _bad(folder, phrase("{index} lists a file that is missing", index=INDEX))
+            raise _error(folder, phrase("{index} lists a file that is missing", index=INDEX))
     return [folder / name for name in sorted(names)]
 
 
@@ -222,8 +222,8 @@ def _header(folder: Path, file: Path) -> Tensors:
     try:
         with open_regular(file) as opened:
             length = int.from_bytes(opened.read(8), "little")
-            if length > LARGEST_HEADER:
-                raise _bad(folder, phrase("{file} is not a safetensors file", file=file.name))
+            if length > MAX_HEADER:
+                raise _error(folder, phrase("{file} is not a safetensors file", file=file.name))
             header = json.loads(opened.read(length))
         tensors = {
             name: (
@@ -237,29 +237,29 @@ def _header(folder: Path, file: Path) -> Tensors:
             (int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0
         )
     except DAMAGE as error:
-        raise _bad(folder, phrase("{file} is damaged", file=file.name)) from error
+        raise _error(folder, phrase("{file} is damaged", file=file.name)) from error
     if file.stat().st_size != 8 + length + end:
-        raise _bad(folder, phrase("{file} is incomplete", file=file.name))
+        raise _error(folder, phrase("{file} is incomplete", file=file.name))
     return tensors
 
 
 def _object(folder: Path, name: str) -> dict[str, Any]:
     file = folder / name
     if not _has(folder, name):
-        raise _bad(folder, phrase("it has no {name}", name=name))
+        raise _error(folder, phrase("it has no {name}", name=name))
     try:
-        whole = read_json(file, LARGEST_CONFIG)
-        if not isinstance(whole, dict):
+        content = read_json(file, MAX_CONFIG)
+        if not isinstance(content, dict):
             raise ValueError("no object")
     except (OSError, ValueError) as error:
-        raise _bad(folder, phrase("{name} is damaged", name=name)) from error
-    return whole
+        raise _error(folder, phrase("{name} is damaged", name=name)) from error
+    return content
 
 
 def _number(folder: Path, config: dict[str, Any], name: str) -> int:
     value = config.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10_000_000:
-        raise _bad(folder, phrase("config.json has no valid “{name}”", name=name))
+        raise _error(folder, phrase("config.json has no valid “{name}”", name=name))
     return value
 
 
@@ -267,7 +267,7 @@ def _has(folder: Path, name: str) -> bool:
     return (folder / name).is_file()
 
 
-def _bad(folder: Path, why: str) -> BadCheckpoint:
+def _error(folder: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
         "{folder} cannot be used as a model: {why}.",
         "Import it again from the original, or choose another one.",

@@ -31,19 +31,19 @@ WEIGHTS = (  # by preference; the first available kind is fetched
 MAX_NAME = 200  # characters
 
 
-def needed(names: Iterable[str], model: str) -> list[str]:
+def select_files(names: Iterable[str], model: str) -> list[str]:
     """The files to fetch, in order: small ones before the weights.
 
     Raises BadCheckpoint if a config, a vocabulary or weights are missing.
     """
-    there = [name for name in names if is_plain(name)]
+    available = [name for name in names if is_plain(name)]
     small = (*CONFIGS, *TOKENIZERS, *SENTENCES, *PAPERS)
-    chosen = [name for name in small if name in there]
-    chosen += sorted(name for name in there if MODULE.fullmatch(name))
-    weights = _weights(there)
+    chosen = [name for name in small if name in available]
+    chosen += sorted(name for name in available if MODULE.fullmatch(name))
+    weights = _weights(available)
     missing = [
-        what
-        for what, files in (
+        title
+        for title, files in (
             (phrase("config.json"), set(CONFIGS) & set(chosen)),
             (phrase("a vocabulary"), set(TOKENIZERS) & set(chosen)),
             (phrase("weights of PyTorch or of TensorFlow 1"), weights),
@@ -65,7 +65,7 @@ def is_pickled(name: str) -> bool:
     return name.endswith(".bin")
 
 
-def is_plain(name: str, most_parts: int = 2) -> bool:
+def is_plain(name: str, max_parts: int = 2) -> bool:
     """True if an untrusted name is safe as a path below one of our folders."""
     path = PurePosixPath(name)
     return (
@@ -73,7 +73,7 @@ def is_plain(name: str, most_parts: int = 2) -> bool:
         and name.isprintable()
         and not path.is_absolute()
         and str(path) == name
-        and len(path.parts) <= most_parts
+        and len(path.parts) <= max_parts
         and not any(part.startswith(".") or ":" in part or "\\" in part for part in path.parts)
     )
 

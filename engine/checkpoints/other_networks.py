@@ -131,5 +131,5 @@ def _other(named: str) -> Other | None:
     """The network with that model_type, or the longest matching class prefix."""
     if named in OTHERS:
         return OTHERS[named]
-    alike = [other for other in OTHERS.values() if named.startswith(other.classes)]
-    return max(alike, key=lambda other: len(other.classes), default=None)
+    matching = [other for other in OTHERS.values() if named.startswith(other.classes)]
+    return max(matching, key=lambda other: len(other.classes), default=None)

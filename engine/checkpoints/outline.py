@@ -86,16 +86,16 @@ def _embeddings(spec: EncoderSpec) -> Block:
     return Block(phrase("Embeddings"), blocks=tuple(blocks))
 
 
-def _layer(spec: EncoderSpec, number: int) -> Block:
-    both: tuple[Block, ...] = (_attention(spec, number), _feed_forward(spec))
-    if number == 0 and isinstance(spec, DebertaSpec) and spec.convolution:
+def _layer(spec: EncoderSpec, index: int) -> Block:
+    blocks: tuple[Block, ...] = (_attention(spec, index), _feed_forward(spec))
+    if index == 0 and isinstance(spec, DebertaSpec) and spec.convolution:
         size = spec.hidden_size
         weights = Block(phrase("Weights"), ((size, size, spec.convolution), (size,)))
-        both += (Block(phrase("Convolution"), blocks=(weights, _norm(spec, size))),)
+        blocks += (Block(phrase("Convolution"), blocks=(weights, _norm(spec, size))),)
     if not spec.shares_layers:
-        return Block(phrase("Layer"), blocks=both, number=number + 1)
+        return Block(phrase("Layer"), blocks=blocks, number=index + 1)
     several = spec.stored_layers > 1
-    return Block(phrase("Shared layers"), blocks=both, number=number + 1 if several else 0)
+    return Block(phrase("Shared layers"), blocks=blocks, number=index + 1 if several else 0)
 
 
 def _relative(spec: EncoderSpec) -> Block:
@@ -107,21 +107,21 @@ def _relative(spec: EncoderSpec) -> Block:
     return Block(phrase("Relative positions"), blocks=(table, _norm(spec, size)))
 
 
-def _attention(spec: EncoderSpec, number: int) -> Block:
+def _attention(spec: EncoderSpec, index: int) -> Block:
     square = _linear(spec.hidden_size, spec.hidden_size, spec.parts.biases)
     names = (phrase("Query"), phrase("Key"), phrase("Value"), phrase("Output"))
     leaves = [Block(name, square) for name in names]
-    normalises = spec.parts.norm == "post" or number > 0 or spec.parts.first_norm
+    normalises = spec.parts.norm == "post" or index > 0 or spec.parts.first_norm
     norms = [_norm(spec, spec.hidden_size)] * normalises
     return Block(phrase("Self-attention"), blocks=(*leaves, *norms))
 
 
 def _feed_forward(spec: EncoderSpec) -> Block:
-    size, inside, biases = spec.hidden_size, spec.intermediate_size, spec.parts.biases
-    leaves = [Block(phrase("Intermediate"), _linear(inside, size, biases))]
+    size, inner, biases = spec.hidden_size, spec.intermediate_size, spec.parts.biases
+    leaves = [Block(phrase("Intermediate"), _linear(inner, size, biases))]
     if spec.parts.feed_forward == "gated":
-        leaves.append(Block(phrase("Gate"), _linear(inside, size, biases)))
-    leaves += [Block(phrase("Output"), _linear(size, inside, biases)), _norm(spec, size)]
+        leaves.append(Block(phrase("Gate"), _linear(inner, size, biases)))
+    leaves += [Block(phrase("Output"), _linear(size, inner, biases)), _norm(spec, size)]
     return Block(phrase("Feed-forward"), blocks=tuple(leaves))
 
 

@@ -24,7 +24,7 @@ def prediction_settings(folder: Path) -> PredictionSettings:
 
     Raises BadCheckpoint if they are damaged.
     """
-    return settings_in(with_settings(folder, json_object(folder, CONFIG) or {}))
+    return parse_settings(with_settings(folder, json_object(folder, CONFIG) or {}))
 
 
 def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     return config if chosen is None else {**config, PREDICTION: chosen}
 
 
-def settings_in(config: dict[str, Any]) -> PredictionSettings:
+def parse_settings(config: dict[str, Any]) -> PredictionSettings:
     """The prediction settings in a config.
 
     Raises BadCheckpoint if they are damaged.

@@ -18,7 +18,7 @@ from engine.phrases import phrase
 
 MODULES = "modules.json"
 CONFIG = "config.json"
-WORDS = "config_sentence_transformers.json"
+PROMPTS = "config_sentence_transformers.json"
 ENCODER_CONFIGS = (
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
@@ -30,8 +30,8 @@ ENCODER_CONFIGS = (
 )
 TOKENIZER = "tokenizer_config.json"
 MAX_LENGTH = 1_000_000  # tokens; above this there is no limit
-LARGEST_LIST = 100_000  # bytes of modules.json
-MOST_MODULES = 20
+MAX_LIST = 100_000  # bytes of modules.json
+MAX_MODULES = 20
 POOLED = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -74,7 +74,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
         return None
     kinds = [kind for kind, _ in listed]
     if kinds[:1] != ["Transformer"] or "Pooling" not in kinds[1:2]:
-        raise _bad(phrase("it does not begin with an encoder and its pooling"))
+        raise _layout_error(phrase("it does not begin with an encoder and its pooling"))
     rest = kinds[2:]
     if rest != sorted(rest) or rest.count("Normalize") > 1 or {*rest} - {"Dense", "Normalize"}:
         unknown = next((kind for kind in rest if kind not in ("Dense", "Normalize")), "")
@@ -85,7 +85,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
                 file=MODULES,
                 name=safe_name(unknown),
             )
-        raise _bad(phrase("it normalises before its last layer"))
+        raise _layout_error(phrase("it normalises before its last layer"))
     folders = [_inside(folder, path) for _, path in listed]
     dense = tuple(path for kind, path in zip(kinds, folders, strict=True) if kind == "Dense")
     try:
@@ -97,7 +97,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
             prompt=_prompt(folder),
         )
     except ValidationError as error:
-        raise _bad(phrase("its sizes are not possible")) from error
+        raise _layout_error(phrase("its sizes are not possible")) from error
     return SentenceFolder(spec, folders[0], dense)
 
 
@@ -146,7 +146,7 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
     _write(folder / ENCODER_CONFIGS[0], {**length, "do_lower_case": False})
     prompts = {"default": spec.prompt} if spec.prompt else {}
     _write(
-        folder / WORDS,
+        folder / PROMPTS,
         {
             "prompts": prompts,
             "default_prompt_name": "default" if prompts else None,
@@ -157,13 +157,13 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
     """The class and the path of each module; None without modules.json."""
-    listed = json_list(folder, MODULES, LARGEST_LIST)
+    listed = json_list(folder, MODULES, MAX_LIST)
     if listed is None:
         return None
     modules = []
-    for entry in listed[:MOST_MODULES]:
+    for entry in listed[:MAX_MODULES]:
         if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
-            raise _bad(phrase("an entry has no path"))
+            raise _layout_error(phrase("an entry has no path"))
         modules.append((str(entry.get("type")).rpartition(".")[2], entry["path"]))
     return modules
 
@@ -174,14 +174,14 @@ def _inside(folder: Path, path: str) -> Path:
     if path in ("", "."):
         return folder
     if Path(path).name != path or path == ".." or "\\" in path or (folder / path).is_symlink():
-        raise _bad(phrase("“{path}” points outside the folder", path=safe_name(path)))
+        raise _layout_error(phrase("“{path}” points outside the folder", path=safe_name(path)))
     return folder / path
 
 
 def _pooling(folder: Path) -> tuple[Any, ...]:
     config = json_object(folder, CONFIG) if folder.is_dir() else None
     if config is None:
-        raise _bad(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+        raise _layout_error(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
     named = config.get("pooling_mode")
     if named is None:
         modes = [mode for key, mode in POOLED.items() if config.get(key) is True] or ["mean"]
@@ -201,7 +201,7 @@ def _pooling(folder: Path) -> tuple[Any, ...]:
 def _dense(folder: Path) -> DenseSpec:
     config = json_object(folder, CONFIG) if folder.is_dir() else None
     if config is None:
-        raise _bad(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+        raise _layout_error(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
     name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if name not in ACTIVATIONS or config.get("use_residual"):
         raise BadCheckpoint(
@@ -231,14 +231,14 @@ def _max_length(folder: Path) -> int | None:
 
 def _prompt(folder: Path) -> str:
     """The default prompt, which sentence-transformers prepends to every text."""
-    config = json_object(folder, WORDS) or {}
+    config = json_object(folder, PROMPTS) or {}
     prompts, name = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict) or not isinstance(name, str):
         return ""
     return str(prompts.get(name, ""))
 
 
-def _bad(why: str) -> BadCheckpoint:
+def _layout_error(why: str) -> BadCheckpoint:
     return BadCheckpoint(
         "{file} does not describe a sentence encoder: {why}.", AGAIN, file=MODULES, why=why
     )

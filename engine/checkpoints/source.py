@@ -10,7 +10,7 @@ from engine.messages.hub import Source
 
 SOURCE = "source.json"
 LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "NOTICE")
-LARGEST = 1_000_000  # bytes
+MAX_BYTES = 1_000_000  # bytes
 
 
 def write_source(folder: Path, source: Source) -> None:
@@ -18,11 +18,11 @@ def write_source(folder: Path, source: Source) -> None:
     (folder / SOURCE).write_text(source.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
-def source_of(folder: Path) -> Source | None:
+def read_source(folder: Path) -> Source | None:
     """Origin of the model in `folder`; None if not recorded or unreadable."""
     try:
         path = plain_file(folder, SOURCE)
-        return None if path is None else Source.model_validate_json(read_regular(path, LARGEST))
+        return None if path is None else Source.model_validate_json(read_regular(path, MAX_BYTES))
     except (OSError, ValueError, BadCheckpoint):
         return None
 
@@ -31,5 +31,5 @@ def copy_source(folder: Path, into: Path) -> None:
     """Copy the origin and the licence of a model."""
     for name in (SOURCE, *LICENCES):
         path = plain_file(folder, name)
-        if path is not None and path.stat().st_size <= LARGEST:
+        if path is not None and path.stat().st_size <= MAX_BYTES:
             shutil.copyfile(path, into / name)

@@ -19,7 +19,7 @@ from engine.files.atomic_write import keep_files_private
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.system.torch_import import load_torch_without_gc
-from engine.worker import share_the_machine
+from engine.worker import configure_threads
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
 
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None, extra: Mapping[str, str] | None = N
     """
     argv = sys.argv[1:] if arguments is None else arguments
     keep_files_private()
-    share_the_machine()
+    configure_threads()
     load_torch_without_gc()
     try:
         commands = {**COMMANDS, **(extra or {})}

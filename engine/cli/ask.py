@@ -64,7 +64,7 @@ def fill(
             "masks": masks,
         }
         facts["causal"] = answer.causal
-        facts["loading"] = loaded.report.besides()
+        facts["loading"] = loaded.report.to_json()
         echo_json(facts)
         return
     if answer.causal:

@@ -232,7 +232,7 @@ def _print_report(
             "seeds": seeds,
             "baselines": [item._asdict() for item in comparisons],
             "test_looks": looks,
-            "loading": scored.loading.besides(),
+            "loading": scored.loading.to_json(),
         }
         echo_json(report | ({} if worst is None else {"slices": worst}))
         return

@@ -104,7 +104,7 @@ def heads(
         fields: dict[str, Any] = {
             "checkpoint": model.absolute(),
             "texts": chosen,
-            "kept": Home().cache / "texts" if data is not None else None,
+            "cache": Home().cache / "texts" if data is not None else None,
         }
         if method == "pruning":
             fields |= {} if max_fall is None else {"max_fall": max_fall}

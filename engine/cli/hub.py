@@ -46,7 +46,7 @@ def get(
     elif not name:
         _print_selection()
     else:
-        entry = shelf.entry_of(name)
+        entry = shelf.find_entry(name)
         _fetch(entry.name if entry is not None else name, revision, to, dry_run)
 
 

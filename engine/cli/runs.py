@@ -96,7 +96,7 @@ def batch(
     echo(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
     for number, row in enumerate(shown.rows, start=1):
         targets = {
-            target.position: f"{'/' if target.shown_as == 'label' else '='}{target.wanted}"
+            target.position: f"{'/' if target.shown_as == 'label' else '='}{target.expected}"
             for target in row.targets
         }
         words = [
@@ -104,5 +104,5 @@ def batch(
             for position, token in enumerate(row.tokens[: row.length])
         ]
         padding = len(row.tokens) - row.length
-        echo("", f"{number}. {row.wanted}".rstrip())
+        echo("", f"{number}. {row.expected}".rstrip())
         echo(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))

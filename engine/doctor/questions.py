@@ -61,7 +61,7 @@ class Models:
 def questions(models: Models, scratch: Path) -> Iterator[Question]:
     """At least one question of every kind in Explore; files named by them are in `scratch`."""
     words: dict[str, Any] = {"checkpoint": models.pretrained, "text": TEXT}
-    yield FillMask(**words, masked=(2, 4), wanted=("film",))
+    yield FillMask(**words, masked=(2, 4), requested=("film",))
     yield FillMask(**words, masked=(2,), heads_off=((0, 1), (1, 0)))
     yield FillMask(**words, masked=(2,), heads_off=((0, 1),), head_means=models.means)
     for measure in get_args(Measure):

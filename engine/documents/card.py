@@ -31,7 +31,7 @@ from engine.runs.snapshots import find_run
 from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
-MOST_LABELS = 50  # maximum of listed labels
+MAX_LABELS = 50  # maximum of listed labels
 INTERVAL = phrase("95 % interval over rows")
 
 
@@ -90,7 +90,7 @@ def _metadata(
                         },
                         "metrics": [
                             {"type": name, "value": round(value, 4)}
-                            for name, value in metrics_of(result).items()
+                            for name, value in finite_metrics(result).items()
                         ],
                     }
                     for part, result in results.items()
@@ -101,7 +101,7 @@ def _metadata(
     return "\n".join(("---", *lines, "---"))
 
 
-def metrics_of(predictions: Predictions) -> dict[str, float]:
+def finite_metrics(predictions: Predictions) -> dict[str, float]:
     names = [metric.name for metric in TASKS[predictions.info.task].info.metrics]
     metrics = predictions.info.metrics
     return {name: metrics[name] for name in names if math.isfinite(metrics.get(name, math.nan))}
@@ -122,8 +122,8 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
         (phrase("max. positions"), phrase("{n:,} token(s)", n=info.max_positions)),
     ]
     if info.labels:
-        more = len(info.labels) - MOST_LABELS
-        named = ", ".join(info.labels[:MOST_LABELS])
+        more = len(info.labels) - MAX_LABELS
+        named = ", ".join(info.labels[:MAX_LABELS])
         text = phrase("{labels} and {n} more", labels=named, n=more) if more > 0 else named
         rows.append((phrase("labels"), text))
     if job is not None:
@@ -165,13 +165,16 @@ def baseline_comparisons(
 
 
 def score_rows(
-    predictions: Predictions, found: Sequence[BaselineComparison]
+    predictions: Predictions, baselines: Sequence[BaselineComparison]
 ) -> list[tuple[str, str, str]]:
-    every = [(phrase("this model"), main_score(predictions)), *((b.name, b.score) for b in found)]
-    return [(name, f"{score.value:.4f}", ends_text(score)) for name, score in every]
+    scores = [
+        (phrase("this model"), main_score(predictions)),
+        *((b.name, b.score) for b in baselines),
+    ]
+    return [(name, f"{score.value:.4f}", format_ends(score)) for name, score in scores]
 
 
-def ends_text(score: Interval) -> str:
+def format_ends(score: Interval) -> str:
     """Both ends of an interval; empty for none."""
     if math.isnan(score.low):
         return ""
@@ -193,7 +196,7 @@ def other_metrics(predictions: Predictions) -> str:
     metric = main_metric(predictions)
     metrics = ", ".join(
         f"{name} {value:.4f}"
-        for name, value in metrics_of(predictions).items()
+        for name, value in finite_metrics(predictions).items()
         if name != metric.name
     )
     return phrase("Other metrics: {metrics}.", metrics=metrics) if metrics else ""

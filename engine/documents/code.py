@@ -19,12 +19,12 @@ class Example(NamedTuple):
     choices: tuple[str, ...] = ("She sang a song.", "She sang a tree.")
 
 
-USUAL = Example()
-AS_TRAINED = PredictionSettings()
+EXAMPLE = Example()
+DEFAULTS = PredictionSettings()
 
 
 def transformers_code(
-    task: TaskSpec, folder: str, example: Example = USUAL, settings: PredictionSettings = AS_TRAINED
+    task: TaskSpec, folder: str, example: Example = EXAMPLE, settings: PredictionSettings = DEFAULTS
 ) -> str:
     """Code for transformers, with the folder of a checkpoint or of an export to it.
 
@@ -47,7 +47,7 @@ def transformers_code(
 
 
 def onnx_code(
-    task: TaskSpec, folder: str, example: Example = USUAL, settings: PredictionSettings = AS_TRAINED
+    task: TaskSpec, folder: str, example: Example = EXAMPLE, settings: PredictionSettings = DEFAULTS
 ) -> str:
     """Code for onnxruntime and tokenizers, without torch, with the folder of an ONNX export.
 
@@ -68,19 +68,19 @@ def _texts(task: TaskSpec, example: Example) -> str:
     return f"{example.text!r}, {example.pair!r}" if is_pair else repr(example.text)
 
 
-def _divided(settings: PredictionSettings) -> str:
+def _divisor(settings: PredictionSettings) -> str:
     """Division of logits by the temperature; empty at 1."""
     return "" if settings.temperature == 1 else f" / {settings.temperature!r}"
 
 
-def _said(task: TaskSpec, settings: PredictionSettings) -> list[str]:
-    """Print `shares`, the probabilities by label, and the predictions by the thresholds."""
-    lines = ["print(shares)"]
+def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
+    """Print `probs`, the probabilities by label, and the predictions by the thresholds."""
+    lines = ["print(probs)"]
     if get_head(task.kind).is_multi_label:
-        least = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
-        lines.append(f"print([name for name, p in shares.items() if p >= {least}])")
-    elif settings.threshold != AS_TRAINED.threshold:
-        lines.append(f"print(list(shares)[list(shares.values())[-1] >= {settings.threshold!r}])")
+        threshold = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
+        lines.append(f"print([name for name, p in probs.items() if p >= {threshold}])")
+    elif settings.threshold != DEFAULTS.threshold:
+        lines.append(f"print(list(probs)[list(probs.values())[-1] >= {settings.threshold!r}])")
     return lines
 
 
@@ -88,19 +88,20 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
     return [
         f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
-        f"    logits = model(**inputs).logits[0]{_divided(settings)}",
-        *_numbers_or_shares(task, settings),
+        f"    logits = model(**inputs).logits[0]{_divisor(settings)}",
+        *_output_lines(task, settings),
     ]
 
 
-def _numbers_or_shares(task: TaskSpec, settings: PredictionSettings) -> list[str]:
+def _output_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     if get_head(task.kind).outputs == 1:
         return ["print(float(logits[0]))"]
     probabilities = (
         "logits.sigmoid()" if get_head(task.kind).is_multi_label else "logits.softmax(-1)"
     )
     names = "model.config.id2label[n]: float(p)"
-    return [f"shares = {{{names} for n, p in enumerate({probabilities})}}", *_said(task, settings)]
+    lines = [f"probs = {{{names} for n, p in enumerate({probabilities})}}"]
+    return lines + _print_lines(task, settings)
 
 
 def _tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
@@ -118,10 +119,10 @@ def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> li
         f"question, passage = {example.question!r}, {example.passage!r}",
         "inputs = tokenizer(question, passage, return_tensors='pt', truncation='only_second',",
         "                   return_offsets_mapping=True)",
-        "places = inputs.pop('offset_mapping')[0].tolist()",
+        "offsets = inputs.pop('offset_mapping')[0].tolist()",
         "with torch.inference_mode():",
-        "    said = model(**inputs)",
-        "starts, ends = said.start_logits[0].tolist(), said.end_logits[0].tolist()",
+        "    outputs = model(**inputs)",
+        "starts, ends = outputs.start_logits[0].tolist(), outputs.end_logits[0].tolist()",
         "inside = [n for n, part in enumerate(inputs.sequence_ids()) if part == 1]",
         *_best_span(task, settings),
     ]
@@ -130,7 +131,7 @@ def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> li
 def _best_span(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     """The best span of the passage; if allowed, no answer above the threshold."""
     assert isinstance(task, QuestionAnswering)
-    answer = "passage[places[first][0] : places[last][1]]"
+    answer = "passage[offsets[first][0] : offsets[last][1]]"
     lines = [
         "score, first, last = max((starts[a] + ends[b], a, b) for a in inside for b in inside",
         f"                         if a <= b < a + {task.max_answer_length})",
@@ -153,14 +154,14 @@ def _choices(_: TaskSpec, example: Example, settings: PredictionSettings) -> lis
         "                   return_tensors='pt')",
         "with torch.inference_mode():",
         "    logits = model(**{name: value[None] for name, value in inputs.items()}).logits[0]",
-        *_scaled(settings),
+        *_scale_lines(settings),
         "print(dict(zip(choices, logits.softmax(-1).tolist())))",
     ]
 
 
-def _scaled(settings: PredictionSettings) -> list[str]:
-    divided = _divided(settings)
-    return [f"logits = logits{divided}"] if divided else []
+def _scale_lines(settings: PredictionSettings) -> list[str]:
+    divisor = _divisor(settings)
+    return [f"logits = logits{divisor}"] if divisor else []
 
 
 def _sentences(folder: str, example: Example) -> list[str]:
@@ -172,10 +173,10 @@ def _sentences(folder: str, example: Example) -> list[str]:
     ]
 
 
-GIVEN = (
-    "given = {'input_ids': encoded.ids, 'attention_mask': encoded.attention_mask,",
-    "         'token_type_ids': encoded.type_ids}",
-    "given = {i.name: numpy.array([given[i.name]]) for i in session.get_inputs()}",
+INPUTS = (
+    "inputs = {'input_ids': encoded.ids, 'attention_mask': encoded.attention_mask,",
+    "          'token_type_ids': encoded.type_ids}",
+    "inputs = {i.name: numpy.array([inputs[i.name]]) for i in session.get_inputs()}",
 )
 LABELS = "labels = list(json.load(open(f'{folder}/config.json'))['id2label'].values())"
 
@@ -183,24 +184,24 @@ LABELS = "labels = list(json.load(open(f'{folder}/config.json'))['id2label'].val
 def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     lines = [
         f"encoded = tokenizer.encode({_texts(task, example)})",
-        *GIVEN,
-        f"logits = session.run(None, given)[0][0]{_divided(settings)}",
+        *INPUTS,
+        f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
     ]
     if get_head(task.kind).outputs == 1:
         return [*lines, "print(float(logits[0]))"]
     probabilities = "1 / (1 + numpy.exp(-logits))"
     if not get_head(task.kind).is_multi_label:
-        lines.append("shares = numpy.exp(logits - logits.max())")
-        probabilities = "shares / shares.sum()"
-    lines += [LABELS, f"shares = dict(zip(labels, ({probabilities}).tolist()))"]
-    return lines + _said(task, settings)
+        lines.append("probs = numpy.exp(logits - logits.max())")
+        probabilities = "probs / probs.sum()"
+    lines += [LABELS, f"probs = dict(zip(labels, ({probabilities}).tolist()))"]
+    return lines + _print_lines(task, settings)
 
 
 def _onnx_tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
     return [
         f"encoded = tokenizer.encode({example.passage!r})",
-        *GIVEN,
-        "best = session.run(None, given)[0][0].argmax(-1)",
+        *INPUTS,
+        "best = session.run(None, inputs)[0][0].argmax(-1)",
         LABELS,
         "print([(token, labels[n]) for token, n in zip(encoded.tokens, best)])",
     ]
@@ -210,9 +211,9 @@ def _onnx_spans(task: TaskSpec, example: Example, settings: PredictionSettings) 
     return [
         f"question, passage = {example.question!r}, {example.passage!r}",
         "encoded = tokenizer.encode(question, passage)",
-        *GIVEN,
-        "starts, ends = (one[0].tolist() for one in session.run(None, given)[:2])",
-        "places = encoded.offsets",
+        *INPUTS,
+        "starts, ends = (one[0].tolist() for one in session.run(None, inputs)[:2])",
+        "offsets = encoded.offsets",
         "inside = [n for n, part in enumerate(encoded.sequence_ids) if part == 1]",
         *_best_span(task, settings),
     ]
@@ -223,13 +224,13 @@ def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -
         f"choices = {list(example.choices)!r}",
         "tokenizer.enable_padding()",
         f"encoded = tokenizer.encode_batch([({example.text!r}, choice) for choice in choices])",
-        "given = {'input_ids': [e.ids for e in encoded],",
-        "         'attention_mask': [e.attention_mask for e in encoded],",
-        "         'token_type_ids': [e.type_ids for e in encoded]}",
-        "given = {i.name: numpy.array([given[i.name]]) for i in session.get_inputs()}",
-        f"logits = session.run(None, given)[0][0]{_divided(settings)}",
-        "shares = numpy.exp(logits - logits.max())",
-        "print(dict(zip(choices, (shares / shares.sum()).tolist())))",
+        "inputs = {'input_ids': [e.ids for e in encoded],",
+        "          'attention_mask': [e.attention_mask for e in encoded],",
+        "          'token_type_ids': [e.type_ids for e in encoded]}",
+        "inputs = {i.name: numpy.array([inputs[i.name]]) for i in session.get_inputs()}",
+        f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
+        "probs = numpy.exp(logits - logits.max())",
+        "print(dict(zip(choices, (probs / probs.sum()).tolist())))",
     ]
 
 
@@ -238,8 +239,8 @@ def _onnx_sentences(_: TaskSpec, example: Example, __: PredictionSettings) -> li
         "vectors = []",
         f"for text in ({example.text!r}, {example.pair!r}):",
         "    encoded = tokenizer.encode(text)",
-        *(f"    {line}" for line in GIVEN),
-        "    vector = session.run(None, given)[0][0]",
+        *(f"    {line}" for line in INPUTS),
+        "    vector = session.run(None, inputs)[0][0]",
         "    vectors.append(vector / numpy.linalg.norm(vector))",
         "print(float(vectors[0] @ vectors[1]))",
     ]

@@ -12,7 +12,7 @@ from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.tasks import get_metric
 from engine.documents import report
-from engine.documents.card import ends_text
+from engine.documents.card import format_ends
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
@@ -22,11 +22,11 @@ from engine.runs.groups import aggregate, best_metrics, last_outcome, without_se
 from engine.runs.pace import read_pace
 from engine.runs.reproducibility import Reproducibility, read_reproducibility
 
-MOST_RUNS = 50
+MAX_RUNS = 50
 CURVES = "curves"  # section of the pictures
 VALIDATION = "validation_"
 MINUTE = 60  # s
-TOLD = (
+LISTED_FIELDS = (
     "task",
     "data",
     "data.folder",
@@ -42,13 +42,13 @@ def comparison_report(
     """Compare runs: common and different settings, scores with tests, environments.
 
     All scores are compared with those of the first run. Raises StudioError for fewer than two runs,
-    more than `MOST_RUNS`, or a folder that is no run.
+    more than `MAX_RUNS`, or a folder that is no run.
     """
-    if not 1 < len(runs) <= MOST_RUNS:
+    if not 1 < len(runs) <= MAX_RUNS:
         raise StudioError(
             "A comparison has 2 to {most} runs, not {n}.",
             "Choose as many.",
-            most=MOST_RUNS,
+            most=MAX_RUNS,
             n=len(runs),
         )
     folders = [RunFolder(run.folder) for run in runs]
@@ -100,7 +100,7 @@ def _runs(
         *((_metric_title(name), *(_number(m.get(name)) for _, m in best)) for name in names),
     ]
     sentence = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
-    table = _turned("runs", phrase("Runs"), "", [run.name for run in runs], columns)
+    table = _table("runs", phrase("Runs"), "", [run.name for run in runs], columns)
     return replace(table, sentences=(sentence,))
 
 
@@ -108,18 +108,18 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[re
     """The settings that differ, then the common ones that differ from the defaults."""
     changed = [{change.path: change for change in changes(jobs[0], job)} for job in jobs]
     different = {path: change for fields in changed for path, change in fields.items()}
-    different = {path: change for path, change in different.items() if path not in TOLD}
+    different = {path: change for path, change in different.items() if path not in LISTED_FIELDS}
     title = phrase("Settings that differ")
     if different:
         columns = [
-            (title_of(change), *(_value_in(fields, path, change) for fields in changed))
+            (get_title(change), *(_format_change(fields, path, change) for fields in changed))
             for path, change in different.items()
         ]
-        yield _turned("different", title, phrase("Setting"), [run.name for run in runs], columns)
+        yield _table("different", title, phrase("Setting"), [run.name for run in runs], columns)
     else:
         yield report.Section("different", title, (phrase("These runs have the same settings."),))
     same = [change for change in non_defaults(jobs[0]) if not _is_within(change.path, different)]
-    rows = tuple((title_of(change), shown(change.new), shown(change.old)) for change in same)
+    rows = tuple((get_title(change), shown(change.new), shown(change.old)) for change in same)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     notes = () if rows else (phrase("All others have their default values."),)
     yield report.Section(
@@ -127,21 +127,21 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[re
     )
 
 
-def title_of(change: Change) -> str:
+def get_title(change: Change) -> str:
     if change.path == "data.fingerprint":
         return phrase("Data fingerprint")
     return change.path if change.title == change.path else Phrase(change.title, {})
 
 
-def _value_in(found: Mapping[str, Change], path: str, of_first: Change) -> str:
-    return shown(found[path].new if path in found else of_first.old)
+def _format_change(fields: Mapping[str, Change], path: str, default: Change) -> str:
+    return shown(fields[path].new if path in fields else default.old)
 
 
 def _is_within(path: str, different: Mapping[str, Any]) -> bool:
     return any(path == prefix or path.startswith(f"{prefix}.") for prefix in different)
 
 
-def _turned(
+def _table(
     key: str, title: str, corner: str, names: Sequence[str], columns: Sequence[tuple[str, ...]]
 ) -> report.Section:
     """A table with the `columns` as rows or as columns, whichever is narrower.
@@ -182,21 +182,21 @@ def _over_seeds(
     yield report.Section("seeds", phrase("Over seeds"), (sentence,), header, tuple(rows))
 
 
-def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
+def _scores(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
         *(phrase("Difference"), phrase("95 % interval of it"), phrase("McNemar p")),
         *(phrase("Better"), phrase("Worse")),
     )
-    rows = tuple(_score(score) for score in found)
+    rows = tuple(_score(score) for score in scores)
     notes = [
         phrase("All are compared with the first run of the table, row by row."),
         phrase("p of several runs is corrected (Benjamini and Hochberg)."),
     ]
     notes += [
         phrase("{run}: {claim}", run=score.run.name, claim=score.problem or score.claim)
-        for score in found
+        for score in scores
         if score.problem or score.claim
     ]
     return report.Section(
@@ -205,13 +205,13 @@ def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
 
 
 def _score(score: RunScore) -> tuple[str, ...]:
-    facts = get_metric(score.metric)
-    title = Phrase(facts.title, {}) if facts is not None else score.metric
-    cells = (score.run.name, title, f"{score.score.value:.4f}", ends_text(score.score))
+    metric = get_metric(score.metric)
+    title = Phrase(metric.title, {}) if metric is not None else score.metric
+    cells = (score.run.name, title, f"{score.score.value:.4f}", format_ends(score.score))
     if score.difference is None:
         return (*cells, "", "", "", "", "")
     p = "" if score.p is None else f"{score.p:.2g}"
-    difference = (f"{score.difference.value:+.4f}", ends_text(score.difference))
+    difference = (f"{score.difference.value:+.4f}", format_ends(score.difference))
     return (*cells, *difference, p, f"{score.better:,}", f"{score.worse:,}")
 
 
@@ -229,7 +229,7 @@ def _environments(
         yield report.Section("environment", phrase("Environment of all runs"), rows=same)
     if different:
         title, corner = phrase("Differences of the environment"), phrase("Part")
-        yield _turned("environments", title, corner, [run.name for run in runs], different)
+        yield _table("environments", title, corner, [run.name for run in runs], different)
     weights = [
         (run.name, f"{history.step:,}", history.weights)
         for run, history in zip(runs, histories, strict=True)
@@ -255,10 +255,10 @@ def _repeat(runs: Sequence[Candidate], first: JobSpec) -> report.Section:
 
 def _metric_title(name: str) -> str:
     """For example “accuracy” of the validation rows, or “training loss”."""
-    facts = get_metric(name.removeprefix(VALIDATION))
+    metric = get_metric(name.removeprefix(VALIDATION))
     if not name.startswith(VALIDATION):
         return phrase("training loss") if name == "loss" else name
-    return Phrase(facts.title, {}) if facts is not None else name.removeprefix(VALIDATION)
+    return Phrase(metric.title, {}) if metric is not None else name.removeprefix(VALIDATION)
 
 
 def _number(value: float | None) -> str:

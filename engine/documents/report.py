@@ -43,7 +43,7 @@ from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.reproducibility import Reproducibility, read_reproducibility
 from engine.visible import visible
 
-MOST_MISTAKES = 20
+MAX_MISTAKES = 20
 CELL_CHARACTERS = 300
 TRAINED = "trained"  # section of the curves
 PART_TITLES: dict[SplitName, str] = {
@@ -108,9 +108,9 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         _settings(job),
         *(
             section
-            for part, of in results.items()
-            if of.is_labelled
-            for section in _part(run, part, of)
+            for part, predictions_ in results.items()
+            if predictions_.is_labelled
+            for section in _part(run, part, predictions_)
         ),
         *_predicted_with(settings_rows(prediction_settings(checkpoint))),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
@@ -216,15 +216,15 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     key = f"{part}-mistakes"
     count = len(predictions) - int(predictions.table["gold"].null_count)
     if holds_numbers(predictions.info):
-        title, off = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
-        is_wrong = off > 0
+        title, errors = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
+        is_wrong = errors > 0
         sentence = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
         wrong = int(is_wrong.sum())
         sentence = phrase("{wrong:,} of {n:,} row(s) are not wholly right.", wrong=wrong, n=count)
     order = mistakes_first(predictions)
-    rows_shown = [int(row) for row in order if is_wrong[row]][:MOST_MISTAKES]
+    rows_shown = [int(row) for row in order if is_wrong[row]][:MAX_MISTAKES]
     if not rows_shown:
         return Section(key, title, (sentence,))
     texts = _read_columns(predictions)
@@ -242,14 +242,14 @@ def _read_columns(predictions: Predictions) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(read) if name in predictions.columns)
 
 
-def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tuple[str, ...]:
+def _mistake(predictions: Predictions, index: int, texts: Sequence[str]) -> tuple[str, ...]:
     """Row number, texts, gold, prediction and probability."""
-    (row,) = predictions.table.slice(place, 1).to_pylist()
+    (row,) = predictions.table.slice(index, 1).to_pylist()
     cells = (*(row[CELL + name] for name in texts), row["gold"], row["predicted"])
     probability = row["probability"]
     return (
         f"{row['row']:,}",
-        *map(_cut, cells),
+        *map(_truncate, cells),
         "" if probability is None else f"{probability:.3f}",
     )
 
@@ -286,7 +286,7 @@ def _interval(score: Interval) -> str:
     return f"{score.value:.4f} ({score.low:.4f} to {score.high:.4f})"
 
 
-def _cut(text: str | None) -> str:
+def _truncate(text: str | None) -> str:
     if text is None or len(text) <= CELL_CHARACTERS:
         return text or ""
     return f"{text[:CELL_CHARACTERS]}…"
@@ -294,7 +294,7 @@ def _cut(text: str | None) -> str:
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────
 
-SHORT, ENOUGH = 40, 50  # characters: wider cells need a width; maximum width of a column
+SHORT, MAX_COLUMN = 40, 50  # characters: wider cells need a width; maximum width of a column
 GAP = 8  # characters between two columns
 BOLD = 1.4  # relative width of bold text
 
@@ -325,5 +325,5 @@ def _widths(section: Section) -> list[str]:
     if not any(length > SHORT for length in longest):
         return [""] * len(columns)
     names = [BOLD * len(name) for name in section.header]
-    weights = [min(max(pair), ENOUGH) + GAP for pair in zip(longest, names, strict=True)]
+    weights = [min(max(pair), MAX_COLUMN) + GAP for pair in zip(longest, names, strict=True)]
     return [f"{100 * weight / sum(weights):.0f}%" for weight in weights]

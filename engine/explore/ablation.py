@@ -163,7 +163,7 @@ def average_heads(
     means = head_means(checkpoint, question, progress)
     content = io.BytesIO()
     np.save(content, means)
-    file = (question.kept or scratch) / f"head-means-{question_key(question)}.npy"
+    file = (question.cache or scratch) / f"head-means-{question_key(question)}.npy"
     write_file(file, content.getvalue())
     return HeadsAveraged(to=question.number, done=total, total=total, file=file)
 

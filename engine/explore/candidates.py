@@ -107,7 +107,7 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     has_own = all(token.id != tokenizer.mask for token in typed)
     return CandidatesFound(
         to=question.number,
-        found=tuple(
+        candidates=tuple(
             _candidate(checkpoint, ids, logs)
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),

@@ -43,7 +43,7 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
         predictions=ranked(checkpoint, probabilities, inputs.masked, question.top),
         actual=tuple(token for token, _ in typed),
         ranks=tuple(rank for _, rank in typed),
-        wanted=tuple(_wanted(checkpoint, row, question.wanted) for row in probabilities),
+        requested=tuple(_wanted(checkpoint, row, question.requested) for row in probabilities),
         causal=network.spec.is_causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )

@@ -99,7 +99,7 @@ def score_heads(
     instead: Tensor | None = None
     if question.each_head and question.replacement == "mean":
         average = AverageHeads(
-            checkpoint=question.checkpoint, texts=question.texts, kept=question.kept
+            checkpoint=question.checkpoint, texts=question.texts, cache=question.cache
         )
         instead = torch.from_numpy(head_means(checkpoint, average, hear_means))
 

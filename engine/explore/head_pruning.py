@@ -121,7 +121,7 @@ class _Pruning:
         question = WeighHeads(
             checkpoint=self.question.checkpoint,
             texts=self.sample,
-            kept=self.question.kept,
+            cache=self.question.cache,
             heads_off=self.off,
         )
         before = self.done

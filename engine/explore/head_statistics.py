@@ -130,7 +130,7 @@ class _Ruler:
 
     def __init__(self, checkpoint: Checkpoint, inputs: Inputs) -> None:
         self.inputs, self.count = inputs, len(inputs.described)  # T
-        self.kinds = TokenKinds.of(inputs.described, checkpoint.network.spec.is_causal)
+        self.kinds = TokenKinds.from_tokens(inputs.described, checkpoint.network.spec.is_causal)
         self.by_words: _WordRuler | None = None
         self._layers: dict[str, list[np.ndarray]] = {}
 

@@ -152,7 +152,7 @@ def of_text(
 
 
 def _of_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
-    kinds = TokenKinds.of(first.described, a.network.spec.is_causal)
+    kinds = TokenKinds.from_tokens(first.described, a.network.spec.is_causal)
     collected: dict[str, list[np.ndarray]] = {}
     passes = [
         iter_layers(checkpoint.network, inputs.tokens, inputs.segments)

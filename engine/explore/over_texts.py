@@ -35,11 +35,11 @@ class ArrayStore:
     def __init__(self, question: SetQuestion) -> None:
         self.folder: Path | None = None
         self.chunks: list[Arrays] = []
-        if question.kept is not None:
-            self.folder = question.kept / question_key(question)
+        if question.cache is not None:
+            self.folder = question.cache / question_key(question)
             with disk_errors_for(self.folder):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_room(question.kept, self.folder)
+            _make_room(question.cache, self.folder)
             self._read()
 
     @property
@@ -150,7 +150,7 @@ def write_array(scratch: Path, array: np.ndarray) -> Path:
 
 def question_key(question: SetQuestion) -> str:
     """Hash of the inputs of the result: the question and the files of the checkpoint."""
-    content = question.model_dump(mode="json", exclude={"number", "side", "kept", *question.free})
+    content = question.model_dump(mode="json", exclude={"number", "side", "cache", *question.free})
     content["files"] = sorted(
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for folder in _folders(question)

@@ -57,12 +57,12 @@ def compare(
     """Compare the two; raises BrokenExport if the tokens differ, or the outputs are too far off."""
     for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):
         if ours != theirs:
-            raise broken(
+            raise export_error(
                 phrase("its tokenizer splits text {number} into different tokens", number=number)
             )
     allowed = bounds(form, precision)
     comparisons = tuple(
-        _compared(output, model.values[output.name], export.values[output.name], allowed)
+        _compare_output(output, model.values[output.name], export.values[output.name], allowed)
         for output in outputs
     )
     for comparison in comparisons:
@@ -70,7 +70,7 @@ def compare(
     return comparisons
 
 
-def broken(why: str) -> BrokenExport:
+def export_error(why: str) -> BrokenExport:
     """The error for a broken export; `why` continues a sentence."""
     return BrokenExport(
         phrase("The export was discarded. After reloading, {why}.", why=why),
@@ -80,9 +80,11 @@ def broken(why: str) -> BrokenExport:
 
 def _judge(result: Comparison) -> None:
     if not np.isfinite(result.difference):
-        raise broken(phrase("its “{output}” contains NaN or infinite values", output=result.output))
+        raise export_error(
+            phrase("its “{output}” contains NaN or infinite values", output=result.output)
+        )
     if result.agreement is not None and result.agreement < result.least_agreement:
-        raise broken(
+        raise export_error(
             phrase(
                 "its top prediction in “{output}” matches the model in {agreement:.1%} of "
                 "{rows} cases; at least {least_agreement:.0%} are required",
@@ -93,7 +95,7 @@ def _judge(result: Comparison) -> None:
             )
         )
     if result.bound is not None and result.difference > result.bound:
-        raise broken(
+        raise export_error(
             phrase(
                 "its “{output}” differs by up to {difference:.2g} of the largest value; "
                 "{bound:.2g} is allowed",
@@ -104,12 +106,12 @@ def _judge(result: Comparison) -> None:
         )
 
 
-def _compared(
+def _compare_output(
     output: Output, ours: Sequence[Floats], theirs: Sequence[Floats], allowed: Bounds
 ) -> Comparison:
     pairs = list(zip(ours, theirs, strict=True))
     if any(a.shape != b.shape for a, b in pairs):
-        raise broken(phrase("its “{output}” has a different shape", output=output.name))
+        raise export_error(phrase("its “{output}” has a different shape", output=output.name))
     scale = max(1.0, *(float(np.abs(a).max()) for a in ours))
     agreed, chances = list[bool](), list[float]()
     for a, b in pairs if output.meaning != "numbers" else ():
@@ -135,8 +137,8 @@ def _rows(x: Floats) -> Floats:
 
 def _same_pick(p: Floats, q: Floats, undecided: float) -> np.ndarray:
     """bool [rows]: the same class, or one that was about as probable."""
-    lead = p.max(-1) - p[np.arange(len(p)), q.argmax(-1)]
-    same: np.ndarray = lead <= undecided
+    margin = p.max(-1) - p[np.arange(len(p)), q.argmax(-1)]
+    same: np.ndarray = margin <= undecided
     return same
 
 

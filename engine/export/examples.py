@@ -19,7 +19,7 @@ MAX_EXAMPLES = 24  # rows of a file or of a run
 Sequence = tuple[str, str | None]  # a text, and the second of a pair
 Example = tuple[Sequence, ...]  # one sequence; several for multiple choice
 
-OURS: tuple[
+BUILT_IN: tuple[
     Example, ...
 ] = (  # short, long and empty ones, pairs, and characters outside every vocabulary
     (("Good morning!", None),),
@@ -67,18 +67,18 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
 
     Raises StudioError if `texts` cannot be read, or lacks the columns for such a model.
     """
-    ours = ENDINGS if chooses else OURS
-    names = [" | ".join(dict.fromkeys(_parts(example))) for example in ours]
-    sources = [f"{len(ours)} built-in texts"]
+    built_in = ENDINGS if chooses else BUILT_IN
+    names = [" | ".join(dict.fromkeys(_parts(example))) for example in built_in]
+    sources = [f"{len(built_in)} built-in texts"]
     chosen: tuple[Example, ...] = ()
     if texts is not None:
-        chosen = _examples(_of_file(texts), chooses)
+        chosen = _examples(_read_file(texts), chooses)
         names += [f"row {number} of {texts.name}" for number in range(1, len(chosen) + 1)]
         sources.append(f"the first {len(chosen)} rows of {texts.name}")
     elif (run := find_run(checkpoint.absolute())) is not None:
         name = run.path.name
         try:
-            rows = _of_run(run)
+            rows = _read_run(run)
             chosen = () if rows is None else _examples(rows, chooses)
         except StudioError as error:
             sources.append(
@@ -87,14 +87,14 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
         if chosen:
             names += [f"validation row {n} of the run {name}" for n in range(1, len(chosen) + 1)]
             sources.append(f"{len(chosen)} validation rows of the run {name}")
-    return Examples(ours + chosen, tuple(names), tuple(sources))
+    return Examples(built_in + chosen, tuple(names), tuple(sources))
 
 
 def _parts(example: Example) -> list[str]:
     return [part for sequence in example for part in sequence if part is not None]
 
 
-def _of_file(path: Path) -> Rows:
+def _read_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
@@ -107,7 +107,7 @@ def _of_file(path: Path) -> Rows:
     return Rows.from_columns(mapping, cells)
 
 
-def _of_run(run: RunFolder) -> Rows | None:
+def _read_run(run: RunFolder) -> Rows | None:
     """The first validation rows of a run; None if its data is missing."""
     data = run.job().data
     folder = data.folder if isinstance(data, StoredData) else run.dataset
@@ -128,11 +128,11 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
                 "These rows have no choices for multiple choice.",
                 "Use a file with a column “choices”, or export without a file of texts.",
             )
-        begun = rows.beginnings or [""] * len(rows)
+        beginnings = rows.beginnings or [""] * len(rows)
         return tuple(
-            tuple((text, f"{beginning} {ending}".strip()) for ending in some)
-            for text, beginning, some in zip(
-                rows.texts, begun, parse_endings(rows.endings), strict=True
+            tuple((text, f"{beginning} {ending}".strip()) for ending in choices)
+            for text, beginning, choices in zip(
+                rows.texts, beginnings, parse_endings(rows.endings), strict=True
             )
         )
     texts: list[str] = list(rows.texts)

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.checkpoints.prediction_settings import settings_entries, settings_in
+from engine.checkpoints.prediction_settings import parse_settings, settings_entries
 from engine.config.export import PRECISIONS, Form
 from engine.documents.card import model_card
 from engine.errors import StudioError
-from engine.export.comparing import broken, compare
+from engine.export.comparing import compare, export_error
 from engine.export.examples import Examples, examples
 from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, fingerprint, reload
@@ -38,8 +38,8 @@ STAGES = (
     phrase("Reloading the export in a separate process"),
 )
 CARD = "README.md"
-MOST_NUMBERS = 50_000_000  # per output over all texts; 200 MB
-MOST_PLACES = 16  # compared tokens per text
+MAX_VALUES = 50_000_000  # per output over all texts; 200 MB
+MAX_TOKENS = 16  # compared tokens per text
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
 
@@ -49,48 +49,50 @@ FORMS = {
     "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
     "onnx": "ONNX graph",
 }
-MOST_SHOWN = 200  # characters of a text
+MAX_SHOWN = 200  # characters of a text
 WIDTH = 14
 
 Emit = Callable[[Working], object]
 
 
-def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: None) -> Exported:
+def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _: None) -> Exported:
     """Carry out an Export; `scratch` is a folder for temporary files.
 
     Raises:
         BrokenExport: if the export cannot be loaded, or its outputs differ.
         StudioError: if the checkpoint, the format or the target folder is unsuitable.
-        In both cases nothing is left at `wanted.into`.
+        In both cases nothing is left at `question.into`.
     """
-    _check(wanted)
-    stage = _stages(wanted, emit)
+    _check(question)
+    stage = _stages(question, emit)
     stage(0)
-    verify(wanted.checkpoint)
-    loaded = checkpoint.load(wanted.checkpoint)
-    _check_head(loaded, wanted.form)
-    with _writing(wanted.into), TemporaryDirectory(dir=scratch, prefix="export-") as aside:
+    verify(question.checkpoint)
+    loaded = checkpoint.load(question.checkpoint)
+    _check_head(loaded, question.form)
+    with _writing(question.into), TemporaryDirectory(dir=scratch, prefix="export-") as temporary:
         stage(1)
-        chosen = examples(wanted.checkpoint, wanted.texts, loaded.network.heads.scores_choices)
-        request = _request(wanted, loaded, chosen)
+        chosen = examples(question.checkpoint, question.texts, loaded.network.heads.scores_choices)
+        request = _request(question, loaded, chosen)
         predictions = predict(torch_run(loaded.network), loaded.tokenizer, request)
-        with atomic_folder(wanted.into) as inside:
+        with atomic_folder(question.into) as inside:
             stage(2)
-            _write(inside, loaded, wanted, Path(aside))
+            _write(inside, loaded, question, Path(temporary))
             stage(3)
-            reloaded, again = reload(request.model_copy(update={"folder": inside}), Path(aside))
-            equal = _check_found(reloaded, loaded, wanted)
-            compared = compare(predictions, again, request.outputs, wanted.form, wanted.precision)
+            reloaded, again = reload(request.model_copy(update={"folder": inside}), Path(temporary))
+            equal = _check_reloaded(reloaded, loaded, question)
+            compared = compare(
+                predictions, again, request.outputs, question.form, question.precision
+            )
             report = ExportReport(
-                checkpoint=wanted.checkpoint.name,
-                form=wanted.form,
-                precision=wanted.precision,
+                checkpoint=question.checkpoint.name,
+                form=question.form,
+                precision=question.precision,
                 heads=loaded.info.task_heads,
                 tensors=len(loaded.report.loaded),
                 parameters=loaded.info.parameters,
                 labels=loaded.labels,
                 notes=loaded.report.remarks(),
-                pruned_heads=count_pruned_heads(loaded.network) if wanted.form == "onnx" else 0,
+                pruned_heads=count_pruned_heads(loaded.network) if question.form == "onnx" else 0,
                 weights_equal=equal,
                 texts=chosen.names,
                 sources=chosen.sources,
@@ -98,23 +100,23 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
                 versions=_versions(),
             )
             write_report(inside, report)
-            _check(wanted)  # again: the target may have been created in the meantime
-        apply_user_umask(wanted.into)
-    size = sum(file.stat().st_size for file in wanted.into.iterdir())
-    return Exported(to=wanted.number, folder=wanted.into, bytes=size, report=report)
+            _check(question)  # again: the target may have been created in the meantime
+        apply_user_umask(question.into)
+    size = sum(file.stat().st_size for file in question.into.iterdir())
+    return Exported(to=question.number, folder=question.into, bytes=size, report=report)
 
 
-def _check(wanted: Export) -> None:
-    possible = PRECISIONS[wanted.form]
-    if wanted.precision not in possible:
+def _check(question: Export) -> None:
+    possible = PRECISIONS[question.form]
+    if question.precision not in possible:
         raise StudioError(
             "The format {form} does not support {precision}.",
             "It supports {possible}.",
-            form=wanted.form,
-            precision=wanted.precision,
+            form=question.form,
+            precision=question.precision,
             possible=" or ".join(possible),
         )
-    check_new_folder(wanted.into)
+    check_new_folder(question.into)
 
 
 def _check_head(loaded: Checkpoint, form: Form) -> None:
@@ -138,9 +140,9 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
         )
 
 
-def _stages(wanted: Export, emit: Emit) -> Callable[[int], object]:
+def _stages(question: Export, emit: Emit) -> Callable[[int], object]:
     return lambda number: emit(
-        Working(to=wanted.number, stage=STAGES[number], done=number, total=len(STAGES))
+        Working(to=question.number, stage=STAGES[number], done=number, total=len(STAGES))
     )
 
 
@@ -158,61 +160,61 @@ def _writing(into: Path) -> Iterator[None]:
         ) from error
 
 
-def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
+def _request(question: Export, loaded: Checkpoint, chosen: Examples) -> Request:
     outputs, spec = head_outputs(loaded.network.heads), loaded.spec
-    widest = max(spec.vocab_size, spec.hidden_size)
-    positions = MOST_NUMBERS // (len(tried.examples) * widest)
+    max_size = max(spec.vocab_size, spec.hidden_size)
+    fitting = MAX_VALUES // (len(chosen.examples) * max_size)
     return Request(
-        form=wanted.form,
-        folder=wanted.into,
+        form=question.form,
+        folder=question.into,
         outputs=outputs,
-        examples=tried.examples,
-        positions=spec.max_positions,
-        places=min(max(positions, 1), MOST_PLACES),
+        examples=chosen.examples,
+        max_length=spec.max_positions,
+        max_tokens=min(max(fitting, 1), MAX_TOKENS),
     )
 
 
-def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
+def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) -> None:
     content = (loaded.network, loaded.tokenizer, loaded.labels)
-    extra = settings_entries(settings_in(loaded.config))
-    match wanted.form:
+    extra = settings_entries(parse_settings(loaded.config))
+    match question.form:
         case "hf":
             checkpoint.write(
-                folder, *content, dtype=DTYPES.get(wanted.precision, torch.float32), extra=extra
+                folder, *content, dtype=DTYPES.get(question.precision, torch.float32), extra=extra
             )
         case "tf1":
             write_tf1(folder, *content)
         case "onnx":
             checkpoint.write_config(folder, *content, extra=extra)
             network = remove_pruned_heads(loaded.network)
-            if wanted.precision == "int8":
-                whole = aside / "float32"
-                whole.mkdir()
-                write_graph(whole, network)
-                quantise(whole, folder)
-                shutil.rmtree(whole)
+            if question.precision == "int8":
+                unquantised = temporary / "float32"
+                unquantised.mkdir()
+                write_graph(unquantised, network)
+                quantise(unquantised, folder)
+                shutil.rmtree(unquantised)
             else:
                 write_graph(folder, network)
-    if (card := plain_file(wanted.checkpoint, CARD)) is not None:
+    if (card := plain_file(question.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
     else:
-        model_text = model_card(wanted.checkpoint, wanted.form)
+        model_text = model_card(question.checkpoint, question.form)
         (folder / CARD).write_text(model_text, encoding="utf-8")
 
 
-def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
+def _check_reloaded(reloaded: Reloaded, loaded: Checkpoint, question: Export) -> bool | None:
     """Check labels, heads and weights; True if the weights are equal, None if not known."""
-    if loaded.labels and found.labels != loaded.labels:
-        raise broken(phrase("its labels differ"))
-    if found.heads is not None and found.heads != str(loaded.network.heads):
-        raise broken(phrase("its heads differ"))
-    if found.missing or found.unexpected:
-        names = ", ".join((*found.missing, *found.unexpected)[:3])
-        raise broken(phrase("it has missing or unexpected weights ({names})", names=names))
-    if found.weights is None:
+    if loaded.labels and reloaded.labels != loaded.labels:
+        raise export_error(phrase("its labels differ"))
+    if reloaded.heads is not None and reloaded.heads != str(loaded.network.heads):
+        raise export_error(phrase("its heads differ"))
+    if reloaded.missing or reloaded.unexpected:
+        names = ", ".join((*reloaded.missing, *reloaded.unexpected)[:3])
+        raise export_error(phrase("it has missing or unexpected weights ({names})", names=names))
+    if reloaded.weights is None:
         return None
-    if found.weights != fingerprint(loaded.network, DTYPES.get(wanted.precision)):
-        raise broken(phrase("its weights differ from the model"))
+    if reloaded.weights != fingerprint(loaded.network, DTYPES.get(question.precision)):
+        raise export_error(phrase("its weights differ from the model"))
     return True
 
 
@@ -267,4 +269,4 @@ def _lines(report: ExportReport) -> list[str]:
 
 def _shown(text: str) -> str:
     line = " ".join(text.split()) or "(empty)"
-    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]} …"
+    return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]} …"

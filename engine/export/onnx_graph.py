@@ -19,7 +19,7 @@ from engine.models.network import Network
 from engine.models.outputs import head_outputs, named_outputs
 
 OPSET = 18  # of the operators; supported by runtimes since 2023
-LARGEST = 1_900_000_000  # bytes of weights in one file: the limit of protobuf is 2 GiB
+MAX_BYTES = 1_900_000_000  # bytes of weights in one file: the limit of protobuf is 2 GiB
 
 
 class NamedOutputs(nn.Module):
@@ -63,7 +63,7 @@ def write_graph(folder: Path, network: Network) -> None:
     for node in program.model.graph.all_nodes():
         node.metadata_props.clear()  # source lines of this program, with folders of this machine
     size = sum(4 * parameter.numel() for parameter in network.parameters())
-    program.save(folder / GRAPH, external_data=size > LARGEST)
+    program.save(folder / GRAPH, external_data=size > MAX_BYTES)
 
 
 @contextmanager

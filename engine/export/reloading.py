@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 GRAPH = "model.onnx"
 REQUEST, ANSWER, ARRAYS = "request.json", "reloaded.json", "values.safetensors"
-LAST_WORDS = 300  # characters of the output of a failed process
+MAX_OUTPUT = 300  # characters of the output of a failed process
 
 
 class BrokenExport(StudioError):
@@ -77,7 +77,7 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
         process.communicate()
     if code != 0 or not (scratch / ANSWER).is_file():
         last = (
-            printed.splitlines()[-1][-LAST_WORDS:]
+            printed.splitlines()[-1][-MAX_OUTPUT:]
             if printed
             else phrase("exit code {code}", code=code)
         )
@@ -101,12 +101,12 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
 
 def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
     """SHA-256 over the names and values of all weights, as float32; first rounded to `dtype`."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, parameter in sorted(network.named_parameters()):
         rounded = parameter.detach() if dtype is None else parameter.detach().to(dtype)
-        whole.update(f"{name} {tuple(parameter.shape)} ".encode())
-        whole.update(rounded.float().contiguous().numpy().data)
-    return whole.hexdigest()
+        digest.update(f"{name} {tuple(parameter.shape)} ".encode())
+        digest.update(rounded.float().contiguous().numpy().data)
+    return digest.hexdigest()
 
 
 def main(scratch: Path) -> int:
@@ -114,7 +114,7 @@ def main(scratch: Path) -> int:
     threading.Thread(target=_end_with_input, daemon=True).start()
     request = Request.model_validate_json((scratch / REQUEST).read_bytes())
     try:
-        reloaded, predictions = load_and_ask(request)
+        reloaded, predictions = load_and_run(request)
     except StudioError as error:
         (scratch / ANSWER).write_text(Reloaded(problem=str(error)).model_dump_json())
         return 0
@@ -125,12 +125,12 @@ def main(scratch: Path) -> int:
     }
     save_file(arrays, scratch / ARRAYS)
     tokens = tuple(tuple(tuple(ids) for ids in example) for example in predictions.tokens)
-    whole = reloaded.model_copy(update={"tokens": tokens})
-    (scratch / ANSWER).write_text(whole.model_dump_json(), encoding="utf-8")
+    answer = reloaded.model_copy(update={"tokens": tokens})
+    (scratch / ANSWER).write_text(answer.model_dump_json(), encoding="utf-8")
     return 0
 
 
-def load_and_ask(request: Request) -> tuple[Reloaded, Predictions]:
+def load_and_run(request: Request) -> tuple[Reloaded, Predictions]:
     return _graph(request) if request.form == "onnx" else _folder(request)
 
 
@@ -164,8 +164,8 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
 
 def _graph(request: Request) -> tuple[Reloaded, Predictions]:
     config = json.loads((request.folder / "config.json").read_text(encoding="utf-8"))
-    named = config.get("id2label") or {}
-    labels = tuple(named[str(number)] for number in range(len(named)))
+    names = config.get("id2label") or {}
+    labels = tuple(names[str(number)] for number in range(len(names)))
     tokenizer = Tokenizer.from_folder(request.folder)
     return Reloaded(labels=labels), predict(onnx_run(request.folder / GRAPH), tokenizer, request)
 

@@ -28,7 +28,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # arguments of a Run
 MAX_TOKENS = 512  # tokens of an example
 FIRST_BATCHES = (1, 3)  # batch sizes to begin with, so that each export is run at several
 BATCH = 8
-MOST_TOKENS = 1_024  # per batch, padding included, unless it has only one example
+MAX_BATCH_TOKENS = 1_024  # per batch, padding included, unless it has only one example
 
 
 class Request(Spec):
@@ -43,8 +43,8 @@ class Request(Spec):
     folder: Path
     outputs: tuple[Output, ...]
     examples: tuple[Example, ...]
-    positions: int
-    places: int
+    max_length: int
+    max_tokens: int
 
 
 @dataclass
@@ -61,19 +61,21 @@ def predict(run: Run, tokenizer: Tokenizer, request: Request) -> Predictions:
     Returns:
         For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
     """
-    longest, most = min(request.positions, MAX_TOKENS), request.places
-    encoded = [[tokenizer.encode(*text, longest) for text in each] for each in request.examples]
+    max_length, max_tokens = min(request.max_length, MAX_TOKENS), request.max_tokens
+    encoded = [[tokenizer.encode(*text, max_length) for text in each] for each in request.examples]
     values: dict[str, list[Floats]] = {output.name: [] for output in request.outputs}
     for batch in _batches(encoded):
-        ids, attention_mask, segments = _rectangle(batch, tokenizer.pad)
+        ids, attention_mask, segments = _pad(batch, tokenizer.pad)
         outputs = run(ids, attention_mask, segments)
         for output in request.outputs:
             for example, value in zip(batch, outputs[output.name], strict=True):
                 numbers = value
                 if output.of == "token":
                     numbers = value[: len(example[0].ids)]
-                    if numbers.ndim > 1 and len(numbers) > most:
-                        numbers = numbers[np.linspace(0, len(numbers) - 1, most).astype(np.int64)]
+                    if numbers.ndim > 1 and len(numbers) > max_tokens:
+                        numbers = numbers[
+                            np.linspace(0, len(numbers) - 1, max_tokens).astype(np.int64)
+                        ]
                 values[output.name].append(numbers)
     return Predictions([[encoding.ids for encoding in example] for example in encoded], values)
 
@@ -82,29 +84,29 @@ def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]
     """Consecutive examples with the same number of endings."""
     sizes = iter(FIRST_BATCHES)
     batch: list[list[Encoding]] = []
-    most = next(sizes)
+    size = next(sizes)
     for example in encoded:
-        whole = [*batch, example]
-        width = max(len(encoding.ids) for each in whole for encoding in each)
-        too_many = len(whole) > most or len(whole) * len(example) * width > MOST_TOKENS
+        candidate = [*batch, example]
+        width = max(len(encoding.ids) for each in candidate for encoding in each)
+        too_many = len(candidate) > size or len(candidate) * len(example) * width > MAX_BATCH_TOKENS
         if batch and (too_many or len(batch[0]) != len(example)):
             yield batch
-            batch, most = [], next(sizes, BATCH)
+            batch, size = [], next(sizes, BATCH)
         batch.append(example)
     if batch:
         yield batch
 
 
-def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
+def _pad(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
     """Ids, attention mask and segments, [B, T], or [B, E, T] for multiple choice."""
     width = max(len(encoding.ids) for example in batch for encoding in example)
     ids = np.full((len(batch), len(batch[0]), width), pad, dtype=np.int64)
     attention_mask, segments = np.zeros_like(ids), np.zeros_like(ids)
     for row, example in enumerate(batch):
-        for number, encoding in enumerate(example):
-            ids[row, number, : len(encoding.ids)] = encoding.ids
-            segments[row, number, : len(encoding.ids)] = encoding.segments
-            attention_mask[row, number, : len(encoding.ids)] = 1
+        for index, encoding in enumerate(example):
+            ids[row, index, : len(encoding.ids)] = encoding.ids
+            segments[row, index, : len(encoding.ids)] = encoding.segments
+            attention_mask[row, index, : len(encoding.ids)] = 1
     if len(batch[0]) == 1:
         return ids[:, 0], attention_mask[:, 0], segments[:, 0]
     return ids, attention_mask, segments

@@ -3,10 +3,10 @@
 import os
 from urllib.parse import urlsplit
 
-USUAL = "https://huggingface.co"
+DEFAULT = "https://huggingface.co"
 
 
 def host() -> str:
     """The host name of the hub, or of the mirror in HF_ENDPOINT."""
-    address = os.environ.get("HF_ENDPOINT") or USUAL
+    address = os.environ.get("HF_ENDPOINT") or DEFAULT
     return urlsplit(address).netloc or address

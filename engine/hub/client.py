@@ -34,9 +34,9 @@ from engine.phrases import phrase
 utils.disable_progress_bars()
 
 TIMEOUT = 30.0  # seconds without any data
-MOST_FOUND = 40  # models per search
+MAX_RESULTS = 40  # models per search
 PROGRAM = "bert-studio"
-WITHOUT = phrase(
+OFFLINE_ADVICE = phrase(
     "Or fetch its files on another machine and drop the folder on the window of BERT Studio."
 )
 
@@ -61,7 +61,7 @@ def search(words: str) -> tuple[HubModel, ...]:
             api().list_models(
                 search=words,
                 sort="downloads",
-                limit=MOST_FOUND,
+                limit=MAX_RESULTS,
                 expand=["config", "downloads", "gated", "private", "tags"],
             )
         )
@@ -72,7 +72,7 @@ def search(words: str) -> tuple[HubModel, ...]:
             HubModel(
                 name=info.id,
                 family=family,
-                licence=licence_of(info.tags or []),
+                licence=get_licence(info.tags or []),
                 downloads=info.downloads or 0,
                 gated=bool(info.gated),
                 private=bool(info.private),
@@ -82,7 +82,7 @@ def search(words: str) -> tuple[HubModel, ...]:
     return tuple(models)
 
 
-def licence_of(tags: list[str]) -> str:
+def get_licence(tags: list[str]) -> str:
     """The licence of a model, “” if it has none."""
     return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
 
@@ -152,15 +152,17 @@ def explain_error(error: BaseException, model: str, repo: HubKind = "model") -> 
                 name=name,
             )
         case HfHubHTTPError():
-            return _refused(error.response.status_code, name, details)
+            return _http_error(error.response.status_code, name, details)
         case httpx2.TimeoutException():
             problem = phrase("{host} does not answer.", host=host())
         case _:
             problem = phrase("{host} cannot be reached.", host=host())
-    return StudioError(problem, phrase("Check the network and try again. ") + WITHOUT, details)
+    return StudioError(
+        problem, phrase("Check the network and try again. ") + OFFLINE_ADVICE, details
+    )
 
 
-def _refused(status: int, name: str, details: str) -> StudioError:
+def _http_error(status: int, name: str, details: str) -> StudioError:
     match status:
         case 401:
             return StudioError(
@@ -191,7 +193,7 @@ def _refused(status: int, name: str, details: str) -> StudioError:
             )
     return StudioError(
         "The hub has a problem of its own (HTTP {status}).",
-        phrase("Try again later. ") + WITHOUT,
+        phrase("Try again later. ") + OFFLINE_ADVICE,
         details,
         status=status,
     )

@@ -48,8 +48,8 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
 def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
     """Operations for one text: two per weight and token, and the attention maps."""
     matrices = 3 if spec.parts.feed_forward == "gated" else 2
-    width, inside = spec.hidden_size, spec.intermediate_size
-    layer = 2 * tokens * (4 * width * width + matrices * width * inside)
+    width, inner = spec.hidden_size, spec.intermediate_size
+    layer = 2 * tokens * (4 * width * width + matrices * width * inner)
     return spec.layers * (layer + 4 * tokens * tokens * width)
 
 
@@ -69,15 +69,15 @@ def matmul_rate(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
     rates = list(pace.rates.values()) if pace else []
     if speeds is not None and speeds.key.startswith("cpu"):
         rates.append(speeds.fp32)
-    return max(rates, default=0.0) or _measured()
+    return max(rates, default=0.0) or _measure_rate()
 
 
-def _measured() -> float:
+def _measure_rate() -> float:
     square = np.ones((SIDE, SIDE), dtype=np.float32)
     square @ square  # warm-up: starts the threads
     seconds = []
     for _ in range(3):
-        began = time.perf_counter()
+        start = time.perf_counter()
         square @ square
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return 2 * SIDE**3 / min(seconds)

@@ -22,11 +22,11 @@ from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
 from engine.phrases import join, phrase
 
-WHOLE = "default"  # the hub's name for the only subset
+DEFAULT = "default"  # the hub's name for the only subset
 MAX_PARTS = 8  # of a file name
 MAX_FILES = 10_000
 SHOWN = 20
-WRITTEN = re.compile(
+ADDRESS = re.compile(
     r"(?P<name>[^/@\s]+(?:/[^/@\s]+)?)(?:/(?P<subset>[^@]+))?(?:@(?P<revision>\S+))?"
 )
 ADVICE = phrase("Names are written as owner/name, owner/name/subset or owner/name@revision.")
@@ -52,7 +52,7 @@ def parse_address(text: str) -> Address:
 
     Raises StudioError if it is malformed.
     """
-    match = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
+    match = ADDRESS.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
     if match is None:
         raise StudioError(
             "“{name}” is not the name of a data set on the hub.", ADVICE, name=safe_name(text)
@@ -85,13 +85,13 @@ def plan(address: Address, folder: Path) -> Planned:
             "Choose one of: {names}.",
             name=safe_name(name),
             subset=safe_name(subset),
-            names=_some(subsets),
+            names=_list_names(subsets),
         )
     empty = plan_files(info, name, [], folder, "dataset")
     if not chosen:
         return empty.model_copy(update={"subsets": tuple(subsets)})
     splits, notes = assign_splits(subsets[chosen].splits)
-    files = [siblings[file] for some in splits.values() for file in some]
+    files = [siblings[file] for paths in splits.values() for file in paths]
     if len(files) > MAX_FILES:
         raise StudioError(
             "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
@@ -103,9 +103,9 @@ def plan(address: Address, folder: Path) -> Planned:
     planned = plan_files(info, name, files, folder, "dataset")
     return planned.model_copy(
         update={
-            "subset": "" if chosen == WHOLE else chosen,
+            "subset": "" if chosen == DEFAULT else chosen,
             "subsets": tuple(subsets),
-            "splits": {split: tuple(some) for split, some in splits.items()},
+            "splits": {split: tuple(paths) for split, paths in splits.items()},
             "notes": (*planned.notes, *notes),
         }
     )
@@ -129,7 +129,7 @@ def find_subsets(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dic
     is_nested = all(len(path) > 2 and split_from_name(path[-2].lower()) for path in parts)
     subsets = {}
     for file, path in zip(files, parts, strict=True):
-        subset = subsets.setdefault(path[-3] if is_nested else WHOLE, Subset({}))
+        subset = subsets.setdefault(path[-3] if is_nested else DEFAULT, Subset({}))
         subset.splits.setdefault(_title(file), []).append(file)
     return subsets
 
@@ -139,17 +139,17 @@ def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list
 
     If no split is named for training, the first one with an unknown name is used for it.
     """
-    named = {title: parse_split(title) for title in titles}
-    if "train" not in named.values():
-        first = next((title for title, split in named.items() if split is None), None)
+    by_title = {title: parse_split(title) for title in titles}
+    if "train" not in by_title.values():
+        first = next((title for title, split in by_title.items() if split is None), None)
         first = next(iter(titles)) if first is None else first
-        named[first] = "train"
+        by_title[first] = "train"
     splits: dict[SplitName, list[str]] = {}
     for split in SPLITS:
-        files = [file for title, own in named.items() if own == split for file in titles[title]]
+        files = [file for title, own in by_title.items() if own == split for file in titles[title]]
         if files:
             splits[split] = files
-    skipped = [f"“{safe_name(title)}”" for title, split in named.items() if split is None]
+    skipped = [f"“{safe_name(title)}”" for title, split in by_title.items() if split is None]
     if not skipped:
         return splits, []
     return splits, [phrase("Splits that are left out: {names}.", names=join(", ", skipped))]
@@ -183,7 +183,7 @@ def _default(subsets: Mapping[str, Subset]) -> str:
     if len(subsets) == 1:
         return next(iter(subsets))
     defaults = [name for name, subset in subsets.items() if subset.is_default]
-    return defaults[0] if defaults else WHOLE if WHOLE in subsets else ""
+    return defaults[0] if defaults else DEFAULT if DEFAULT in subsets else ""
 
 
 def _configs(card: Any) -> list[dict[str, Any]]:
@@ -207,23 +207,23 @@ def _from_card(data: list[str], configs: list[dict[str, Any]]) -> dict[str, Subs
                     splits.setdefault(_title(file), []).append(file)
         splits = {split: files for split, files in splits.items() if files}
         if splits:
-            name = str(config.get("config_name") or WHOLE)
+            name = str(config.get("config_name") or DEFAULT)
             subsets[name] = Subset(splits, config.get("default") is True)
     return subsets
 
 
-def _patterns(said: Any) -> Iterable[tuple[str, str]]:
+def _patterns(data_files: Any) -> Iterable[tuple[str, str]]:
     """Each split with a pattern of its files, from every form allowed in a card."""
-    match said:
+    match data_files:
         case str():
-            yield "train", said
+            yield "train", data_files
         case dict():
-            for split, patterns in said.items():
+            for split, patterns in data_files.items():
                 for pattern in patterns if isinstance(patterns, list) else [patterns]:
                     if isinstance(pattern, str):
                         yield str(split), pattern
         case list():
-            for item in said:
+            for item in data_files:
                 if isinstance(item, dict):
                     yield from _patterns({item.get("split", "train"): item.get("path")})
                 else:
@@ -232,13 +232,13 @@ def _patterns(said: Any) -> Iterable[tuple[str, str]]:
 
 def _matching(pattern: str, files: list[str]) -> list[str]:
     """The files that match a pattern, in order: “*” within a name, “**” across folders."""
-    written = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    expression = re.compile("".join(signs.get(part) or re.escape(part) for part in written))
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    expression = re.compile("".join(wildcards.get(part) or re.escape(part) for part in parts))
     return sorted(file for file in files if expression.fullmatch(file))
 
 
-def _some(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     listed = list(names)
     more = ", …" if len(listed) > SHOWN else ""
     return ", ".join(safe_name(name) for name in listed[:SHOWN]) + more

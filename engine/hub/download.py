@@ -19,8 +19,8 @@ from huggingface_hub import get_session, hf_hub_url
 from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
-from engine.checkpoints.config import family_of, spec_of
-from engine.checkpoints.needed import CONFIGS, is_pickled, needed
+from engine.checkpoints.config import get_family, parse_spec
+from engine.checkpoints.needed import CONFIGS, is_pickled, select_files
 from engine.checkpoints.source import write_source
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import check_free_space
@@ -36,7 +36,7 @@ from engine.phrases import phrase
 PART = ".part"  # suffix of incomplete files
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before retries without progress
 MAX_PAUSE = 120.0  # seconds; if the hub asks for a longer pause, that is an error
-BETWEEN = 0.1  # seconds between progress reports
+REPORT_PAUSE = 0.1  # seconds between progress reports
 BLOCK = 1 << 20  # bytes per read for a checksum
 BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: retry later
 
@@ -58,10 +58,10 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
             model, revision=revision or None, files_metadata=True, timeout=client.TIMEOUT
         )
     if info.config:
-        family_of({"model_type": "", **info.config})
+        get_family({"model_type": "", **info.config})
     sizes = {sibling.rfilename: sibling for sibling in info.siblings or ()}
     planned = plan_files(
-        info, model, [sizes[name] for name in needed(sizes, model)], folder, "model"
+        info, model, [sizes[name] for name in select_files(sizes, model)], folder, "model"
     )
     notes = [
         phrase(
@@ -71,7 +71,7 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
         for file in planned.files
         if is_pickled(file.name)
     ]
-    cost = estimate_cost(spec_of(*_config(planned)), rate)
+    cost = estimate_cost(parse_spec(*_config(planned)), rate)
     return planned.model_copy(update={"notes": tuple(notes[:1]), "cost": cost})
 
 
@@ -104,7 +104,7 @@ def plan_files(
         host=client.host(),
         licence=_licence(info),
         files=files,
-        fetched=sum(_there(target, file) for file in files),
+        fetched=sum(_fetched_bytes(target, file) for file in files),
         disk_free=shutil.disk_usage(next(p for p in (target, *target.parents) if p.exists())).free,
     )
 
@@ -122,7 +122,7 @@ def download(
     Raises StudioError on failure; partial files remain for the next try.
     """
     target = target_folder(folder, planned.model, planned.revision)
-    missing = planned.bytes - sum(_there(target, file) for file in planned.files)
+    missing = planned.bytes - sum(_fetched_bytes(target, file) for file in planned.files)
     check_free_space(target / planned.model.rpartition("/")[2], missing)
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress = _Progress(planned, target, emit)
@@ -150,41 +150,41 @@ def _file(sibling: RepoSibling) -> HubFile:
 
 
 def _licence(info: ModelInfo | DatasetInfo) -> str:
-    licence = client.licence_of(info.tags or [])
+    licence = client.get_licence(info.tags or [])
     card = getattr(info.card_data, "license", None)
     return licence or (card if isinstance(card, str) else "")
 
 
-def _there(place: Path, file: HubFile) -> int:
+def _fetched_bytes(folder: Path, file: HubFile) -> int:
     """Bytes of a file that are already downloaded."""
-    whole, part = place / file.name, _part(place, file)
-    fetched = next((path for path in (whole, part) if path.is_file()), None)
+    complete, part = folder / file.name, _part(folder, file)
+    fetched = next((path for path in (complete, part) if path.is_file()), None)
     return min(fetched.stat().st_size, file.bytes) if fetched is not None else 0
 
 
-def _part(place: Path, file: HubFile) -> Path:
-    return place / f"{file.name}{PART}"
+def _part(folder: Path, file: HubFile) -> Path:
+    return folder / f"{file.name}{PART}"
 
 
 class _Progress:
     """Reports the bytes of all files, at a limited rate."""
 
-    def __init__(self, planned: Planned, place: Path, emit: Emit) -> None:
-        self._planned, self._place, self._emit = planned, place, emit
-        self._said = 0.0
+    def __init__(self, planned: Planned, folder: Path, emit: Emit) -> None:
+        self._planned, self._folder, self._emit = planned, folder, emit
+        self._reported = 0.0
         self._before = 0  # bytes of the earlier files
 
     def begin(self, file: HubFile) -> None:
         files = self._planned.files
-        at = files.index(file)
-        self._before = sum(file.bytes for file in files[:at])
-        self._after = sum(_there(self._place, file) for file in files[at + 1 :])
+        index = files.index(file)
+        self._before = sum(file.bytes for file in files[:index])
+        self._after = sum(_fetched_bytes(self._folder, file) for file in files[index + 1 :])
 
     def at(self, done: int, stage: str = "", always: bool = False) -> None:
         """Set the bytes of the current file."""
         now = time.monotonic()
-        if stage or always or now - self._said >= BETWEEN:
-            self._said = now
+        if stage or always or now - self._reported >= REPORT_PAUSE:
+            self._reported = now
             self._emit(
                 Working(
                     stage=stage or phrase("Fetching {name}", name=self._planned.model),
@@ -195,18 +195,18 @@ class _Progress:
 
 
 def _fetch(
-    planned: Planned, file: HubFile, place: Path, progress: _Progress, pauses: tuple[float, ...]
+    planned: Planned, file: HubFile, folder: Path, progress: _Progress, pauses: tuple[float, ...]
 ) -> None:
     """Fetch one file; if its checksum is wrong, fetch it once more from the start."""
-    target, part = place / file.name, _part(place, file)
+    target, part = folder / file.name, _part(folder, file)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress.begin(file)
-    if target.is_file() and _is_right(target, file):
+    if target.is_file() and _is_intact(target, file):
         return
     target.unlink(missing_ok=True)
     for again in (False, True):
         _stream(planned, file, part, progress, pauses)
-        if _is_right(part, file):
+        if _is_intact(part, file):
             part.replace(target)
             progress.at(file.bytes, always=True)
             return
@@ -229,7 +229,7 @@ def _stream(
         done = _size(part)
         try:
             with client.hub_errors(planned.model, planned.repo):
-                _read_on(planned, file, part, done, progress)
+                _append(planned, file, part, done, progress)
         except StudioError as error:
             if _size(part) > done:
                 waits = iter(pauses)  # progress was made: start over with short pauses
@@ -240,7 +240,7 @@ def _stream(
             time.sleep(pause)
         else:
             if not done < _size(part) <= file.bytes and file.bytes:
-                raise _not_as_listed(planned, file, part)
+                raise _wrong_size(planned, file, part)
 
 
 def _size(path: Path) -> int:
@@ -248,7 +248,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
+def _wrong_size(planned: Planned, file: HubFile, part: Path) -> StudioError:
     part.unlink(missing_ok=True)
     return StudioError(
         "{file} of {model} has another size than the hub says.",
@@ -266,16 +266,16 @@ def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
         return None
     if response is None and not isinstance(cause, httpx2.TransportError):
         return None
-    usual = next(waits, None)
-    if usual is None:
+    default = next(waits, None)
+    if default is None:
         return None
     seconds = response.headers.get("Retry-After", "") if response is not None else ""
     if not seconds.isdecimal():
-        return usual
+        return default
     return float(seconds) if float(seconds) <= MAX_PAUSE else None
 
 
-def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _Progress) -> None:
+def _append(planned: Planned, file: HubFile, part: Path, done: int, progress: _Progress) -> None:
     """Request the bytes from `done` on and append them.
 
     A token is sent to the hub only, not to the target of a redirect.
@@ -288,10 +288,10 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
     stream = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
     with stream as response:
         if done and response.status_code == 416:  # already complete
-            raise _not_as_listed(planned, file, part)
+            raise _wrong_size(planned, file, part)
         hf_raise_for_status(response)
-        goes_on = response.status_code == 206 and _begins_at(response, done)
-        with part.open("ab" if goes_on else "wb") as out:
+        continues = response.status_code == 206 and _starts_at(response, done)
+        with part.open("ab" if continues else "wb") as out:
             for block in response.iter_bytes():
                 out.write(block)
                 progress.at(out.tell())
@@ -299,12 +299,12 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
                     return
 
 
-def _begins_at(response: httpx2.Response, done: int) -> bool:
+def _starts_at(response: httpx2.Response, done: int) -> bool:
     """True if the response begins at the requested byte."""
     return response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
 
 
-def _is_right(path: Path, file: HubFile) -> bool:
+def _is_intact(path: Path, file: HubFile) -> bool:
     """True if a file has the right size, and checksum if the hub has one."""
     size = path.stat().st_size
     if size != file.bytes:

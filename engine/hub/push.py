@@ -11,7 +11,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import validate_repo_id
 
 from engine.checkpoints.info import checkpoint_info
-from engine.checkpoints.needed import PAPERS, needed
+from engine.checkpoints.needed import PAPERS, select_files
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.files.untrusted import plain_file, safe_name
@@ -41,8 +41,8 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
         )
     checkpoint_info(checkpoint)
     card = model_card(checkpoint, "hf")
-    there = [file.name for file in checkpoint.iterdir() if file.is_file()]
-    names = [name for name in needed(there, checkpoint.name) if name not in PAPERS]
+    available = [file.name for file in checkpoint.iterdir() if file.is_file()]
+    names = [name for name in select_files(available, checkpoint.name) if name not in PAPERS]
     files = [
         HubFile(name=name, bytes=(checkpoint / name).stat().st_size)
         for name in names
@@ -107,16 +107,16 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
 class UploadProgress:
     """Number of bytes sent of several files, possibly in parallel.
 
-    `tell` gets the sum, which never decreases.
+    `report` gets the sum, which never decreases.
     """
 
-    def __init__(self, tell: Callable[[int], object]) -> None:
-        self._tell, self._bytes, self._lock = tell, 0, threading.Lock()
+    def __init__(self, report: Callable[[int], object]) -> None:
+        self._report, self._bytes, self._lock = report, 0, threading.Lock()
 
     def add(self, count: int) -> None:
         with self._lock:
             self._bytes += count
-            self._tell(self._bytes)
+            self._report(self._bytes)
 
 
 class CountedFile(io.BufferedReader):
@@ -127,7 +127,7 @@ class CountedFile(io.BufferedReader):
 
     def __init__(self, path: Path, sent: UploadProgress) -> None:
         super().__init__(io.FileIO(path))
-        self._sent, self._is_summed, self._farthest = sent, False, 0
+        self._sent, self._is_summed, self._position = sent, False, 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         content = super().read(size)
@@ -138,7 +138,7 @@ class CountedFile(io.BufferedReader):
         return content
 
     def _count(self) -> None:
-        position = self.tell()
-        if position > self._farthest:
-            more, self._farthest = position - self._farthest, position
-            self._sent.add(more)
+        position = self.report()
+        if position > self._position:
+            added, self._position = position - self._position, position
+            self._sent.add(added)

@@ -313,9 +313,9 @@ SHELF = (
 OFFERED = tuple(entry for entry in SHELF if entry.is_offered)
 
 
-def entry_of(name: str) -> ShelfEntry | None:
+def find_entry(name: str) -> ShelfEntry | None:
     """The entry of a model by its name on the hub, or by the last part of it."""
     folded = name.casefold()
-    whole = next((entry for entry in OFFERED if entry.name.casefold() == folded), None)
+    exact = next((entry for entry in OFFERED if entry.name.casefold() == folded), None)
     parts = [entry for entry in OFFERED if entry.name.casefold().rpartition("/")[2] == folded]
-    return whole or (parts[0] if len(parts) == 1 else None)
+    return exact or (parts[0] if len(parts) == 1 else None)

@@ -62,14 +62,14 @@ class Apply(Question):
 class FirstPredicted(Answer):
     """The first rows with all columns of the file and of the predictions, as they will be written.
 
-    `kept`: rows that an earlier Apply of the same file and model to the same `out` had finished.
+    `cached`: rows that an earlier Apply of the same file and model to the same `out` had finished.
     """
 
     kind: Literal["first_predicted"] = "first_predicted"
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     predicted: int = Field(description="How many of the columns, the last ones, are predicted.")
-    kept: int = 0
+    cached: int = 0
 
 
 class PredictFirst(Question):
@@ -77,5 +77,5 @@ class PredictFirst(Question):
 
     answered_by: ClassVar[type[Answer]] = FirstPredicted
     kind: Literal["predict_first"] = "predict_first"
-    asked: Apply
+    apply: Apply
     rows: int = Field(10, ge=1)

@@ -13,7 +13,7 @@ class Target(Message):
     """A position with a prediction target, and the token shown there."""
 
     position: int
-    wanted: str = Field(description="The token that stood there, or the label of the token.")
+    expected: str = Field(description="The token that stood there, or the label of the token.")
     shown_as: Literal["mask", "random", "kept", "label"] = Field(
         description="[MASK], a random token, the token itself; or a label is to be predicted."
     )
@@ -27,7 +27,7 @@ class BatchRow(Message):
     segments: tuple[int, ...]
     length: int = Field(description="Tokens before the padding.")
     targets: tuple[Target, ...] = ()
-    wanted: str = Field("", description="What is to be predicted for the input as a whole.")
+    expected: str = Field("", description="What is to be predicted for the input as a whole.")
 
 
 class BatchShown(Answer):

@@ -51,7 +51,7 @@ class LoadReport(Message):
             )
         return tuple(sentences)
 
-    def besides(self) -> dict[str, list[str]]:
+    def to_json(self) -> dict[str, list[str]]:
         names = ("missing", "unexpected", "notes")
         return {name: [str(value) for value in getattr(self, name)] for name in names}
 

@@ -13,9 +13,9 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from engine.checkpoints.config import CONFIG, spec_of
+from engine.checkpoints.config import CONFIG, parse_spec
 from engine.checkpoints.heads import TASK
-from engine.checkpoints.prediction_settings import settings_entries, settings_in, with_settings
+from engine.checkpoints.prediction_settings import parse_settings, settings_entries, with_settings
 from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
 from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
@@ -133,7 +133,7 @@ def load(
     folder = folder / inner.relative_to(shared)
     file, config = read_config(inner)
     config = with_settings(inner, config)
-    spec = spec_of(config, file)
+    spec = parse_spec(config, file)
     with open_weight_files(folder, dense) as stored:
         weights = split_fused(stored, FAMILIES[spec.family].fused)
         names = [file, *TOKENIZER]
@@ -289,7 +289,7 @@ def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
     """
     dtype = HALF.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
-    extra |= settings_entries(settings_in(loaded.config))
+    extra |= settings_entries(parse_settings(loaded.config))
     write(folder, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
     copy_source(source, folder)
     return dtype

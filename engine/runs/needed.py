@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.source import source_of
+from engine.checkpoints.source import read_source
 from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, FromScratch
 from engine.errors import StudioError
@@ -102,7 +102,7 @@ def _model(node: Node) -> Requirement:
     lines = [_location(node)]
     if (digest := weights_checksum(node.path)) is not None:
         lines.append(phrase("{file}, SHA-256 {digest}", file=WEIGHTS, digest=digest))
-    if (source := source_of(node.path)) is not None:
+    if (source := read_source(node.path)) is not None:
         lines.append(_origin(source.host, source.model, source.revision, source.licence))
     return Requirement(title, tuple(lines), _missing(node))
 

@@ -75,8 +75,8 @@ def _double(field: int, value: float) -> bytes:
 
 def _record(file: IO[bytes], content: bytes) -> None:
     # imports NumPy, which the window starts without
-    from engine.checkpoints.tf1.checksum import crc32c, masked
+    from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 
     length = struct.pack("<Q", len(content))
-    file.write(length + struct.pack("<I", masked(crc32c(length))))
-    file.write(content + struct.pack("<I", masked(crc32c(content))))
+    file.write(length + struct.pack("<I", mask_checksum(crc32c(length))))
+    file.write(content + struct.pack("<I", mask_checksum(crc32c(content))))

@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from engine.checkpoints.heads import kept_task
-from engine.checkpoints.prediction_settings import settings_in
+from engine.checkpoints.heads import stored_task
+from engine.checkpoints.prediction_settings import parse_settings
 from engine.config.task import TaskSpec
 from engine.config.tasks import class_name
 from engine.models.checkpoint import Checkpoint
@@ -24,7 +24,7 @@ def checkpoint_learner(checkpoint: Checkpoint) -> Learner | None:
     if not checkpoint.network.heads.outputs:
         return None
     learner = learner_for(task_in(checkpoint))
-    learner.prediction = settings_in(checkpoint.config)
+    learner.prediction = parse_settings(checkpoint.config)
     learner.fit_network(checkpoint.network)
     return learner
 

@@ -9,13 +9,13 @@ ARENA_MAX = -8  # M_ARENA_MAX of mallopt(3)
 SPINS = "10000"  # about 20 µs: more than between two small operations, less than a time slice
 
 
-def share_the_machine() -> None:
+def configure_threads() -> None:
     """Configure OpenMP and the allocator for a shared machine; call before torch is loaded."""
-    _wait_briefly()
-    _share_the_memory()
+    _limit_spinning()
+    _use_one_arena()
 
 
-def _wait_briefly() -> None:
+def _limit_spinning() -> None:
     """Limit the spinning of OpenMP threads that wait for one another.
 
     By default GNU OpenMP spins for milliseconds. Next to one other busy program, the threads then
@@ -26,7 +26,7 @@ def _wait_briefly() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
-def _share_the_memory() -> None:
+def _use_one_arena() -> None:
     """Let all threads allocate from one heap instead of glibc's arena per thread.
 
     Memory freed by one thread can then be reused by another, which saves a tenth in training with

@@ -13,7 +13,7 @@ from engine.files.atomic_write import keep_files_private
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.system.torch_import import load_torch_without_gc
-from engine.worker import FAILED, share_the_machine
+from engine.worker import FAILED, configure_threads
 from engine.worker.questions import answer_all, answer_writer, start_inbox
 
 USAGE = (
@@ -25,14 +25,14 @@ USAGE = (
 def main(arguments: list[str] | None = None) -> int:
     """Run a worker; returns the exit code. Errors of the user are printed as a sentence."""
     keep_files_private()
-    share_the_machine()
+    configure_threads()
     load_torch_without_gc()
     try:
         return _work(sys.argv[1:] if arguments is None else arguments)
     except Exception as error:
-        if (understood := explain_error(error)) is None:
+        if (studio_error := explain_error(error)) is None:
             raise
-        echo_error(understood)
+        echo_error(studio_error)
         return FAILED
 
 

@@ -78,13 +78,13 @@ if TYPE_CHECKING:
     from engine.training.data.batch_preview import BatchPreview
 
 Answerer = Callable[[Any, WorkerContext], Answer]
-Asked = TypeVar("Asked", bound=Question)
-Precise = TypeVar("Precise", bound=PreciseQuestion)
+QuestionT = TypeVar("QuestionT", bound=Question)
+PreciseT = TypeVar("PreciseT", bound=PreciseQuestion)
 
-REMEMBERED = 200  # cached answers of a model
+MAX_ANSWERS = 200  # cached answers of a model
 
 
-def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
+def exact(answer: Callable[[Checkpoint, QuestionT], Answer]) -> Answerer:
     """Answer from the checkpoint of the question, in float32."""
 
     def answered(question: Any, context: WorkerContext) -> Answer:
@@ -95,28 +95,28 @@ def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
     return answered
 
 
-def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
+def precise(answer: Callable[[Checkpoint, PreciseT], PreciseAnswer]) -> Answerer:
     """Answer in float32 or in reduced precision, and report which.
 
     Answers are cached, so that undoing an edit of the text computes nothing.
     """
 
     def answered(question: Any, context: WorkerContext) -> Answer:
-        began = time.perf_counter()
+        start = time.perf_counter()
         serving = context.models.serving(question.checkpoint)
-        checkpoint, kind, why = serving.take(question.exact)
-        header: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
+        checkpoint, kind, reason = serving.take(question.exact)
+        header: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": reason}
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
-        known = serving.answers.get(key)
-        if known is None:
+        result = serving.answers.get(key)
+        if result is None:
             with ablated(checkpoint.network, question):
-                known = answer(checkpoint, question)
-            while len(serving.answers) >= REMEMBERED:
+                result = answer(checkpoint, question)
+            while len(serving.answers) >= MAX_ANSWERS:
                 del serving.answers[next(iter(serving.answers))]
-            serving.answers[key] = known
-        elif isinstance(known, MaskFilled):
-            header["milliseconds"] = (time.perf_counter() - began) * 1000
-        return known.model_copy(update=header)
+            serving.answers[key] = result
+        elif isinstance(result, MaskFilled):
+            header["milliseconds"] = (time.perf_counter() - start) * 1000
+        return result.model_copy(update=header)
 
     return answered
 
@@ -125,10 +125,10 @@ def _attend(question: Attend, context: WorkerContext) -> Answer:
     """Not cached, since its file is temporary; attention analyses are always exact."""
     serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
-    checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
+    checkpoint, kind, reason = serving.take(question.exact or is_analysis, maps=True)
     with ablated(checkpoint.network, question):
         answer = attention.attend(checkpoint, question, context.scratch, context.emit)
-    return answer.model_copy(update={"computed": kind, "why_exact": why})
+    return answer.model_copy(update={"computed": kind, "why_exact": reason})
 
 
 def _attribute(question: Attribute, context: WorkerContext) -> Answer:
@@ -218,7 +218,7 @@ def _predict_first(question: PredictFirst, context: WorkerContext) -> Answer:
     from engine.applying.apply import predict_first
     from engine.tasks.predicting import Predictor
 
-    apply = question.asked
+    apply = question.apply
     serving = context.models.serving(apply.checkpoint)
     return predict_first(question, Predictor(serving, apply.max_length, apply.batch_size))
 

@@ -121,9 +121,9 @@ def emit_answer(line: Line, emit: Emit, compute: Callable[[], Answer]) -> None:
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
-        if (understood := explain_error(error)) is not None:
-            problem, advice = understood.problem, understood.advice
-            details = understood.details
+        if (studio_error := explain_error(error)) is not None:
+            problem, advice = studio_error.problem, studio_error.advice
+            details = studio_error.details
             emit(Refused(to=line.number, problem=problem, advice=advice, details=details))
             return
         details = traceback.format_exc()

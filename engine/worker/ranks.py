@@ -46,7 +46,7 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
         RankDied: a rank died without a reason; the others were killed.
     """
     byte = run.events_size()
-    with _folder(run) as store, _started(run, processes, store) as ranks:
+    with _folder(run) as store, _start_ranks(run, processes, store) as ranks:
         stop_sent = False
         failed: tuple[int, int] | None = None  # the first failed rank, and its exit code
         end = float("inf")
@@ -55,14 +55,14 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
             byte = _read(run, byte, events.forward)
             if events.stop_requested() and not stop_sent:
                 stop_sent = True
-                _say_stop(ranks[0])
-            if failed is None and (failed := _failed(ranks)) is not None:
+                _send_stop(ranks[0])
+            if failed is None and (failed := _find_failed(ranks)) is not None:
                 end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
             if time.monotonic() > end:
                 _end(ranks)
         run.repair_last_line()
         _read(run, byte, events.forward)
-        failed = failed or _failed(ranks)
+        failed = failed or _find_failed(ranks)
         last = [event for event in run.last_events() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
             if last[-1].outcome != "failed":
@@ -76,12 +76,12 @@ def write_final_event(store: Path, rank: int, ended: Ended) -> None:
     (store / f"{rank}.json").write_bytes(ended.line())
 
 
-def end_with_worker(wish: Callable[[], None]) -> None:
+def end_with_worker(on_stop: Callable[[], None]) -> None:
     """Let this rank end with its worker, and stop on request."""
 
     def watch_stdin() -> None:
         while os.read(0, 64):
-            wish()
+            on_stop()
         os._exit(RANK_LOST)
 
     threading.Thread(target=watch_stdin, name="leash", daemon=True).start()
@@ -100,7 +100,7 @@ def _folder(run: RunFolder) -> Iterator[Path]:
 
 
 @contextmanager
-def _started(
+def _start_ranks(
     run: RunFolder, processes: int, store: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start the ranks as processes; none is left after the block."""
@@ -132,7 +132,9 @@ def loopback() -> dict[str, str]:
     if sys.platform == "win32":
         return {}
     interfaces = psutil.net_if_addrs().items()
-    name = next((n for n, some in interfaces if any(a.address == "127.0.0.1" for a in some)), "lo")
+    name = next(
+        (n for n, addresses in interfaces if any(a.address == "127.0.0.1" for a in addresses)), "lo"
+    )
     return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
 
 
@@ -146,14 +148,14 @@ def _read(run: RunFolder, byte: int, on_event: Callable[[Event], None]) -> int:
     return byte
 
 
-def _say_stop(rank: subprocess.Popen[bytes]) -> None:
+def _send_stop(rank: subprocess.Popen[bytes]) -> None:
     assert rank.stdin is not None
     with contextlib.suppress(BrokenPipeError):  # it has ended already
         rank.stdin.write(b"stop\n")
         rank.stdin.flush()
 
 
-def _failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
+def _find_failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
     """The first failed rank and its exit code; one that was killed takes precedence."""
     codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
     bad = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
@@ -169,19 +171,19 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
 def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
     """Describe which rank ended the run, and why if known."""
     number, code = failed or (0, RANK_LOST)
-    which = phrase(
+    title = phrase(
         "Process {number} of {processes} (rank {number2})",
         number=number + 1,
         processes=processes,
         number2=number,
     )
     advice = phrase("The checkpoints of this run are kept: resume from the last one.")
-    word = store / f"{number}.json"
-    if word.is_file():
-        ended = EVENT.validate_json(read_regular(word))
+    file = store / f"{number}.json"
+    if file.is_file():
+        ended = EVENT.validate_json(read_regular(file))
         assert isinstance(ended, Ended)
         return RankDied(
-            "{which} failed: {ended}", ended.advice, ended.details, which=which, ended=ended.problem
+            "{which} failed: {ended}", ended.advice, ended.details, which=title, ended=ended.problem
         )
     if code < 0:
         name = signal.Signals(-code).name
@@ -191,13 +193,13 @@ def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> St
         return RankDied(
             "{which} was killed ({name}{memory}). The others were stopped.",
             advice,
-            which=which,
+            which=title,
             name=name,
             memory=memory,
         )
     return RankDied(
         "{which} ended with exit code {code}. The others were stopped.",
         advice,
-        which=which,
+        which=title,
         code=code,
     )

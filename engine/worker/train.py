@@ -42,10 +42,10 @@ def main(
     """
     run, rank, request = RunFolder(folder), this_rank(), _StopRequest()
     if rank is not None and rank.has_worker:
-        end_with_worker(request.make)
+        end_with_worker(request.set)
     if rank is not None and rank.number:
-        return _follow(run, rank, lambda: request.made)
-    events = EventWriter(run, on_event, lambda: request.made or run.stop_requested())
+        return _follow(run, rank, lambda: request.requested)
+    events = EventWriter(run, on_event, lambda: request.requested or run.stop_requested())
     if rank is not None and rank.has_worker:
         return _work(run, events, rank, processes)
     with run.lock(), reserve(run), sampling(run, os.getpid(), lambda: events.step):
@@ -84,9 +84,9 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         if rank is None or not rank.has_worker:
             events.write(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
         job = run.job()
-        many = processes or job.hardware.processes
-        if rank is None and many > 1:
-            return run_ranks(run, many, events)
+        count = processes or job.hardware.processes
+        if rank is None and count > 1:
+            return run_ranks(run, count, events)
         from engine.training.device.machine import peak_memory
         from engine.training.loop import train  # loads torch, now that the lock is held
 
@@ -114,7 +114,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
     except Exception as error:  # noqa: BLE001 (the edge: a bug is recorded with its traceback)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
             return RANK_LOST  # the worker reports which rank failed first
-        events.write(ended := _failed(error, events.has_listener))
+        events.write(ended := _failure_event(error, events.has_listener))
     return BUG if ended.bug else FAILED
 
 
@@ -127,23 +127,23 @@ def _follow(run: RunFolder, rank: Rank, stop_requested: Callable[[], bool]) -> i
     except RankLost:
         return RANK_LOST
     except Exception as error:  # noqa: BLE001 (the edge: the worker or torchrun reports it)
-        ended = _failed(error)
+        ended = _failure_event(error)
         if rank.store is not None:
             write_final_event(rank.store, rank.number, ended)
     return BUG if ended.bug else FAILED
 
 
-def _failed(error: Exception, has_listener: bool = False) -> Ended:
+def _failure_event(error: Exception, has_listener: bool = False) -> Ended:
     """The Ended event of a failed worker; also printed unless a listener prints it."""
     details = "".join(traceback.format_exception(error))
-    if (understood := explain_error(error)) is not None:
+    if (studio_error := explain_error(error)) is not None:
         if not has_listener:
-            echo_error(understood)
+            echo_error(studio_error)
         return Ended(
             outcome="failed",
-            problem=understood.problem,
-            advice=understood.advice,
-            details=understood.details or ("" if understood is error else details),
+            problem=studio_error.problem,
+            advice=studio_error.advice,
+            details=studio_error.details or ("" if studio_error is error else details),
         )
     shown = f"{type(error).__name__}: {error}"[:300]
     echo_error(*details.splitlines())
@@ -165,15 +165,15 @@ class _StopRequest:
     """Ctrl+C, SIGTERM and a closed terminal act like the stop file: save, then end."""
 
     def __init__(self) -> None:
-        self.made = False
+        self.requested = False
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
 
-    def make(self) -> None:
-        self.made = True
+    def set(self) -> None:
+        self.requested = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.made:  # at once on a second request
+        if self.requested:  # at once on a second request
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        self.made = True
+        self.requested = True

@@ -8,9 +8,9 @@ import pytest
 
 WHERE = """
 import ctypes, os, threading
-from engine.worker import share_the_machine
+from engine.worker import configure_threads
 
-share_the_machine()
+configure_threads()
 malloc = ctypes.CDLL(None).malloc
 malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
 taken = []

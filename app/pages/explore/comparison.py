@@ -67,7 +67,7 @@ class HeadMeans(QObject):
         elif chosen is not None and checkpoint is not None:
             self._of = chosen
             folder = self._home.cache / "texts"
-            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, kept=folder))
+            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, cache=folder))
         self.changed.emit()
 
     def said(self) -> str:

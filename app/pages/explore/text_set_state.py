@@ -47,7 +47,7 @@ class TextSetState(QObject):
         return {
             "checkpoint": first.checkpoint,
             "texts": chosen.texts,
-            "kept": self._home.cache / "texts",
+            "cache": self._home.cache / "texts",
             **first.ablation,
         }
 

@@ -7,7 +7,7 @@ from app.widgets.entries import Entry
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import TextStyle, visible
 from app.widgets.text.run_texts import provenance
-from engine.checkpoints.source import source_of
+from engine.checkpoints.source import read_source
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.sentence import SentenceSpec
@@ -136,7 +136,7 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
         (tr("Weights"), numbers.size(info.bytes)),
         (tr("Folder"), str(model.path)),
     ]
-    if (source := source_of(model.path)) is not None:
+    if (source := read_source(model.path)) is not None:
         template = tr("{0} on {1}, revision {2}")
         facts.append(
             (tr("Source"), template.format(source.model, source.host, source.revision[:12]))

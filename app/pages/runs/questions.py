@@ -175,7 +175,7 @@ def _left_without_base(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
 
 KEY = Qt.ItemDataRole.UserRole  # of an item: id of its run, or key of its column
 LIST_HEIGHT = 270  # px
-MOST_RUNS = 500  # offered in a list
+MAX_RUNS = 500  # offered in a list
 
 
 class OrderedList(QListWidget):
@@ -235,7 +235,7 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    offered = [(visible(row.name), row.id) for row in others[:MOST_RUNS]]
+    offered = [(visible(row.name), row.id) for row in others[:MAX_RUNS]]
     box = ComboBox(tr("Start after"), items=[(tr("Any time (no other run)"), ""), *offered])
     box.setCurrentIndex(1 if offered else 0)
     ids = [row.id for row in rows]

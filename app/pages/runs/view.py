@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from app.pages.runs.compare.state import MOST_RUNS, CompareState
+from app.pages.runs.compare.state import MAX_RUNS, CompareState
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.lineage.state import LineageState
 from app.pages.runs.lineage.view import LineageView
@@ -116,9 +116,9 @@ class RunsPage(QWidget):
     def compare(self, rows: Sequence[RunRow]) -> None:
         """Show these runs side by side."""
         self._close_all()
-        if len(rows) > MOST_RUNS:
+        if len(rows) > MAX_RUNS:
             template = self.tr("The first {0} of these runs are compared.")
-            self._studio.notices.info(template.format(MOST_RUNS))
+            self._studio.notices.info(template.format(MAX_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
         view.left.connect(self.show_all)
         view.state.flips_wanted.connect(self._show_flips)

@@ -21,7 +21,7 @@ VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21
 SMALLER = 0.85  # relative size of the ends
 
 
-def ends_text(interval: Interval, shown: Callable[[float], str]) -> str:
+def format_ends(interval: Interval, shown: Callable[[float], str]) -> str:
     """“79.0 to 85.0”; “” without an interval."""
     if math.isnan(interval.low):
         return ""
@@ -32,7 +32,7 @@ def with_ends(interval: Interval, shown: Callable[[float], str]) -> str:
     """“82.1 (79.0 to 85.0)”; “–” without data."""
     if math.isnan(interval.value):
         return "–"
-    ends = ends_text(interval, shown)
+    ends = format_ends(interval, shown)
     return f"{shown(interval.value)} ({ends})" if ends else shown(interval.value)
 
 

@@ -11,7 +11,14 @@ from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.table_figure import table_figure
-from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
+from app.widgets.results.intervals import (
+    ENDS,
+    VALUE,
+    IntervalCells,
+    format_ends,
+    per_cent,
+    with_ends,
+)
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
@@ -127,7 +134,7 @@ def _interval_column(
             VALUE: lambda row: with_ends(
                 interval(row)._replace(low=math.nan, high=math.nan), per_cent
             ),
-            ENDS: lambda row: ends_text(interval(row), per_cent),
+            ENDS: lambda row: format_ends(interval(row), per_cent),
         },
     )
 
@@ -136,5 +143,5 @@ def interval_text(interval: Interval) -> str:
     """A value with the ends of its interval, within a sentence."""
     if math.isnan(interval.value):
         return tr("There are no rows to compute it from.")
-    ends = ends_text(interval, numbers.percent)
+    ends = format_ends(interval, numbers.percent)
     return tr("{0}, 95 % interval {1}").format(numbers.percent(interval.value), ends)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.checkpoints.tf1.sstable import build_table, read_table
 from engine.errors import BadCheckpoint
 from engine.files.protobuf import (
@@ -34,10 +34,10 @@ from engine.files.untrusted import AGAIN, check_content, plain_file, safe_name
 from engine.phrases import phrase
 
 INDEX = ".index"
-LARGEST_INDEX = 32_000_000  # bytes
-MOST_SIDES = 8  # dimensions of a tensor
+MAX_INDEX = 32_000_000  # bytes
+MAX_DIMENSIONS = 8  # dimensions of a tensor
 VERSION = 1  # of the format: written, and the newest that is read
-OTHER_FORM = phrase("Choose a copy of this model in another format, ideally model.safetensors.")
+OTHER_FORMAT = phrase("Choose a copy of this model in another format, ideally model.safetensors.")
 OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # suffix of names in TensorFlow 2
 SLICE = b"\0"  # prefix of names of parts of a tensor
 DTYPES = {  # from types.proto
@@ -110,7 +110,7 @@ class Bundle:
             raise BadCheckpoint(
                 "{file_name} cannot be read.", AGAIN, file_name=safe_name(file_name)
             ) from error
-        if count != entry.size or masked(crc32c(content)) != entry.checksum:
+        if count != entry.size or mask_checksum(crc32c(content)) != entry.checksum:
             raise BadCheckpoint(
                 "{name} in {file_name} is damaged: its checksum does not match.",
                 AGAIN,
@@ -135,21 +135,21 @@ def open_bundle(folder: Path, index: str) -> Bundle:
             folder=safe_name(folder.name),
         )
     check_content(path)
-    if path.stat().st_size > LARGEST_INDEX:
+    if path.stat().st_size > MAX_INDEX:
         raise BadCheckpoint(
             "{index} is far too large for a checkpoint index.", AGAIN, index=safe_name(index)
         )
     try:
-        shards, entries = _contents(read_regular(path, LARGEST_INDEX))
+        shards, entries = _contents(read_regular(path, MAX_INDEX))
     except Unreadable as error:
-        advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
+        advice = OTHER_FORMAT if isinstance(error, Unknown) else AGAIN
         raise BadCheckpoint(
             "{index} cannot be read: {error}.", advice, index=safe_name(index), error=error
         ) from error
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
             "{index} is an object-based TensorFlow 2 checkpoint.",
-            OTHER_FORM,
+            OTHER_FORMAT,
             index=safe_name(index),
         )
     bundle = Bundle(folder, index, shards, entries)
@@ -204,10 +204,10 @@ def _entry(name: str, message: bytes) -> Entry:
     return entry
 
 
-def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
-    fields = decode_fields(described[-1]) if described else {}
-    shape = tuple(int_field(decode_fields(side), 1) for side in message_fields(fields, 2))
-    if int_field(fields, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
+def _shape(name: str, messages: list[bytes]) -> tuple[int, ...]:
+    fields = decode_fields(messages[-1]) if messages else {}
+    shape = tuple(int_field(decode_fields(dimension), 1) for dimension in message_fields(fields, 2))
+    if int_field(fields, 3) or len(shape) > MAX_DIMENSIONS or min(shape, default=0) < 0:
         raise Damage(phrase("{name} has an invalid shape", name=safe_name(name)))
     return shape
 
@@ -249,29 +249,31 @@ def write_bundle(
     Args:
         tensors: by name, a type of `WIDTHS` and the values; bfloat16 as uint16 of the same bits.
     """
-    entries: list[tuple[bytes, bytes]] = [(b"", packed_header(1))]
+    entries: list[tuple[bytes, bytes]] = [(b"", pack_header(1))]
     with open(folder / f"{prefix}.data-00000-of-00001", "xb") as file:
         for name, (dtype, array) in sorted(tensors.items(), key=lambda item: item[0].encode()):
             ordered = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
             content = ordered.reshape(-1).view(np.uint8)
-            checksum = masked(crc32c(content))
+            checksum = mask_checksum(crc32c(content))
             entry = Entry(dtype, array.shape, 0, file.tell(), content.size, checksum)
-            entries.append((name.encode(), packed_entry(entry)))
+            entries.append((name.encode(), pack_entry(entry)))
             file.write(content.data)
     with open(folder / f"{prefix}{INDEX}", "xb") as file:
         file.write(build_table(entries))
 
 
-def packed_header(shards: int) -> bytes:
+def pack_header(shards: int) -> bytes:
     """A BundleHeaderProto."""
     return encode_field(1, shards) + encode_field(3, encode_field(1, VERSION))
 
 
-def packed_entry(entry: Entry) -> bytes:
+def pack_entry(entry: Entry) -> bytes:
     """A BundleEntryProto."""
     return (
         encode_field(1, NUMBERS[entry.dtype])
-        + encode_field(2, b"".join(encode_field(2, encode_field(1, side)) for side in entry.shape))
+        + encode_field(
+            2, b"".join(encode_field(2, encode_field(1, dimension)) for dimension in entry.shape)
+        )
         + encode_field(3, entry.shard)
         + encode_field(4, entry.first)
         + encode_field(5, entry.size)

@@ -18,50 +18,50 @@ ONES = 0xFFFFFFFF
 # turns a remainder of 0 into the initial value of all ones
 START = bytes.fromhex("0000000054641f64")
 STEPS = (5685 - 1362, 5685 - 426, 5685)  # units; found by searching all exponents below 9000
-AT_ONCE, FARTHEST = STEPS[0], STEPS[-1]
-PART = 1 << 19  # units copied at a time
+STRIDE, MAX_STEP = STEPS[0], STEPS[-1]
+CHUNK = 1 << 19  # units copied at a time
 UNITS = ("<u8", "u1")
 
 Units = NDArray[Any]  # of one of these dtypes
 
 
-def _of_byte(byte: int) -> int:
+def _remainder(byte: int) -> int:
     for _ in range(8):
         byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
     return byte
 
 
-TABLE = [_of_byte(byte) for byte in range(256)]
+TABLE = [_remainder(byte) for byte in range(256)]
 
 
 def crc32c(content: bytes | NDArray[np.uint8]) -> int:
     """The checksum of bytes, or of a uint8 array of one dimension."""
     raw = np.frombuffer(content, np.uint8)
-    begun = np.frombuffer(START, np.uint8)
+    prefix = np.frombuffer(START, np.uint8)
     for unit in UNITS:
         whole = raw.size - raw.size % np.dtype(unit).itemsize
-        short = _shortened(begun.view(unit), raw[:whole].view(unit))
-        raw, begun = np.concatenate((short.view(np.uint8), raw[whole:])), raw[:0]
+        shortened = _shorten(prefix.view(unit), raw[:whole].view(unit))
+        raw, prefix = np.concatenate((shortened.view(np.uint8), raw[whole:])), raw[:0]
     state = 0
     for byte in raw.tobytes():
         state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8
     return state ^ ONES
 
 
-def _shortened(kept: Units, more: Units) -> Units:
-    """Shorten `kept` followed by `more` to at most ten thousand units with the same remainder."""
-    for start in range(0, more.size, PART):
-        kept = np.concatenate((kept, more[start : start + PART]))
+def _shorten(units: Units, rest: Units) -> Units:
+    """Shorten `units` followed by `rest` to at most ten thousand units with the same remainder."""
+    for start in range(0, rest.size, CHUNK):
+        units = np.concatenate((units, rest[start : start + CHUNK]))
         done = 0
-        while done + AT_ONCE + FARTHEST <= kept.size:
-            struck = kept[done : done + AT_ONCE]
+        while done + STRIDE + MAX_STEP <= units.size:
+            removed = units[done : done + STRIDE]
             for step in STEPS:
-                kept[done + step : done + step + AT_ONCE] ^= struck
-            done += AT_ONCE
-        kept = kept[done:]
-    return kept
+                units[done + step : done + step + STRIDE] ^= removed
+            done += STRIDE
+        units = units[done:]
+    return units
 
 
-def masked(checksum: int) -> int:
+def mask_checksum(checksum: int) -> int:
     """A checksum as stored by LevelDB."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & ONES

@@ -10,7 +10,7 @@ from engine.files.untrusted import AGAIN, plain_file, safe_name
 from engine.phrases import phrase
 
 STATE = "checkpoint"  # the file that names the last checkpoint written by TensorFlow's Saver
-LARGEST_STATE = 1_000_000  # maximum bytes read; the last checkpoint comes first
+MAX_STATE = 1_000_000  # maximum bytes read; the last checkpoint comes first
 LATEST = re.compile(rb'^\s*model_checkpoint_path:\s*"(?:[^"\n]*[/\\])?([^"\n/\\]+)"', re.MULTILINE)
 DATA = re.compile(r"(.+)\.data-\d{5}-of-\d{5}")
 
@@ -62,5 +62,5 @@ def _latest(folder: Path) -> str | None:
     if path is None:
         return None
     with open_regular(path) as file:
-        named = LATEST.search(file.read(LARGEST_STATE))
-    return named[1].decode("utf-8", "replace") if named else None
+        match = LATEST.search(file.read(MAX_STATE))
+    return match[1].decode("utf-8", "replace") if match else None

@@ -10,7 +10,7 @@ that of the index.
 
 from collections.abc import Iterable, Iterator
 
-from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.files.protobuf import Damage, Unknown, decode_varint, encode_varint
 from engine.phrases import phrase
 
@@ -20,8 +20,8 @@ TRAILER = 5  # bytes after a block: compression type and checksum
 PLAIN, SNAPPY = 0, 1
 RESTART_EVERY = 16  # entries
 BLOCK = 4096  # bytes, about
-LONGEST_KEY = 1000  # bytes
-MOST_ENTRIES = 50_000
+MAX_KEY = 1000  # bytes
+MAX_ENTRIES = 50_000
 
 
 def read_table(content: bytes) -> dict[bytes, bytes]:
@@ -44,9 +44,9 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
         for key, value in _entries(_block(content, first, size, footer)):
             if entries and key <= last:
                 raise Damage(phrase("its names are not sorted"))
-            if len(entries) == MOST_ENTRIES:
+            if len(entries) == MAX_ENTRIES:
                 raise Damage(
-                    phrase("it has more than {most_entries} entries", most_entries=MOST_ENTRIES)
+                    phrase("it has more than {most_entries} entries", most_entries=MAX_ENTRIES)
                 )
             entries[key] = value
             last = key
@@ -66,7 +66,7 @@ def _block(content: bytes, first: int, size: int, end: int) -> bytes:
         raise Damage(phrase("a block is outside the file"))
     block, packing = content[first : first + size], content[first + size]
     stored = int.from_bytes(content[first + size + 1 : first + size + TRAILER], "little")
-    if stored != masked(crc32c(content[first : first + size + 1])):
+    if stored != mask_checksum(crc32c(content[first : first + size + 1])):
         raise Damage(phrase("a checksum does not match"))
     if packing == SNAPPY:
         raise Unknown(phrase("it is compressed with Snappy"))
@@ -88,7 +88,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         size, at = decode_varint(block, at)
         if shared > len(key) or at + own + size > end:
             raise Damage(phrase("an entry is longer than its block"))
-        if shared + own > LONGEST_KEY:
+        if shared + own > MAX_KEY:
             raise Damage(phrase("a name is too long"))
         key = key[:shared] + block[at : at + own]
         at += own + size
@@ -97,30 +97,30 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A table of entries in sorted order."""
-    whole = bytearray()
+    table = bytearray()
     index: list[tuple[bytes, bytes]] = []
-    waiting: list[tuple[bytes, bytes]] = []
+    pending: list[tuple[bytes, bytes]] = []
     size = 0
 
     def put(block: bytes) -> bytes:
-        handle = encode_varint(len(whole)) + encode_varint(len(block))
-        sealed = block + bytes([PLAIN])
-        whole.extend(sealed + masked(crc32c(sealed)).to_bytes(4, "little"))
+        handle = encode_varint(len(table)) + encode_varint(len(block))
+        packed = block + bytes([PLAIN])
+        table.extend(packed + mask_checksum(crc32c(packed)).to_bytes(4, "little"))
         return handle
 
     for key, value in entries:
-        waiting.append((key, value))
+        pending.append((key, value))
         size += len(key) + len(value)
         if size >= BLOCK:
-            index.append((key, put(_block_of(waiting))))
-            waiting, size = [], 0
-    if waiting:
-        index.append((waiting[-1][0], put(_block_of(waiting))))
-    handles = put(_block_of([])) + put(_block_of(index))
-    return bytes(whole) + handles.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
+            index.append((key, put(_build_block(pending))))
+            pending, size = [], 0
+    if pending:
+        index.append((pending[-1][0], put(_build_block(pending))))
+    handles = put(_build_block([])) + put(_build_block(index))
+    return bytes(table) + handles.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
 
 
-def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
+def _build_block(entries: list[tuple[bytes, bytes]]) -> bytes:
     block = bytearray()
     restarts = []
     last = b""
@@ -129,7 +129,7 @@ def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
         if number % RESTART_EVERY == 0:
             restarts.append(len(block))
         else:
-            shared = _shared(last, key)
+            shared = _common_prefix(last, key)
         for size in (shared, len(key) - shared, len(value)):
             block += encode_varint(size)
         block += key[shared:] + value
@@ -138,7 +138,7 @@ def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
     return bytes(block) + b"".join(n.to_bytes(4, "little") for n in (*offsets, len(offsets)))
 
 
-def _shared(key: bytes, other: bytes) -> int:
+def _common_prefix(key: bytes, other: bytes) -> int:
     """Length of the common prefix of two keys."""
     return next(
         (n for n, pair in enumerate(zip(key, other, strict=False)) if pair[0] != pair[1]),

@@ -141,7 +141,7 @@ class Family:
         defaults = {name: value_if_absent(self._field(ours)) for name, ours in self.entries.items()}
         return {name: value for name, value in defaults.items() if value is not None}
 
-    def entry_of(self, field: str) -> str:
+    def get_entry(self, field: str) -> str:
         """The entry of config.json for a field of the spec; one of them if it has several."""
         return published_names(self._field(field))[0]
 

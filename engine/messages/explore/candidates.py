@@ -58,7 +58,7 @@ class CandidatesFound(Answer):
     """
 
     kind: Literal["candidates_found"] = "candidates_found"
-    found: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     actual: Candidate | None = Field(None, description="What was typed there, if anything was.")
 
 

@@ -31,7 +31,7 @@ class MaskFilled(PreciseAnswer):
     ranks: tuple[int, ...] = Field(
         (), description="For each of `actual`, its rank among all tokens, from 1; 0 for [MASK]."
     )
-    wanted: tuple[tuple[LabelProbability, ...], ...] = Field(
+    requested: tuple[tuple[LabelProbability, ...], ...] = Field(
         (), description="For each prediction, the tokens that were asked for, where it knows them."
     )
     causal: bool = Field(
@@ -50,6 +50,6 @@ class FillMask(PreciseQuestion):
     answered_by: ClassVar[type[Answer]] = MaskFilled
     kind: Literal["fill_mask"] = "fill_mask"
     top: int = 10
-    wanted: tuple[str, ...] = Field(
+    requested: tuple[str, ...] = Field(
         (), description="Tokens whose probability is wanted besides, as a second model names them."
     )

@@ -28,14 +28,14 @@ class HeadFigures:
     offsets: np.ndarray  # int [L, H], the most frequent offset of the largest weight
     queries: int  # Q
 
-    def of(self, key: str) -> np.ndarray:
+    def get(self, key: str) -> np.ndarray:
         """A column, float64 [L, H]."""
         return self.values[..., KEYS.index(key)]
 
     @property
     def positional(self) -> np.ndarray:
         """Which heads attend to one offset, bool [L, H]."""
-        return self.of("offset_share") >= POSITIONAL
+        return self.get("offset_share") >= POSITIONAL
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class TokenKinds:
 
     queries: np.ndarray  # int [Q], their numbers
     masks: np.ndarray  # float32 [Q * T, 9]: the distance, and 1 at each kind of key
-    most: np.ndarray  # float64 [Q], the largest entropy that there can be
+    max_entropy: np.ndarray  # float64 [Q], the largest entropy that there can be
 
     @classmethod
-    def of(cls, tokens: Sequence[Token], causal: bool = False) -> "TokenKinds":
+    def from_tokens(cls, tokens: Sequence[Token], causal: bool = False) -> "TokenKinds":
         """`causal`: a token sees only itself and those before it, so it has fewer to attend to."""
         special = np.array([token.special for token in tokens])
         queries = np.flatnonzero(~special) if not special.all() else np.arange(len(tokens))
-        return cls(queries, _masks(tokens, queries), _most(queries, len(tokens), causal))
+        return cls(queries, _masks(tokens, queries), _max_entropy(queries, len(tokens), causal))
 
 
 def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
             for part in np.array_split(rows, max(1, rows.size // WEIGHTS_AT_ONCE))
         ]
     )  # [H, Q]
-    relative = (entropy / kinds.most).sum(-1)[:, None]
+    relative = (entropy / kinds.max_entropy).sum(-1)[:, None]
     totals = np.concatenate([entropy.sum(-1)[:, None], relative, sums.astype(np.float64)], axis=1)
     return totals, rows.argmax(-1) - kinds.queries
 
@@ -84,14 +84,14 @@ def head_figures(weights: np.ndarray, tokens: Sequence[Token], causal: bool = Fa
         weights: float32 [L, H, T, T], queries over keys; rows sum to 1.
         causal: a token sees only itself and those before it.
     """
-    kinds = TokenKinds.of(tokens, causal)
-    parts = [_of_layer(np.asarray(layer), kinds) for layer in weights]
+    kinds = TokenKinds.from_tokens(tokens, causal)
+    parts = [_layer_figures(np.asarray(layer), kinds) for layer in weights]
     values = np.stack([part[0] for part in parts]) if parts else np.zeros((0, 0, len(KEYS)))
     offsets = np.stack([part[1] for part in parts]) if parts else np.zeros((0, 0), int)
     return HeadFigures(values, offsets, len(kinds.queries))
 
 
-def _of_layer(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndarray]:
+def _layer_figures(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndarray]:
     """float64 [H, C], and the most frequent offsets, int [H]."""
     sums, offsets = head_sums(layer, kinds)
     heads, count = offsets.shape
@@ -107,18 +107,18 @@ def pair_values(weights: np.ndarray, query: int, key: int) -> np.ndarray:
     return np.array(weights[:, :, query, key], dtype=np.float64)
 
 
-def _most(queries: np.ndarray, count: int, causal: bool) -> np.ndarray:
+def _max_entropy(queries: np.ndarray, count: int, causal: bool) -> np.ndarray:
     """ln of the number of tokens that each query can attend to, float64 [Q]; 1 for a single token,
     to avoid 0/0."""
-    seen = queries + 1 if causal else np.full(len(queries), count)
-    return np.where(seen > 1, np.log(np.maximum(seen, 2)), 1.0)
+    visible = queries + 1 if causal else np.full(len(queries), count)
+    return np.where(visible > 1, np.log(np.maximum(visible, 2)), 1.0)
 
 
 def _masks(tokens: Sequence[Token], queries: np.ndarray) -> np.ndarray:
     """The distance, and 1 at each kind of key, in the order of SUMMED: float32 [Q * T, 9]."""
     count = len(tokens)
     positions = np.arange(count)
-    apart = positions[None, :] - queries[:, None]  # [Q, T]
+    distances = positions[None, :] - queries[:, None]  # [Q, T]
     ids = np.array([token.id for token in tokens])
     segments = np.array([token.segment for token in tokens])
     special = np.array([token.special for token in tokens])
@@ -126,13 +126,13 @@ def _masks(tokens: Sequence[Token], queries: np.ndarray) -> np.ndarray:
     marks = np.array([_is_punctuation(token) for token in tokens])
     true = np.ones((len(queries), 1), bool)
     kinds = (
-        np.abs(apart),
-        apart == 0,
-        apart == -1,
-        apart == 1,
+        np.abs(distances),
+        distances == 0,
+        distances == -1,
+        distances == 1,
         true & first,
         true & (special & ~first),
-        (ids[None, :] == ids[queries][:, None]) & (apart != 0),
+        (ids[None, :] == ids[queries][:, None]) & (distances != 0),
         (segments[None, :] != segments[queries][:, None]) & ~special,
         true & marks,
     )

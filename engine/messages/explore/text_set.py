@@ -39,14 +39,14 @@ class TextSet(Message):
 class SetQuestion(AblationQuestion):
     """About many texts; answered in a process of its own.
 
-    Results of each text are cached in the folder `kept`, so that the same question continues after
+    Results of each text are cached in the folder `cache`, so that the same question continues after
     a cancellation. The cache does not depend on the fields in `free`.
     """
 
     free: ClassVar[frozenset[str]] = frozenset()
     checkpoint: Path
     texts: TextSet
-    kept: Path | None = None
+    cache: Path | None = None
 
 
 class SetAnswer(Answer):

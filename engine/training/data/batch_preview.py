@@ -5,7 +5,7 @@ Order and masking depend on seed and step only, so the worker is not involved.
 
 from collections.abc import Callable, Iterator
 
-from engine.checkpoints.config import spec_of
+from engine.checkpoints.config import parse_spec
 from engine.config.job import FromScratch
 from engine.errors import StudioError
 from engine.files.regular_file import read_regular
@@ -85,7 +85,7 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
         max_positions = base_model.model.max_positions
     else:
         file, config = read_config(last[0] if last else base_model.path)
-        max_positions = spec_of(config, file).max_positions
+        max_positions = parse_spec(config, file).max_positions
     return tokenise(read_rows(job, run.dataset, stage), tokenizer, max_positions, stage)
 
 

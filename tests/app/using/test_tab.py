@@ -165,7 +165,7 @@ def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
         studio.explorer.answered.emit(
             FirstPredicted(
                 to=state._asked, columns=("text", "label"), rows=(("a film", "good"),),
-                predicted=1, kept=kept,
+                predicted=1, cached=kept,
             )
         )  # fmt: skip
 

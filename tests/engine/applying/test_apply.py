@@ -162,7 +162,7 @@ def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunk
 def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
     model = tuned("token_classification")
     wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
-    first = predict_first(PredictFirst(asked=wanted, rows=4), Predictor(model.checkpoint))
+    first = predict_first(PredictFirst(apply=wanted, rows=4), Predictor(model.checkpoint))
     apply(wanted, Predictor(model.checkpoint))
     with open(wanted.out, encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)

@@ -8,7 +8,7 @@ import torch
 import transformers
 from transformers.activations import ACT2FN
 
-from engine.checkpoints.config import ACTIVATIONS, ANOTHER_NETWORK, CAUSAL, spec_of
+from engine.checkpoints.config import ACTIVATIONS, CAUSAL, COMPATIBLE_VALUES, parse_spec
 from engine.config.families import FAMILIES
 from engine.errors import BadCheckpoint
 from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
@@ -76,7 +76,7 @@ def test_every_option_says_which_entry_it_is(family):
 
 def test_what_is_special_is_said_of_the_shared_field():
     bert, distilbert = FAMILIES["bert"], FAMILIES["distilbert"]
-    assert (bert.entry_of("hidden_size"), distilbert.entry_of("hidden_size")) == (
+    assert (bert.get_entry("hidden_size"), distilbert.get_entry("hidden_size")) == (
         "hidden_size",
         "dim",
     )
@@ -89,7 +89,7 @@ def test_what_is_special_is_said_of_the_shared_field():
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
 def test_no_entry_of_a_config_is_passed_over(family):
     entries = {f.name for f in dataclasses.fields(theirs(family.name))}
-    looked_at = {*family.sizes, *family.settings, *family.others, *ANOTHER_NETWORK, CAUSAL}
+    looked_at = {*family.sizes, *family.settings, *family.others, *COMPATIBLE_VALUES, CAUSAL}
     assert entries <= looked_at | READ.keys() | HARMLESS.keys()
 
 
@@ -100,7 +100,7 @@ def theirs(family: str, **values: Any) -> Any:
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
 def test_what_is_left_out_is_what_transformers_takes(family):
     sizes = {name: getattr(theirs(family.name), name) for name in family.sizes}
-    spec = spec_of({"model_type": family.name, **sizes, **family.constants})
+    spec = parse_spec({"model_type": family.name, **sizes, **family.constants})
     config = theirs(family.name, **sizes)
     for name, ours in family.settings.items():
         value = getattr(spec, ours)
@@ -120,5 +120,5 @@ def test_activations_are_those_of_transformers(name):
 def test_another_activation_is_named():
     sizes = {name: getattr(theirs("bert"), name) for name in FAMILIES["bert"].sizes}
     with pytest.raises(BadCheckpoint, match="asks for the activation “laplace”") as caught:
-        spec_of({"model_type": "bert", **sizes, "hidden_act": "laplace"})
+        parse_spec({"model_type": "bert", **sizes, "hidden_act": "laplace"})
     assert caught.value.advice.endswith("gelu, gelu_new, relu, silu, quick_gelu, tanh, mish.")

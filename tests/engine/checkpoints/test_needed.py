@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.checkpoints.needed import TOKENIZERS, is_plain, needed
+from engine.checkpoints.needed import TOKENIZERS, is_plain, select_files
 from engine.errors import BadCheckpoint
 from engine.models.checkpoint import TOKENIZER
 
@@ -29,7 +29,7 @@ def test_every_file_of_a_tokenizer_that_is_read_is_fetched() -> None:
     ],
 )
 def test_weights_are_fetched_in_their_best_form(there: list[str], wanted: list[str]) -> None:
-    assert needed([*BASE, *there], "x") == [*BASE, *wanted]
+    assert select_files([*BASE, *there], "x") == [*BASE, *wanted]
 
 
 def test_what_is_missing_is_named() -> None:
@@ -40,7 +40,7 @@ def test_what_is_missing_is_named() -> None:
         ([*BASE, "tf_model.h5"], "weights"),
     ):
         with pytest.raises(BadCheckpoint, match=said):
-            needed(there, "x/y")
+            select_files(there, "x/y")
 
 
 @pytest.mark.parametrize(

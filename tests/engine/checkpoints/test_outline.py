@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.config import spec_of
+from engine.checkpoints.config import parse_spec
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
@@ -38,7 +38,7 @@ def test_every_head_of_other_families_is_counted(family: str, tmp_path: Path) ->
             family, suffix, tmp_path / suffix, **({"num_labels": labels} if labels else {})
         )
         info = checkpoint_info(folder)
-        spec = spec_of(json.loads((folder / "config.json").read_text()))
+        spec = parse_spec(json.loads((folder / "config.json").read_text()))
         blocks = outline(spec, info.task_heads, len(info.labels))
         expected = sum(p.numel() for p in model.parameters())
         assert parameters(blocks) == info.parameters == expected

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from engine.checkpoints.tf1.bundle import WIDTHS, open_bundle, write_bundle
 from engine.checkpoints.tf1.checksum import (
-    AT_ONCE,
-    FARTHEST,
+    CHUNK,
+    MAX_STEP,
     ONES,
-    PART,
     STEPS,
+    STRIDE,
     TABLE,
     crc32c,
-    masked,
+    mask_checksum,
 )
-from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, build_table, read_table
+from engine.checkpoints.tf1.sstable import BLOCK, MAX_KEY, build_table, read_table
 from engine.files.protobuf import (
     Unreadable,
     decode_fields,
@@ -69,7 +69,7 @@ def test_the_sum_of_powers_that_shortens_a_message_is_zero():
             state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
         return state
 
-    exponents = [FARTHEST - step for step in (0, *STEPS)]
+    exponents = [MAX_STEP - step for step in (0, *STEPS)]
     assert exponents == [5685, 1362, 426, 0]
     assert power(5685) == power(1362) ^ power(426) ^ power(0)
 
@@ -77,9 +77,9 @@ def test_the_sum_of_powers_that_shortens_a_message_is_zero():
 @pytest.mark.parametrize(
     "size",
     [
-        *(edge + more for edge in (0, AT_ONCE + FARTHEST) for more in (1, 7, 8, 9)),
-        *(8 * (AT_ONCE + FARTHEST) + more for more in (-9, -8, -4, -1, 0, 1, 8)),
-        8 * PART + 13,
+        *(edge + more for edge in (0, STRIDE + MAX_STEP) for more in (1, 7, 8, 9)),
+        *(8 * (STRIDE + MAX_STEP) + more for more in (-9, -8, -4, -1, 0, 1, 8)),
+        8 * CHUNK + 13,
     ],
 )
 def test_a_long_message_has_the_checksum_of_its_bytes(size):
@@ -88,9 +88,9 @@ def test_a_long_message_has_the_checksum_of_its_bytes(size):
 
 
 def test_a_checksum_is_masked_as_in_leveldb():
-    assert masked(0) == 0xA282EAD8
-    assert masked(crc32c(b"foo")) != crc32c(b"foo")
-    assert len({masked(1 << bit) for bit in range(32)}) == 32
+    assert mask_checksum(0) == 0xA282EAD8
+    assert mask_checksum(crc32c(b"foo")) != crc32c(b"foo")
+    assert len({mask_checksum(1 << bit) for bit in range(32)}) == 32
 
 
 # ── numbers and messages ─────────────────────────────────────────────────────────────────────
@@ -149,7 +149,7 @@ def test_any_bytes_before_a_footer_are_refused(before, after):
 
 
 def test_the_longest_name_is_read():
-    key = b"a" * LONGEST_KEY
+    key = b"a" * MAX_KEY
     assert read_table(build_table([(key, b"1")])) == {key: b"1"}
 
 

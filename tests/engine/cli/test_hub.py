@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.info import checkpoint_info
-from engine.checkpoints.source import source_of
+from engine.checkpoints.source import read_source
 from engine.hub import token
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
@@ -37,7 +37,7 @@ def test_a_model_is_got_and_sent_again(output, hub, published, home):
     said = output("get", NAME)
     into = Path(said.splitlines()[-1])
     assert into == home.models / "tiny" and "model.safetensors" in said
-    info, source = checkpoint_info(into), source_of(into)
+    info, source = checkpoint_info(into), read_source(into)
     assert info.layers == small.SPEC.layers
     assert source is not None and source.revision == published.sha in said
     assert not list(home.downloads.iterdir())

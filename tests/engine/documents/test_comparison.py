@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from engine.documents.comparison import CURVES, MOST_RUNS, comparison_report
+from engine.documents.comparison import CURVES, MAX_RUNS, comparison_report
 from engine.documents.report import Report, Section, html
 from engine.errors import StudioError
 from engine.results.comparing import compare
@@ -89,7 +89,7 @@ def test_environment_weights_and_the_place_of_the_curves(sections):
     assert page.count("<section") == len(sections)
 
 
-@pytest.mark.parametrize("count", [0, 1, MOST_RUNS + 1])
+@pytest.mark.parametrize("count", [0, 1, MAX_RUNS + 1])
 def test_only_several_runs_are_compared(count, tmp_path):
     with pytest.raises(StudioError, match="2 to 50 runs"):
         comparison_report([Candidate(str(n), str(n), tmp_path) for n in range(count)])

@@ -75,7 +75,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
         count += len(seen[0])
     means = sums / count
     typed = TextSet(typed=tuple(TypedText(text=text, pair=pair) for text, pair in texts))
-    question = AverageHeads(checkpoint=known.folder, texts=typed, kept=tmp_path)
+    question = AverageHeads(checkpoint=known.folder, texts=typed, cache=tmp_path)
     answer = average_heads(known.checkpoint, question, tmp_path, lambda _: None)
     assert answer.is_final and answer.file is not None
     assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)

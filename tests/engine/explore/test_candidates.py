@@ -113,11 +113,11 @@ def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
     sums = candidates.joint(model, gap, rows).sum(1)
     best = sums.topk(10)
     assert (found.to, found.actual) == (2, None)
-    assert [one.log_probability for one in found.found] == pytest.approx(
+    assert [one.log_probability for one in found.candidates] == pytest.approx(
         best.values.tolist(), abs=CLOSE
     )
     names = [tuple(model.tokenizer.token(n) for n in row) for row in rows[best.indices].tolist()]
-    assert [one.tokens for one in found.found] == names
+    assert [one.tokens for one in found.candidates] == names
     every = candidates.joint(model, gap, rows).sum(1).exp().sum()
     assert float(every) <= 1 + 1e-4, "a distribution over the rows; some ids have no piece"
 
@@ -125,8 +125,8 @@ def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
 def test_the_rows_have_the_shape_of_the_word_that_stood_there(tiny):
     found = find(tiny, FindCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, beams=8))
     assert found.actual.tokens == ("b", "##a", "##b")
-    assert len(found.found) == 8
-    for one in found.found:
+    assert len(found.candidates) == 8
+    for one in found.candidates:
         assert [piece.startswith("##") for piece in one.tokens] == [False, True, True]
         own = ScoreCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, candidates=("bab",))
         assert found.actual.log_probability == pytest.approx(

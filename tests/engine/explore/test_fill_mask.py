@@ -126,12 +126,12 @@ def test_words_are_those_of_transformers(assets):
 
 
 def test_the_typed_token_has_its_rank_among_all_and_others_are_told_on_request(tiny):
-    asked = question("a b c d", masked=(2,), top=100).model_copy(update={"wanted": ("e", "zzz")})
+    asked = question("a b c d", masked=(2,), top=100).model_copy(update={"requested": ("e", "zzz")})
     filled = fill_mask(tiny, asked)
     labels = [one.label for one in filled.predictions[0].ranked]
     assert filled.ranks == (labels.index("b") + 1,)
     known = {one.label: one.probability for one in filled.predictions[0].ranked}
-    assert [(one.label, one.probability) for one in filled.wanted[0]] == [("e", known["e"])]
+    assert [(one.label, one.probability) for one in filled.requested[0]] == [("e", known["e"])]
     assert fill_mask(tiny, question("a [MASK]")).ranks == (0,)
 
 

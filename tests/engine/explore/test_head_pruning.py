@@ -153,7 +153,7 @@ def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
 def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch):
     """Also with a larger allowed loss: known rounds are not recomputed."""
     checkpoint = load(classifier)
-    question = asked(classifier, max_fall=0.02, kept=tmp_path / "kept")
+    question = asked(classifier, max_fall=0.02, cache=tmp_path / "kept")
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr("engine.explore.head_pruning.TELL_SECONDS", 0.0)
     told = []

@@ -64,7 +64,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     question = make(checkpoint=classifier, texts=ALL)
     context = WorkerContext(tmp_path, lambda _: None)
     whole = answer_fields(question, context)
-    kept, told = question.model_copy(update={"kept": tmp_path / "kept"}), list[Answer]()
+    kept, told = question.model_copy(update={"cache": tmp_path / "kept"}), list[Answer]()
 
     def cancel(answer: Answer) -> None:
         told.append(answer)
@@ -86,7 +86,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
 
 
 def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
-    question = ScoreTexts(checkpoint=classifier, texts=ALL, kept=tmp_path / "kept")
+    question = ScoreTexts(checkpoint=classifier, texts=ALL, cache=tmp_path / "kept")
     whole = score(Serving(load(classifier)), question)
     next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
     assert score(Serving(load(classifier)), question) == whole
@@ -127,7 +127,7 @@ def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
     serving = Serving(load(classifier))
     for number in range(4):
         some = ALL.model_copy(update={"rows": (number,)})
-        score(serving, ScoreTexts(checkpoint=classifier, texts=some, kept=tmp_path / "kept"))
+        score(serving, ScoreTexts(checkpoint=classifier, texts=some, cache=tmp_path / "kept"))
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 

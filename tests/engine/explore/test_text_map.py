@@ -107,7 +107,7 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     classifier, tmp_path, monkeypatch
 ) -> None:
     serving = Serving(load(classifier))
-    question = asked(classifier, kept=tmp_path / "kept")
+    question = asked(classifier, cache=tmp_path / "kept")
     told: list = []
     first = map_texts(serving, question, tmp_path, told.append)
     assert len(work.ArrayStore(question.model_copy(update={"layer": 0})).chunks) > 0

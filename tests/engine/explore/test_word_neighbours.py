@@ -85,7 +85,7 @@ def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
 
 def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path, monkeypatch):
     question = FindWords(
-        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, kept=tmp_path
+        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, cache=tmp_path
     )
     whole = find_words(tiny, question, lambda _: None)
     again = find_words(tiny, question, lambda _: None)

@@ -61,6 +61,6 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reload exports in this process, which is quicker."""
 
     def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
-        return reloading.load_and_ask(request)
+        return reloading.load_and_run(request)
 
     monkeypatch.setattr(exporting, "reload", reload)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.export import exporting
-from engine.export.examples import ENDINGS, MAX_EXAMPLES, OURS, examples
+from engine.export.examples import BUILT_IN, ENDINGS, MAX_EXAMPLES, examples
 from engine.export.reloading import BrokenExport, Request
 from engine.files.atomic_write import MANIFEST, verify
 from engine.messages.exporting import Export
@@ -53,7 +53,9 @@ def test_a_tensorflow_export_is_loaded_again(tmp_path):
 
 def test_the_clean_process_ends_with_its_input(tmp_path):
     """So that it never outlives a window that was killed."""
-    request = Request(form="hf", folder=tmp_path, outputs=(), examples=OURS, positions=10, places=1)
+    request = Request(
+        form="hf", folder=tmp_path, outputs=(), examples=BUILT_IN, max_length=10, max_tokens=1
+    )
     (tmp_path / "request.json").write_text(request.model_dump_json())
     done = subprocess.run(
         launch.worker("reload", str(tmp_path)),
@@ -156,7 +158,7 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
 
 def test_the_examples_have_all_lengths_and_what_is_hard(tmp_path):
     words = checkpoint.load(model(tmp_path / "model", "text_classification")).tokenizer
-    encoded = [words.encode(*example[0], 512) for example in OURS]
+    encoded = [words.encode(*example[0], 512) for example in BUILT_IN]
     assert min(len(one.ids) for one in encoded) == 2
     assert max(len(one.ids) for one in encoded) > 128
     assert any(1 in one.segments for one in encoded)
@@ -173,14 +175,14 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
     rows = "".join(f"first {n},second {n},yes\n" for n in range(MAX_EXAMPLES + 5))
     file.write_text(f"text,text_pair,label\n{rows}")
     done = exported(tmp_path, texts=file)
-    assert done.report.texts[len(OURS)] == "row 1 of rows.csv"
+    assert done.report.texts[len(BUILT_IN)] == "row 1 of rows.csv"
     for name in (exporting.TEXT, exporting.DATA):
         content = (done.folder / name).read_text()
         assert "first 0" not in content, "an export is passed on; the user's rows are not"
         assert str(tmp_path) not in content
-    assert len(done.report.texts) == len(OURS) + MAX_EXAMPLES
+    assert len(done.report.texts) == len(BUILT_IN) + MAX_EXAMPLES
     assert done.report.sources == (
-        f"{len(OURS)} built-in texts",
+        f"{len(BUILT_IN)} built-in texts",
         f"the first {MAX_EXAMPLES} rows of rows.csv",
     )
 
@@ -193,9 +195,9 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     dev = resolve(job.data, run.dataset).rows("validation").texts
     saved = run.checkpoints / "step-00000001"
     found = examples(saved, None, chooses=False)
-    assert [example[0][0] for example in found.examples[len(OURS) :]] == dev[:MAX_EXAMPLES]
+    assert [example[0][0] for example in found.examples[len(BUILT_IN) :]] == dev[:MAX_EXAMPLES]
     assert found.sources[1] == f"{min(len(dev), MAX_EXAMPLES)} validation rows of the run run"
-    assert examples(tmp_path / "elsewhere", None, chooses=False).examples == OURS
+    assert examples(tmp_path / "elsewhere", None, chooses=False).examples == BUILT_IN
 
 
 def test_rows_are_read_as_their_task_reads_them(tmp_path):
@@ -203,9 +205,9 @@ def test_rows_are_read_as_their_task_reads_them(tmp_path):
     pair.write_text("question,passage,label\nWho?,Ann came.,yes\nWho?,Bob came.,no\n")
     tagged.write_text("Ann B-PER\ncame O\n\nBob B-PER\nwent O\n")
     chosen.write_text("startphrase,sent2,ending0,ending1,label\nA man sits.,He,sings.,eats.,1\n")
-    rows = examples(tmp_path, pair, chooses=False).examples[len(OURS) :]
+    rows = examples(tmp_path, pair, chooses=False).examples[len(BUILT_IN) :]
     assert rows == ((("Who?", "Ann came."),), (("Who?", "Bob came."),))
-    rows = examples(tmp_path, tagged, chooses=False).examples[len(OURS) :]
+    rows = examples(tmp_path, tagged, chooses=False).examples[len(BUILT_IN) :]
     assert rows == ((("Ann came", None),), (("Bob went", None),))
     rows = examples(tmp_path, chosen, chooses=True).examples[len(ENDINGS) :]
     assert [[pair for _, pair in row] for row in rows] == [["He sings.", "He eats."]]
@@ -217,7 +219,7 @@ def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
     run = RunFolder.create(tmp_path / "run", training.classifying(tmp_path))
     run.dataset.mkdir()
     found = examples(run.checkpoints / "step-00000001", None, chooses=False)
-    assert found.examples == OURS
+    assert found.examples == BUILT_IN
     assert "could not be read" in found.sources[1]
 
 

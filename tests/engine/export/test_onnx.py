@@ -156,8 +156,8 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
         folder=done.folder,
         outputs=head_outputs(KINDS["text_classification"][0]),
         examples=(((("a b c"), None),),),
-        positions=128,
-        places=4,
+        max_length=128,
+        max_tokens=4,
     )
     (tmp_path / REQUEST).write_text(request.model_dump_json())
     code = (

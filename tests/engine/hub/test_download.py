@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.info import checkpoint_info
-from engine.checkpoints.source import source_of
+from engine.checkpoints.source import read_source
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.hub import client, token
 from engine.hub.cost import estimate_cost
@@ -79,7 +79,7 @@ def test_only_what_is_needed_is_fetched_and_is_a_model(
     assert planned.bytes == sum(map(len, found.values())) and planned.licence == "apache-2.0"
     place = next(tmp_path.iterdir())
     assert checkpoint_info(place).layers == small.SPEC.layers
-    source = source_of(place)
+    source = read_source(place)
     assert source is not None
     assert (source.model, source.revision, source.files) == (NAME, repo.sha, planned.files)
 

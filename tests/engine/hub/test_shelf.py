@@ -8,7 +8,7 @@ from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import bert
 from engine.hub.cost import estimate_cost, matmul_rate, operations, verdict
-from engine.hub.shelf import GROUPS, LANGUAGES, MAX_NAMED, OFFERED, SHELF, ShelfEntry, entry_of
+from engine.hub.shelf import GROUPS, LANGUAGES, MAX_NAMED, OFFERED, SHELF, ShelfEntry, find_entry
 from engine.system.precision import Speeds, ThreadSpeeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
@@ -44,8 +44,10 @@ def test_the_shelf_has_something_for_everybody() -> None:
 
 
 def test_an_entry_is_found_by_either_name() -> None:
-    assert entry_of("google-bert/bert-base-uncased") is entry_of("BERT-base-uncased") is not None
-    assert entry_of("nothing/like-it") is None
+    assert (
+        find_entry("google-bert/bert-base-uncased") is find_entry("BERT-base-uncased") is not None
+    )
+    assert find_entry("nothing/like-it") is None
 
 
 def test_the_memory_is_what_runs_took() -> None:

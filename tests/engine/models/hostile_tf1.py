@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.checkpoints.tf1.bundle import open_bundle, packed_entry, packed_header
-from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.bundle import open_bundle, pack_entry, pack_header
+from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.checkpoints.tf1.sstable import MAGIC, build_table, read_table
 from engine.files.protobuf import encode_field, encode_varint
 from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
@@ -116,7 +116,7 @@ def not_finite(folder: Path) -> None:
     tensor = content[entry.first : entry.first + entry.size]
     tensor.view("<f4")[3] = np.nan
     (folder / DATA).write_bytes(content.tobytes())
-    rewrite(folder, QUERY, checksum=masked(crc32c(tensor)))
+    rewrite(folder, QUERY, checksum=mask_checksum(crc32c(tensor)))
 
 
 def _config(**values: object) -> Spoil:
@@ -147,7 +147,7 @@ for name, values, says in (
 def sealed(block: bytes, packing: int = 0) -> bytes:
     """A block of any content with what follows it."""
     whole = block + bytes([packing])
-    return whole + masked(crc32c(whole)).to_bytes(4, "little")
+    return whole + mask_checksum(crc32c(whole)).to_bytes(4, "little")
 
 
 def entry_of(shared: int, key: bytes, value: bytes) -> bytes:
@@ -196,7 +196,7 @@ for name, content, says in (
         "its blocks overlap",
     ),
     ("no_header", build_table([(b"a", b"")]), "it has no header"),
-    ("no_tensors", build_table([(b"", packed_header(1))]), "it lists no tensors"),
+    ("no_tensors", build_table([(b"", pack_header(1))]), "it lists no tensors"),
     ("no_message", build_table([(b"", b"\x0b")]), "a field has an unknown type"),
     ("cut_message", build_table([(b"", b"\x0a\x05a")]), "a field is incomplete"),
     ("text_for_number", build_table([(b"", encode_field(1, b"a"))]), "a field is not a number"),
@@ -239,7 +239,7 @@ def rebuilt(
 def rewrite(folder: Path, name: bytes, **values: Any) -> None:
     """Let the index say another thing of one tensor."""
     entry = replace(open_bundle(folder, INDEX).entries[name.decode()], **values)
-    rebuilt(folder, lambda entries: entries.update({name: packed_entry(entry)}))
+    rebuilt(folder, lambda entries: entries.update({name: pack_entry(entry)}))
 
 
 def _says(name: bytes, **values: Any) -> Spoil:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.core_model_loading import revert_weight_conversion
 
-from engine.checkpoints.config import spec_of
+from engine.checkpoints.config import parse_spec
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families import FAMILIES
 from engine.config.families.albert import AlbertSpec
@@ -167,7 +167,7 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
     spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
     heads = Heads(mlm=True)
     config = build_config(spec, heads, (), "float32")
-    assert spec_of(config) == spec
+    assert parse_spec(config) == spec
     torch.manual_seed(2)
     classes = EXAMPLES[family].classes
     read = getattr(transformers, f"{classes}Config")(
@@ -236,7 +236,7 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
 def test_roberta_counts_places_from_behind_padding(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
     model = published_model("roberta", "Model", **more)
-    spec = spec_of(model.config.to_dict())
+    spec = parse_spec(model.config.to_dict())
     assert (spec.max_positions, spec.position_rows) == (30, 31 + padding)
     ours = meta_network(spec, Heads(pooler=True))
     stored = model.state_dict()
@@ -478,7 +478,7 @@ def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
     assert loaded.info == checkpoint_info(folder)
     assert_equal("nomic_bert", loaded.network, model, drawn("nomic_bert"))
     told |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
-    assert spec_of(told).max_positions == 40  # behind which angles would change
+    assert parse_spec(told).max_positions == 40  # behind which angles would change
 
 
 def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from engine.checkpoints.config import config_entries, spec_of
+from engine.checkpoints.config import config_entries, parse_spec
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
@@ -49,7 +49,7 @@ def test_every_spec_has_its_family_and_every_family_an_example() -> None:
 @every_family
 def test_its_config_says_all_of_its_spec(family: str) -> None:
     spec = EXAMPLES[family].spec
-    assert spec_of({"model_type": family, **config_entries(spec)}) == spec
+    assert parse_spec({"model_type": family, **config_entries(spec)}) == spec
 
 
 @every_family
@@ -89,7 +89,7 @@ def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -
     save(folder, network, tokenizer, labels)
     config = json.loads((folder / "config.json").read_text())
     loaded, info = load(folder), checkpoint_info(folder)
-    assert loaded.spec == spec_of(config) == EXAMPLES[family].spec
+    assert loaded.spec == parse_spec(config) == EXAMPLES[family].spec
     assert loaded.network.heads == heads and loaded.info == info == examine(folder)[0]
     blocks = outline(loaded.spec, info.task_heads, len(info.labels))
     assert parameters(blocks) == info.parameters

@@ -9,7 +9,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoints.config import spec_of
+from engine.checkpoints.config import parse_spec
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
@@ -59,7 +59,7 @@ def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
     assert_same_words(again, model, family)
     info = checkpoint_info(tmp_path / "ours")
     assert info == load(tmp_path / "ours").info
-    spec = spec_of(json.loads((tmp_path / "ours" / "config.json").read_text("utf-8")))
+    spec = parse_spec(json.loads((tmp_path / "ours" / "config.json").read_text("utf-8")))
     assert parameters(outline(spec, info.task_heads)) == info.parameters
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.messages.events import Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.tensorboard import TensorBoardFiles, tag
@@ -49,10 +49,10 @@ def records(content: bytes) -> Iterator[bytes]:
         head = content[at : at + 8]
         (size,) = struct.unpack("<Q", head)
         (check,) = struct.unpack("<I", content[at + 8 : at + 12])
-        assert check == masked(crc32c(head))
+        assert check == mask_checksum(crc32c(head))
         record = content[at + 12 : at + 12 + size]
         (check,) = struct.unpack("<I", content[at + 12 + size : at + 16 + size])
-        assert check == masked(crc32c(record))
+        assert check == mask_checksum(crc32c(record))
         yield record
         at += 16 + size
 

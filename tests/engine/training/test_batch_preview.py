@@ -84,24 +84,24 @@ def check_pieces(rows: tuple[BatchRow, ...]) -> None:
         for target in row.targets:
             piece = row.tokens[target.position]
             assert (piece == "[MASK]") == (target.shown_as == "mask")
-            assert (piece == target.wanted) == (target.shown_as == "kept")
+            assert (piece == target.expected) == (target.shown_as == "kept")
         assert row.tokens[row.length :] == ("[PAD]",) * (len(row.tokens) - row.length)
 
 
 def check_classes(rows: tuple[BatchRow, ...]) -> None:
-    assert {row.wanted for row in rows} == {"good", "bad"}
+    assert {row.expected for row in rows} == {"good", "bad"}
     for row in rows:
         text = " ".join(row.tokens).replace(" ##", "")
-        assert (row.wanted == "good") == any(w in text for w in ("lovely", "great", "loved"))
+        assert (row.expected == "good") == any(w in text for w in ("lovely", "great", "loved"))
 
 
 def check_answers(rows: tuple[BatchRow, ...]) -> None:
     for row in rows:
-        assert row.wanted == "none" or row.wanted in " ".join(row.tokens)
+        assert row.expected == "none" or row.expected in " ".join(row.tokens)
 
 
 def check_tags(rows: tuple[BatchRow, ...]) -> None:
-    told = Counter(target.wanted for row in rows for target in row.targets)
+    told = Counter(target.expected for row in rows for target in row.targets)
     assert told["O"] and any(tag.startswith("B-") for tag in told)
     for row in rows:
         assert all(target.shown_as == "label" for target in row.targets)
@@ -156,7 +156,7 @@ def test_a_batch_tells_how_each_piece_is_shown(
         width = batch.tokens.size(1)
         asked = [(n * width + target.position) for n, r in enumerate(rows) for target in r.targets]
         assert asked == batch.positions.tolist()
-        assert [r.wanted for r in rows] == [words[n] for n in batch.follows.tolist()]
+        assert [r.expected for r in rows] == [words[n] for n in batch.follows.tolist()]
         check_pieces(rows)
         how.update(target.shown_as for row in rows for target in row.targets)
     total = how.total()
@@ -176,7 +176,7 @@ def test_a_batch_tells_how_each_piece_is_shown(
 def test_every_task_says_what_it_wants(home: Home, tmp_path: Path) -> None:
     for task in small.TASKS:
         run = trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
-        assert all(row.wanted for row in BatchPreview().show(run, 1).rows), task
+        assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(

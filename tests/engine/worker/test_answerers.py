@@ -16,7 +16,7 @@ from engine.messages.question import Question
 from engine.serving import serving
 from engine.serving.quantized_matmul import is_available
 from engine.worker import answerers
-from engine.worker.answerers import ANSWERERS, REMEMBERED, answer, precise
+from engine.worker.answerers import ANSWERERS, MAX_ANSWERS, answer, precise
 from engine.worker.context import WorkerContext
 from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.search import SEARCH_ANSWERERS
@@ -88,8 +88,8 @@ def test_answers_are_cached(ask, tiny_folder, monkeypatch):
 
 @quick
 def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
-    monkeypatch.setattr(answerers, "REMEMBERED", 2)
-    assert REMEMBERED > 2
+    monkeypatch.setattr(answerers, "MAX_ANSWERS", 2)
+    assert MAX_ANSWERS > 2
     for text in ("a [MASK]", "b [MASK]", "c [MASK]"):
         ask(FillMask(checkpoint=tiny_folder, text=text))
     monkeypatch.setitem(ANSWERERS, FillMask, precise(None))

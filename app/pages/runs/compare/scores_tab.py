@@ -14,7 +14,7 @@ from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.progress import ProgressLine
-from app.widgets.results.intervals import ends_text
+from app.widgets.results.intervals import format_ends
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -157,7 +157,7 @@ class ScoresTab(QWidget):
 
 def interval_text(metric: str, result: Interval) -> str:
     """“81.0 % to 84.2 %”; “” if unknown."""
-    return ends_text(result, partial(metric_value, metric))
+    return format_ends(result, partial(metric_value, metric))
 
 
 def _signed(metric: str, value: float) -> str:

@@ -22,7 +22,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.pace import Pace, read_pace
 
 Floats = NDArray[np.float64]
-MOST_RUNS = 50
+MAX_RUNS = 50
 AXES = ("step", "epoch", "tokens", "time")
 JOINT = " · "  # between the parts of a search run's name
 
@@ -72,7 +72,7 @@ class CompareState(QObject):
     def __init__(self, studio: Studio, runs: RunsState, rows: Sequence[RunRow]) -> None:
         super().__init__(runs)
         self.studio, self.runs = studio, runs
-        self.ids = tuple(row.id for row in rows[:MOST_RUNS])
+        self.ids = tuple(row.id for row in rows[:MAX_RUNS])
         self.paces: dict[str, Pace] | None = None
         self._pacing = False
         self._wanted = ""

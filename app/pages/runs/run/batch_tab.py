@@ -265,7 +265,7 @@ class InputCard(Card):
 
     def show_input(self, number: int, row: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))
-        self.head.setText(f"{title}: {translated(row.wanted)}" if row.wanted else title)
+        self.head.setText(f"{title}: {translated(row.expected)}" if row.expected else title)
         about = [self.tr("%Ln token(s)", "", row.length)]
         if row.targets:
             about.append(self.tr("%Ln to predict", "", len(row.targets)))
@@ -374,7 +374,7 @@ class BatchTokens(QWidget):
 
     def _below(self, position: int) -> str:
         item = self._targets.get(position)
-        return "" if item is None else f"{LOOKS[item.shown_as][1]} {_painted(item.wanted)}"
+        return "" if item is None else f"{LOOKS[item.shown_as][1]} {_painted(item.expected)}"
 
     def _chip_height(self) -> float:
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
@@ -459,7 +459,7 @@ class BatchTokens(QWidget):
         if item is None:
             return text
         target = self.tr("Target: “{0}”, {1}.").format(
-            _painted(item.wanted), shown_text(item.shown_as)
+            _painted(item.expected), shown_text(item.shown_as)
         )
         return f"{text} {target}"
 
@@ -469,7 +469,7 @@ class BatchTokens(QWidget):
             item = self._targets.get(position)
             text = _painted(token)
             if item is not None:
-                text += f" ({shown_text(item.shown_as)}: {_painted(item.wanted)})"
+                text += f" ({shown_text(item.shown_as)}: {_painted(item.expected)})"
             parts.append(text)
         return " ".join(parts)
 

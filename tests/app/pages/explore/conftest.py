@@ -135,7 +135,7 @@ class FakeExplorer(QObject):
             predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in places),
             actual=tuple(nothing if typed[n] else actual[n] for n in places),
             ranks=tuple(map(rank, places)),
-            wanted=tuple(() for _ in places),
+            requested=tuple(() for _ in places),
             causal=causal,
         )
         self.answered.emit(answer)

@@ -134,7 +134,7 @@ def pairs(make_data: MakeData) -> Path:
     return make_data("pairs", pair=True)
 
 
-def spec_of(folder: Path) -> DatasetSpec:
+def parse_spec(folder: Path) -> DatasetSpec:
     return DatasetSpec.model_validate_json((folder / "spec.json").read_bytes())
 
 

@@ -106,7 +106,7 @@ class HeadsState(QObject):
         if key == PAIRS:
             pairs = self.pairs()[0]
             return read_through(lambda read: pairs_values(read, pairs), weights[:layers])
-        return self.figures.of(key) if self.figures is not None else None
+        return self.figures.get(key) if self.figures is not None else None
 
     def pattern(self, layer: int, head: int) -> str:
         """Name of a positional head's pattern, with its fraction of the tokens; else “”."""
@@ -115,7 +115,7 @@ class HeadsState(QObject):
             return ""
         if not figures.positional[layer, head]:
             return ""
-        percentage = numbers.percent(figures.of("offset_share")[layer, head], 0)
+        percentage = numbers.percent(figures.get("offset_share")[layer, head], 0)
         offset = int(figures.offsets[layer, head])
         names = {
             -1: self.tr("previous token ({0})"),

@@ -63,7 +63,7 @@ class DifferenceState(TextSetState):
                 checkpoint=first.checkpoint,
                 other=other.checkpoint,
                 texts=chosen.texts,
-                kept=self._home.cache / "texts",
+                cache=self._home.cache / "texts",
             )
         )
 

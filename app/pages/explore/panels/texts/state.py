@@ -138,7 +138,7 @@ class TextsState(QObject):
             ScoreTexts(
                 checkpoint=checkpoint,
                 texts=self.texts,
-                kept=self._home.cache / "texts",
+                cache=self._home.cache / "texts",
                 **self.explore.first.ablation,
             )
         )

@@ -188,7 +188,7 @@ class VectorsState(QObject):
         return FindWords(
             checkpoint=checkpoint,
             texts=chosen.texts,
-            kept=self._home.cache / "texts",
+            cache=self._home.cache / "texts",
             text=answer.texts[place.text],
             start=place.start,
             end=place.end,

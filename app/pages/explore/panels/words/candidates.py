@@ -130,7 +130,7 @@ class Candidates(QWidget):
                 rows.append([f"— {self.state.explore.both[number].model_name} —", "", ""])
             rows += [
                 [token_names(word), probability_text(word), log_probability_text(word)]
-                for word in answer.found
+                for word in answer.candidates
             ]
             if answer.actual is not None:
                 typed = self.tr("typed: {0}").format(token_names(answer.actual))
@@ -167,10 +167,11 @@ class Candidates(QWidget):
             rows += [["own", *row(candidate, other)] for candidate, other in own]
         if result is not None:
             best = [
-                Bar(token_names(candidate), candidate.probability) for candidate in result.found
+                Bar(token_names(candidate), candidate.probability)
+                for candidate in result.candidates
             ]
             columns.append((self.tr("Found by beam search"), best))
-            rows += [["found", *row(candidate, None)] for candidate in result.found]
+            rows += [["found", *row(candidate, None)] for candidate in result.candidates]
         word = token_text(self.state.gap_text())
         caption = self.tr(
             "Joint probability in place of “{0}”: the product over a word’s tokens, from "

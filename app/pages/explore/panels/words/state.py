@@ -42,7 +42,7 @@ class MaskedPosition:
     likely: tuple[LabelProbability, ...]
     actual: LabelProbability | None
     rank: int = 0  # rank of the actual token among all tokens, from 1; 0 if there is none
-    wanted: tuple[LabelProbability, ...] = ()  # probabilities of what a second model lists
+    requested: tuple[LabelProbability, ...] = ()  # probabilities of what a second model lists
 
 
 class WordsState(QObject):
@@ -85,7 +85,7 @@ class WordsState(QObject):
                 prediction.first, prediction.ranked, actual if actual.label else None, rank, named
             )
             for prediction, actual, rank, named in zip(
-                filled.predictions, filled.actual, filled.ranks, filled.wanted, strict=True
+                filled.predictions, filled.actual, filled.ranks, filled.requested, strict=True
             )
         )
 
@@ -170,7 +170,7 @@ class WordsState(QObject):
         if not can_predict(side) or not side.all_masked:
             return None
         return side.question(
-            FillMask, top=TOP, wanted=self._named_by_other(side), exact=self.explore.is_exact
+            FillMask, top=TOP, requested=self._named_by_other(side), exact=self.explore.is_exact
         )
 
     def _named_by_other(self, side: ModelInput) -> tuple[str, ...]:

@@ -63,11 +63,11 @@ def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     for head in np.ndindex(*weights.shape[:2]):
         expected = by_hand(weights, given.described, head)
         for key in KEYS:
-            assert found.of(key)[head] == pytest.approx(expected[key], rel=CLOSE, abs=CLOSE), (
+            assert found.get(key)[head] == pytest.approx(expected[key], rel=CLOSE, abs=CLOSE), (
                 key,
                 head,
             )
-    assert found.of("other_text").max() > 0.01 and found.of("same").max() > 0.01
+    assert found.get("other_text").max() > 0.01 and found.get("same").max() > 0.01
     pair = pair_values(weights, 2, 4)
     assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
 

@@ -302,7 +302,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     (asked,) = explorer.of_kind("find_candidates")
     answer = explorer.truly(asked)
     shown = rows(view.candidates.best)
-    assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.found]
+    assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.candidates]
     assert shown[-1][0] == "typed: un ##happy"
     explore.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"

@@ -4,7 +4,7 @@ from app.machine import Machine
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState, machine_facts
 from engine.desktop.load import GpuLoad
-from engine.hub.shelf import entry_of
+from engine.hub.shelf import find_entry
 
 GB = 10**9
 MACHINE = Machine(
@@ -17,7 +17,7 @@ def gpu(total: int | None, used: int | None = 0) -> GpuLoad:
 
 
 def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio) -> None:
-    state, entry = GettingState(studio), entry_of("FacebookAI/roberta-large")
+    state, entry = GettingState(studio), find_entry("FacebookAI/roberta-large")
     assert entry is not None and texts.training_verdict(state, entry) is None
     state.machine = machine_facts(MACHINE, [])
     assert texts.training_verdict(state, entry) == "fits"

@@ -17,7 +17,7 @@ from app.widgets.dialogs import Question
 from app.widgets.facts import Facts
 from app.widgets.progress import WHOLE
 from app.widgets.text.labels import Text
-from engine.checkpoints.source import source_of
+from engine.checkpoints.source import read_source
 from engine.hub.address import host
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import HubFile, PushPlanned
@@ -103,7 +103,7 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     question().buttons["download"].click()
     qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
     folder = page.state.imported.folder
-    source = source_of(folder)
+    source = read_source(folder)
     assert folder == studio.home.models / "tiny"
     assert source is not None and source.revision == hub.repos[NAME].sha
     qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))

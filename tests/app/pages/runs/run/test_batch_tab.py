@@ -18,18 +18,18 @@ PIECES = (
     *("a", "happy", "end", "[SEP]", "[PAD]", "[PAD]"),
 )
 ASKED = (
-    Target(position=2, wanted="film", shown_as="mask"),
-    Target(position=6, wanted="acting", shown_as="random"),
-    Target(position=9, wanted="happy", shown_as="kept"),
+    Target(position=2, expected="film", shown_as="mask"),
+    Target(position=6, expected="acting", shown_as="random"),
+    Target(position=9, expected="happy", shown_as="kept"),
 )
 
 
 def row(number: int = 0) -> BatchRow:
     segments = (0,) * 8 + (1,) * 4 + (0, 0)
     ids = tuple(range(number, number + len(PIECES)))
-    wanted = "the second span follows" if number % 2 else "the second span is from elsewhere"
+    expected = "the second span follows" if number % 2 else "the second span is from elsewhere"
     return BatchRow(
-        tokens=PIECES, ids=ids, segments=segments, length=12, targets=ASKED, wanted=wanted
+        tokens=PIECES, ids=ids, segments=segments, length=12, targets=ASKED, expected=expected
     )
 
 
