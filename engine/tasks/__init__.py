@@ -31,4 +31,4 @@ def checkpoint_learner(checkpoint: Checkpoint) -> Learner | None:
 
 def task_in(checkpoint: Checkpoint) -> TaskSpec:
     """The task of a fine-tuned checkpoint: as stored by a run, or derived for an imported one."""
-    return kept_task(checkpoint.config, checkpoint.network.heads.kind, checkpoint.labels)
+    return stored_task(checkpoint.config, checkpoint.network.heads.kind, checkpoint.labels)
