@@ -75,7 +75,7 @@ def make_predictions(rows: int) -> "Predictions":
         "score": (gold == predicted).astype(np.float32),
         "scores": flat.cast(pa.list_(pa.float32())),
     }
-    return Predictions.of(info, columns, {"text": texts, "label": labels[gold].tolist()})
+    return Predictions.from_columns(info, columns, {"text": texts, "label": labels[gold].tolist()})
 
 
 def measure(studio: Any, folder: Path, rows: int) -> None:

@@ -197,8 +197,8 @@ class ComparisonCard(QWidget):
             return
         self.seeds_claim.setText(self.tr("Over seeds: {0}").format(translated(seeds.claim)))
         first, second = (
-            seeds_text(seeds.metric, scores, together)
-            for scores, together in zip(seeds.scores, seeds.together, strict=True)
+            seeds_text(seeds.metric, scores, aggregate)
+            for scores, aggregate in zip(seeds.scores, seeds.aggregates, strict=True)
         )
         template = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
         heading = metric_heading(f"{VALIDATION}{seeds.metric}")
@@ -296,13 +296,13 @@ def find_seed_runs(record: Record, results: Path) -> list[Path]:
     ]
 
 
-def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | None) -> str:
+def seeds_text(metric: str, scores: Mapping[int, float], aggregate: Aggregate | None) -> str:
     """“82.1 % ± 0.6 % (3 runs, seeds 1, 2, 3)”."""
-    if together is None:
+    if aggregate is None:
         return tr("no finished run")
-    mean = metric_value(metric, together.mean)
-    if together.deviation is not None:
-        mean = f"{mean} ± {metric_value(metric, together.deviation)}"
+    mean = metric_value(metric, aggregate.mean)
+    if aggregate.deviation is not None:
+        mean = f"{mean} ± {metric_value(metric, aggregate.deviation)}"
     seeds = ", ".join(map(str, sorted(scores)))
     return tr("{0} (%n run(s), seeds {1})", len(scores)).format(mean, seeds)
 

@@ -17,7 +17,7 @@ from engine.results.conditions import Condition, Conditions
 from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
-from engine.results.row_lists import Places, mistakes_first, plain_table, rows_with, sorted_by
+from engine.results.row_lists import Indices, mistakes_first, plain_table, rows_with, sort_rows
 
 Mask = NDArray[np.bool_]
 
@@ -42,14 +42,14 @@ class ResultsState(QObject):
         self.predictions: Predictions | None = None
         self.problem: BaseException | None = None
         # indices in the table, in the order of the list
-        self.rows: Places = np.empty(0, dtype=np.int64)
+        self.rows: Indices = np.empty(0, dtype=np.int64)
         self.sorted_by: tuple[str, bool] | None = None  # column, and True if descending
         self.text = ""  # search text
         self._notices = notices
         self._chosen: dict[str, Conditions] = {}  # by source
         self._numbers = count()  # of typed conditions
         self._masks: dict[Condition, Mask] = {}
-        self._order: Places | None = None
+        self._order: Indices | None = None
         self._jobs: dict[str, background.Job] = {}
         self._path: Path | None = None
 
@@ -151,13 +151,13 @@ class ResultsState(QObject):
             return
         masks, by, order = dict(self._masks), self.sorted_by, self._order
 
-        def work() -> tuple[Places, Places, dict[Condition, Mask]]:
+        def work() -> tuple[Indices, Indices, dict[Condition, Mask]]:
             for condition in conditions:
                 if condition not in masks:
                     masks[condition] = condition.mask(predictions)
             known = order
             if known is None:
-                known = sorted_by(predictions, *by) if by else mistakes_first(predictions)
+                known = sort_rows(predictions, *by) if by else mistakes_first(predictions)
             mask = np.ones(len(predictions), dtype=bool)
             for condition in conditions:
                 mask &= masks[condition]
@@ -171,7 +171,7 @@ class ResultsState(QObject):
 
         self._run("list", work, self._on_listed)
 
-    def _on_listed(self, listed: tuple[Places, Places, dict[Condition, Mask]]) -> None:
+    def _on_listed(self, listed: tuple[Indices, Indices, dict[Condition, Mask]]) -> None:
         self.rows, self._order, self._masks = listed
         self.listed.emit()
 

@@ -85,10 +85,10 @@ def _compare_seeds(first: Path, second: Path, as_json: bool) -> None:
         echo_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
                   "claim": str(comparison.claim)})  # fmt: skip
         return
-    for side, together in zip(scores, comparison.together, strict=True):
+    for side, aggregate in zip(scores, comparison.aggregates, strict=True):
         echo(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
-        if together is not None and together.deviation is not None:
-            echo(f"  mean {together.mean:.4f} ± {together.deviation:.4f}")
+        if aggregate is not None and aggregate.deviation is not None:
+            echo(f"  mean {aggregate.mean:.4f} ± {aggregate.deviation:.4f}")
     echo(comparison.claim)
 
 
@@ -156,14 +156,14 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
 
 def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
     numbers: list[int] = (
-        comparison.second.table["row"].to_numpy()[comparison.places[1][rows]].tolist()
+        comparison.second.table["row"].to_numpy()[comparison.indices[1][rows]].tolist()
     )
     return numbers
 
 
 def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     lines = []
-    shown = [side[rows][:SHOWN_ROWS] for side in comparison.places]
+    shown = [side[rows][:SHOWN_ROWS] for side in comparison.indices]
     first, second = (
         side.table.take(indices)
         for side, indices in zip((comparison.first, comparison.second), shown, strict=True)

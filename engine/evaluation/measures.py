@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.config.task import RowFigure
 
 Sums = NDArray[np.float64]  # [B, K]
-Numbers = NDArray[np.float32] | NDArray[np.float64]
+Floats = NDArray[np.float32] | NDArray[np.float64]
 Side = Literal["gold", "predicted"]
 SIDES: tuple[Side, ...] = get_args(Side)
 
@@ -43,7 +43,7 @@ class ScoredRows(Protocol):
     def span_counts(self) -> NDArray[np.int64] | None:
         """Right, predicted and gold spans of each row, [N, 3]; None if tags name no spans."""
 
-    def figure(self, name: RowFigure) -> Numbers:
+    def figure(self, name: RowFigure) -> Floats:
         """A number of each row, [N]."""
 
     def codes(self, side: Side) -> NDArray[np.int64]:
@@ -60,25 +60,25 @@ class Measure:
     name: str
     kinds: NDArray[np.int64]  # [N], row of `parts`; -1 if a row has no gold
     parts: NDArray[np.float64]  # [U, K]
-    of_sums: Callable[[Sums], NDArray[np.float64]]  # [B, K] → [B]
+    compute: Callable[[Sums], NDArray[np.float64]]  # [B, K] → [B]
     higher_is_better: bool = True
 
     def over(self, rows: NDArray[np.int64]) -> "Measure":
         """The same metric over some of the rows, by their indices."""
-        return Measure(self.name, self.kinds[rows], self.parts, self.of_sums, self.higher_is_better)
+        return Measure(self.name, self.kinds[rows], self.parts, self.compute, self.higher_is_better)
 
 
 def sums_measure(
     name: str,
     parts: ArrayLike,
     usable: NDArray[np.bool_],
-    of_sums: Callable[[Sums], NDArray[np.float64]],
+    compute: Callable[[Sums], NDArray[np.float64]],
 ) -> Measure:
     """From what each row adds to the sums, [N, K]; bool [N], the rows that count."""
     table = np.asarray(parts, dtype=np.float64)
     kinds = np.full(len(table), -1, dtype=np.int64)
     different, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)
-    return Measure(name, kinds, different, of_sums)
+    return Measure(name, kinds, different, compute)
 
 
 def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) -> Measure:
@@ -87,13 +87,13 @@ def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) ->
     usable, kinds = np.isfinite(each), np.full(len(each), -1, dtype=np.int64)
     different, kinds[usable] = np.unique(each[usable], return_inverse=True)
     parts = np.column_stack([different, np.ones_like(different)])
-    return Measure(name, kinds, parts, first_of_second, higher_is_better)
+    return Measure(name, kinds, parts, ratio_of_sums, higher_is_better)
 
 
 # ── functions of sums ────────────────────────────────────────────────────────────────────────
 
 
-def first_of_second(sums: Sums) -> NDArray[np.float64]:
+def ratio_of_sums(sums: Sums) -> NDArray[np.float64]:
     """A fraction or a mean from [B, 2], [B]."""
     with np.errstate(invalid="ignore"):
         quotients: NDArray[np.float64] = sums[:, 0] / sums[:, 1]
@@ -162,12 +162,12 @@ def confusion(
 class Ranking(NamedTuple):
     """Counts at each of P different scores, from the highest to the lowest, each [P]."""
 
-    scores: Numbers
+    scores: Floats
     true_positives: NDArray[np.int64]  # rows at or above the score that have the label
     false_positives: NDArray[np.int64]  # other rows at or above the score
 
 
-def ranking(scores: Numbers, truth: NDArray[np.bool_]) -> Ranking:
+def ranking(scores: Floats, truth: NDArray[np.bool_]) -> Ranking:
     """Rank rows by their scores, [N], of a label that rows have or not, bool [N].
 
     Rows with equal scores are taken together; NaN ranks last.

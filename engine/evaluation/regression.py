@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from engine.evaluation.measures import Measure, Numbers, ScoredRows, Sums, mean, mean_measure
+from engine.evaluation.measures import Floats, Measure, ScoredRows, Sums, mean, mean_measure
 from engine.evaluation.report import Report
 
 
@@ -109,13 +109,13 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     )
 
 
-def _around_0(values: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _around_0(values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Shifted to mean 0, so that the squares of large numbers keep their digits."""
     mean = values[usable].mean(dtype=np.float64) if usable.any() else 0.0
     return np.asarray(values, dtype=np.float64) - mean
 
 
-def _ranked(values: Numbers, usable: NDArray[np.bool_]) -> Sums:
+def _ranked(values: Floats, usable: NDArray[np.bool_]) -> Sums:
     """Ranks among all rows, shifted to mean 0, [N].
 
     Bootstrap samples reuse them, which is accurate to first order.

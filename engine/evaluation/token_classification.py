@@ -18,9 +18,9 @@ from engine.evaluation.measures import (
     Measure,
     ScoredRows,
     f1_or_0,
-    first_of_second,
     label_scores,
     ratio,
+    ratio_of_sums,
     sums_measure,
 )
 from engine.evaluation.report import Report
@@ -159,6 +159,6 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
         for row in rows.details
     ]
     usable = np.array([count > 0 for _, count in words], dtype=bool)
-    accuracy = sums_measure("accuracy", np.reshape(words, (-1, 2)), usable, first_of_second)
+    accuracy = sums_measure("accuracy", np.reshape(words, (-1, 2)), usable, ratio_of_sums)
     spans = rows.span_counts
     return (accuracy,) if spans is None else (sums_measure("f1", spans, usable, f1_or_0), accuracy)

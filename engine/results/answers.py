@@ -97,9 +97,9 @@ def by_length(predictions: Predictions) -> tuple[AnswerGroup, ...]:
     return tuple(answer_group(predictions, conditions) for conditions in groups)
 
 
-def best_answers(predictions: Predictions, place: int) -> tuple[Answer, ...]:
+def best_answers(predictions: Predictions, index: int) -> tuple[Answer, ...]:
     """The best spans of one question with their exact match and F1, best first."""
-    row = details(predictions)[place]
+    row = details(predictions)[index]
     best = row.get("best") or ()
     exact, f1 = row_scores([text for text, *_ in best], [row.get("gold") or ()] * len(best))
     return tuple(

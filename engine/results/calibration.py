@@ -14,11 +14,11 @@ from engine.results.conditions import Between, Conditions
 from engine.results.intervals import Interval, wilson
 from engine.results.labels import codes, is_multi_label, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, figure
+from engine.results.row_figures import Floats, figure
 
 BINS = 10
-LOWEST, HIGHEST = 0.05, 20.0  # bounds of temperatures
-SMALLEST = 1e-30  # clips probabilities, so that logarithms are finite
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0  # bounds of temperatures
+MIN_PROBABILITY = 1e-30  # clips probabilities, so that logarithms are finite
 HALVINGS = 26  # bisections of the log temperature: 7 digits
 FIT_ROWS = 200_000  # at most, drawn at random
 
@@ -43,7 +43,7 @@ class Temperature(NamedTuple):
     """
 
     value: float
-    is_at_limit: bool  # the optimum lies beyond LOWEST or HIGHEST
+    is_at_limit: bool  # the optimum lies beyond MIN_TEMPERATURE or MAX_TEMPERATURE
     nll_before: float
     nll_after: float
     ece_before: float
@@ -55,7 +55,7 @@ def reliability(predictions: Predictions) -> tuple[Bin, ...]:
 
     Of the predicted label, or of all labels of a multi-label task.
     """
-    confidence, right = _believed(predictions)
+    confidence, right = _confidences(predictions)
     several = is_multi_label(predictions)
     bins = []
     for index in range(BINS):
@@ -97,8 +97,8 @@ def temperature(predictions: Predictions) -> Temperature | None:
     if not len(truth):
         return None
     if len(truth) > FIT_ROWS:
-        drawn = np.random.default_rng(0).choice(len(truth), FIT_ROWS, replace=False)
-        probabilities, truth = probabilities[drawn], truth[drawn]
+        sample = np.random.default_rng(0).choice(len(truth), FIT_ROWS, replace=False)
+        probabilities, truth = probabilities[sample], truth[sample]
     several = is_multi_label(predictions)
     logits = to_logits(probabilities, several)
     value = fit_temperature(logits, truth, several)
@@ -110,7 +110,7 @@ def temperature(predictions: Predictions) -> Temperature | None:
             after[~half] = probabilities_at(logits[~half], fitted, several)
     return Temperature(
         value=value,
-        is_at_limit=not LOWEST * 1.001 < value < HIGHEST / 1.001,
+        is_at_limit=not MIN_TEMPERATURE * 1.001 < value < MAX_TEMPERATURE / 1.001,
         nll_before=_nll(probabilities, truth, several),
         nll_after=_nll(after, truth, several),
         ece_before=_ece(probabilities, truth, several),
@@ -121,7 +121,7 @@ def temperature(predictions: Predictions) -> Temperature | None:
 def fit_temperature(
     logits: NDArray[np.float64], truth: NDArray[np.bool_], several: bool = False
 ) -> float:
-    """The temperature with the lowest negative log-likelihood, from LOWEST to HIGHEST.
+    """The temperature within the bounds that has the lowest negative log-likelihood.
 
     The derivative by 1/T is monotonic, so bisection finds its only zero.
 
@@ -129,7 +129,7 @@ def fit_temperature(
         logits: [N, C].
         truth: bool [N, C], the label of each row; any number of them if `several`.
     """
-    low, high = np.log(LOWEST), np.log(HIGHEST)
+    low, high = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         p = probabilities_at(logits, float(np.exp(middle)), several)
@@ -140,12 +140,12 @@ def fit_temperature(
     return float(np.exp((low + high) / 2))
 
 
-def to_logits(probabilities: Numbers, several: bool = False) -> NDArray[np.float64]:
+def to_logits(probabilities: Floats, several: bool = False) -> NDArray[np.float64]:
     """Logits with these probabilities, float64 [N, C]; for a softmax, up to a constant per row."""
-    p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
+    p = np.clip(np.asarray(probabilities, dtype=np.float64), MIN_PROBABILITY, 1)
     if not several:
         return np.log(p)
-    return np.log(p) - np.log(np.clip(1 - p, SMALLEST, 1))
+    return np.log(p) - np.log(np.clip(1 - p, MIN_PROBABILITY, 1))
 
 
 def probabilities_at(
@@ -160,7 +160,7 @@ def probabilities_at(
     return probabilities
 
 
-def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
+def _confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Probabilities and their correctness, [N]."""
     if not is_multi_label(predictions):
         probability, score = figure(predictions, "probability"), figure(predictions, "score")
@@ -170,7 +170,7 @@ def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
     return probabilities.ravel(), truth.ravel()
 
 
-def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
+def _probabilities(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Probabilities [N, C] and truth, bool [N, C], of rows with gold that the model knows."""
     names = predictions.info.labels
     rows = labelled(predictions) & ~np.isnan(predictions.scores).any(axis=1)
@@ -181,24 +181,24 @@ def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]
     return predictions.scores[rows], members(predictions, "gold")[rows][:, columns]
 
 
-def _nll(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
+def _nll(probabilities: Floats, truth: NDArray[np.bool_], several: bool) -> float:
     """Mean negative log-likelihood of the truth, in nats; over all labels if `several`."""
-    p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
+    p = np.clip(np.asarray(probabilities, dtype=np.float64), MIN_PROBABILITY, 1)
     if not several:
         return float(-np.log(p[truth]).mean())
-    other = np.clip(1 - p, SMALLEST, 1)
+    other = np.clip(1 - p, MIN_PROBABILITY, 1)
     return float(-np.log(np.where(truth, p, other)).mean())
 
 
-def _ece(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
+def _ece(probabilities: Floats, truth: NDArray[np.bool_], several: bool) -> float:
     if np.isnan(probabilities).any():
         return float("nan")
     if several:
         confidence, right = probabilities.ravel(), truth.ravel()
     else:
         chosen = probabilities.argmax(axis=1)
-        every = np.arange(len(truth))
-        confidence, right = probabilities[every, chosen], truth[every, chosen]
+        rows = np.arange(len(truth))
+        confidence, right = probabilities[rows, chosen], truth[rows, chosen]
     bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    away = np.bincount(bins, weights=right - confidence.astype(np.float64), minlength=BINS)
-    return float(np.abs(away).sum() / len(confidence))
+    gaps = np.bincount(bins, weights=right - confidence.astype(np.float64), minlength=BINS)
+    return float(np.abs(gaps).sum() / len(confidence))

@@ -59,26 +59,26 @@ class LabelFigures:
     right: int  # true positives
 
     @classmethod
-    def of(cls, label: str, right: int, predicted: int, support: int, f1: Interval) -> Self:
+    def build(cls, label: str, right: int, predicted: int, support: int, f1: Interval) -> Self:
         precision, recall = wilson(right, predicted), wilson(right, support)
         return cls(label, precision, recall, f1, support, predicted, right)
 
     @property
     def missed(self) -> Conditions:
         """False negatives."""
-        return self._where(gold=True, predicted=False)
+        return self._conditions(gold=True, predicted=False)
 
     @property
     def wrongly_predicted(self) -> Conditions:
         """False positives."""
-        return self._where(gold=False, predicted=True)
+        return self._conditions(gold=False, predicted=True)
 
     @property
-    def having(self) -> Conditions:
+    def with_label(self) -> Conditions:
         """All rows that have the label."""
         return (LabelIs(side="gold", label=self.label),)
 
-    def _where(self, gold: bool, predicted: bool) -> Conditions:
+    def _conditions(self, gold: bool, predicted: bool) -> Conditions:
         return (
             LabelIs(side="gold", label=self.label, holds=gold),
             LabelIs(side="predicted", label=self.label, holds=predicted),
@@ -106,14 +106,13 @@ def confusion(predictions: Predictions) -> Confusion:
 def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:
     """Each label against all others, in the order of `labels`."""
     rows = labelled(predictions)
-    gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
-    right = (gold & predicted).sum(axis=0)
-    support, claimed = gold.sum(axis=0), predicted.sum(axis=0)
-    columns = (counts.tolist() for counts in (right, claimed, support))
+    has_gold, is_predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
+    counts = (has.sum(axis=0) for has in (has_gold & is_predicted, is_predicted, has_gold))
+    columns = (column.tolist() for column in counts)
     count = int(rows.sum())
     return tuple(
-        LabelFigures.of(name, hits, claims, all_, f1_interval(hits, claims, all_, count))
-        for name, hits, claims, all_ in zip(labels(predictions), *columns, strict=True)
+        LabelFigures.build(name, hits, claims, gold, f1_interval(hits, claims, gold, count))
+        for name, hits, claims, gold in zip(labels(predictions), *columns, strict=True)
     )
 
 

@@ -23,7 +23,7 @@ from engine.results.groups import row_scores
 from engine.results.intervals import Interval
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, text_columns
+from engine.results.row_figures import Floats, text_columns
 from engine.results.significance import Difference, mcnemar, over_seeds
 
 LEVEL = 0.05  # significance level
@@ -75,18 +75,18 @@ class Comparison:
     matching: Matching
     first: Predictions
     second: Predictions
-    places: tuple[NDArray[np.int64], NDArray[np.int64]]  # indices of the compared rows on each side
+    indices: tuple[NDArray[np.int64], NDArray[np.int64]]  # of the compared rows, by side
 
     @property
     def rows(self) -> int:
         """Number of compared rows."""
-        return len(self.places[0])
+        return len(self.indices[0])
 
     @cached_property
-    def _scores(self) -> tuple[Numbers, Numbers]:
+    def _scores(self) -> tuple[Floats, Floats]:
         """Scores of the compared rows on each side; higher is better."""
         signed = []
-        for side, rows in zip((self.first, self.second), self.places, strict=True):
+        for side, rows in zip((self.first, self.second), self.indices, strict=True):
             scores = row_scores(side)
             signed.append(scores.values[rows] * (1 if scores.higher_is_better else -1))
         return signed[0], signed[1]
@@ -106,10 +106,10 @@ class Comparison:
         """Rows with a lower score in the second result, bool [rows]: right, now wrong."""
         return self._scores[1] < self._scores[0]
 
-    def conditions(self, chosen: NDArray[np.bool_], of_second: bool = True) -> Conditions:
+    def conditions(self, chosen: NDArray[np.bool_], in_second: bool = True) -> Conditions:
         """Conditions that select the rows `chosen`, bool [rows], in one of the two results."""
-        side = self.second if of_second else self.first
-        rows = self.places[int(of_second)][chosen]
+        side = self.second if in_second else self.first
+        rows = self.indices[int(in_second)][chosen]
         return (Rows(rows=tuple(side.table["row"].to_numpy()[rows].tolist())),)
 
     @cached_property
@@ -132,7 +132,7 @@ class Comparison:
         return tuple(sorted(metrics, key=lambda m: len(chosen) != 1 or m.name not in chosen))
 
     def _metric(self, measure: Measure, other: Measure) -> MetricDifference:
-        first, second = measure.over(self.places[0]), other.over(self.places[1])
+        first, second = measure.over(self.indices[0]), other.over(self.indices[1])
         return MetricDifference(
             measure.name,
             interval(first),
@@ -162,7 +162,7 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
             first=Phrase(TASKS[first.info.task].info.title, {}),
             second=Phrase(TASKS[second.info.task].info.title, {}),
         )
-    left, right = _matched(first, second)
+    left, right = _match(first, second)
     gold, other_gold = first.table["gold"].take(left), second.table["gold"].take(right)
     both = pc.and_(pc.is_valid(gold), pc.is_valid(other_gold)).to_numpy()
     equal: Any = pc.coalesce(pc.equal(gold, other_gold), pa.scalar(False))
@@ -212,16 +212,16 @@ def compare_seeds(
 def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
     """One sentence: which is better by how much, or that the difference may be chance."""
     metric = get_metric(main.name)
-    is_share = metric is not None and metric.unit != "number"
-    scale = 100 if is_share else 1
+    is_fraction = metric is not None and metric.unit != "number"
+    scale = 100 if is_fraction else 1
     shown = {
         "metric": metric.title if metric else main.name,
         "first": scale * main.first.value,
         "second": scale * main.second.value,
         "low": scale * main.difference.low,
         "high": scale * main.difference.high,
-        "unit": " %" if is_share else "",
-        "points": phrase(" points") if is_share else "",
+        "unit": " %" if is_fraction else "",
+        "points": phrase(" points") if is_fraction else "",
         "test": test if rows is None else phrase("{test}, {n:,} row(s)", test=test, n=rows),
     }
     if not is_sure:
@@ -243,24 +243,24 @@ def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None
     )
 
 
-def _matched(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
+def _match(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
     """Indices of the matching rows, on each side."""
     texts = _text_codes(first, second)
-    numbers = [side.table["row"].to_numpy() for side in (first, second)]
-    wide = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
-    keys = [row * wide + codes for row, codes in zip(numbers, texts, strict=True)]
+    rows_ = [side.table["row"].to_numpy() for side in (first, second)]
+    size = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
+    keys = [row * size + codes for row, codes in zip(rows_, texts, strict=True)]
     _, a, b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     rest = [np.setdiff1d(np.arange(len(side)), matched, assume_unique=True)
             for side, matched in ((first, a), (second, b))]  # fmt: skip
     singles = []
     for codes, rows in zip(texts, rest, strict=True):
-        counts = np.bincount(codes[rows], minlength=wide)
+        counts = np.bincount(codes[rows], minlength=size)
         singles.append(rows[counts[codes[rows]] == 1])
-    _, more, others = np.intersect1d(
+    _, extra, other_extra = np.intersect1d(
         texts[0][singles[0]], texts[1][singles[1]], assume_unique=True, return_indices=True
     )
-    left = np.concatenate([a, singles[0][more]]).astype(np.int64)
-    right = np.concatenate([b, singles[1][others]]).astype(np.int64)
+    left = np.concatenate([a, singles[0][extra]]).astype(np.int64)
+    right = np.concatenate([b, singles[1][other_extra]]).astype(np.int64)
     order = np.argsort(left)
     return left[order], right[order]
 
@@ -274,8 +274,8 @@ def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
             texts = pc.binary_join_element_wise(texts, cells, BETWEEN_TEXTS)
         parts += texts.cast(pa.large_string()).chunks  # may exceed 2 GB together
-    together: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
-    codes = together.indices.to_numpy().astype(np.int64)
+    encoded: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
+    codes = encoded.indices.to_numpy().astype(np.int64)
     return codes[: len(first)], codes[len(first) :]
 
 
@@ -305,11 +305,11 @@ def compare_with_baseline(model: Predictions, baseline: Predictions) -> Baseline
     return BaselineComparison(baseline.info.model, main.name, main.first, main.difference, verdict)
 
 
-def baseline_advice(found: Sequence[BaselineComparison]) -> str:
+def baseline_advice(comparisons: Sequence[BaselineComparison]) -> str:
     """Say if the model beats its baselines, and what usually helps; empty for no baselines."""
-    if not found:
+    if not comparisons:
         return ""
-    unbeaten = [baseline.name for baseline in found if baseline.verdict != BETTER]
+    unbeaten = [baseline.name for baseline in comparisons if baseline.verdict != BETTER]
     if not unbeaten:
         return phrase("The model beats them.")
     return phrase(

@@ -20,7 +20,7 @@ from engine.evaluation.measures import Side
 from engine.phrases import Phrase, phrase
 from engine.results.labels import has_label, labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, figure, parse_numbers
+from engine.results.row_figures import Floats, figure, parse_numbers
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
 
 LISTED_ROWS = 3  # row numbers that a sentence lists
@@ -212,8 +212,8 @@ class Rows(Spec):
     rows: tuple[int, ...]
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        numbers = pa.array(self.rows, pa.int64())
-        return _bools(pc.is_in(predictions.table["row"], value_set=numbers))
+        rows = pa.array(self.rows, pa.int64())
+        return _bools(pc.is_in(predictions.table["row"], value_set=rows))
 
     @property
     def sentence(self) -> Phrase:
@@ -306,7 +306,7 @@ def sentence(conditions: Sequence[Condition]) -> Phrase:
     return text
 
 
-def _within(numbers: Numbers, least: float | None, most: float | None) -> NDArray[np.bool_]:
+def _within(numbers: Floats, least: float | None, most: float | None) -> NDArray[np.bool_]:
     within: NDArray[np.bool_] = ~np.isnan(numbers)
     if least is not None:
         within &= numbers >= least
@@ -339,6 +339,6 @@ def _cells(predictions: Predictions, column: str) -> "pa.ChunkedArray[pa.StringS
     return predictions.cells(column)
 
 
-def _bools(found: Any) -> NDArray[np.bool_]:
-    flags: NDArray[np.bool_] = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+def _bools(values: Any) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     return flags

@@ -14,9 +14,9 @@ from engine.evaluation.measures import average_precision, ranking
 from engine.results.conditions import Conditions, ScoreBetween
 from engine.results.labels import labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers
+from engine.results.row_figures import Floats
 
-DRAWN_POINTS = 2_000  # more than a picture has columns of pixels
+MAX_POINTS = 2_000  # more than a picture has columns of pixels
 
 
 class AtThreshold(NamedTuple):
@@ -33,7 +33,7 @@ class Curve:
     """Counts at each threshold, from the highest to the lowest, each [P]."""
 
     label: str
-    thresholds: Numbers  # in the precision of the scores
+    thresholds: Floats  # in the precision of the scores
     true_positives: NDArray[np.int64]  # rows at or above the threshold that have the label
     false_positives: NDArray[np.int64]  # other rows at or above the threshold
     positives: int  # rows that have the label
@@ -47,12 +47,12 @@ class Curve:
     @property
     def recall(self) -> NDArray[np.float64]:
         """Recall at each threshold, float64 [P]; NaN without positives."""
-        return _share(self.true_positives, self.positives)
+        return _ratio(self.true_positives, self.positives)
 
     @property
     def false_positive_rate(self) -> NDArray[np.float64]:
         """False-positive rate at each threshold, float64 [P]; NaN without negatives."""
-        return _share(self.false_positives, self.negatives)
+        return _ratio(self.false_positives, self.negatives)
 
     @property
     def f1(self) -> NDArray[np.float64]:
@@ -101,7 +101,7 @@ class Curve:
             2 * right / (right + wrong + self.positives) if right + wrong + self.positives else nan,
         )
 
-    def drawn(self, points: int = DRAWN_POINTS) -> "Curve":
+    def downsample(self, points: int = MAX_POINTS) -> "Curve":
         """The curve at no more than `points` thresholds, including the first and last."""
         if len(self.thresholds) <= points:
             return self
@@ -134,7 +134,7 @@ def label_curve(predictions: Predictions, label: str) -> Curve:
     return curve(scores, truth, label)
 
 
-def curve(scores: Numbers, truth: NDArray[np.bool_], label: str = "") -> Curve:
+def curve(scores: Floats, truth: NDArray[np.bool_], label: str = "") -> Curve:
     """The curve of scores, [N], of rows that have the label or not, bool [N].
 
     Rows with equal scores are taken together; NaN ranks last.
@@ -150,5 +150,5 @@ def curve(scores: Numbers, truth: NDArray[np.bool_], label: str = "") -> Curve:
     )
 
 
-def _share(counts: NDArray[np.int64], whole: int) -> NDArray[np.float64]:
-    return counts / whole if whole else np.full(len(counts), np.nan)
+def _ratio(counts: NDArray[np.int64], total: int) -> NDArray[np.float64]:
+    return counts / total if total else np.full(len(counts), np.nan)

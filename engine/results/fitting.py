@@ -12,9 +12,9 @@ from engine.results.labels import is_multi_label, labelled
 from engine.results.predictions import PredictionInfo, Predictions
 
 
-def applied_temperature(facts: PredictionInfo) -> float:
+def applied_temperature(info: PredictionInfo) -> float:
     """The temperature at which the probabilities were computed."""
-    return facts.settings.get("temperature", 1.0)
+    return info.settings.get("temperature", 1.0)
 
 
 def has_temperature(task: str) -> bool:
@@ -24,24 +24,24 @@ def has_temperature(task: str) -> bool:
 
 def applied_thresholds(predictions: Predictions) -> dict[str, float]:
     """The thresholds with which these predictions were made, by label."""
-    facts = predictions.info
+    info = predictions.info
     labels = thresholded_labels(predictions)
     if is_multi_label(predictions):
-        return {name: facts.settings.get(f"threshold({name})", 0.5) for name in labels}
+        return {name: info.settings.get(f"threshold({name})", 0.5) for name in labels}
     if not labels:
         return {}
-    second = facts.settings.get("threshold", 0.5)
-    return {facts.labels[0]: 1 - second, facts.labels[1]: second}
+    second = info.settings.get("threshold", 0.5)
+    return {info.labels[0]: 1 - second, info.labels[1]: second}
 
 
 def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
     """The labels that are predicted by a threshold: the second of two classes, or all labels of a
     multi-label task; empty for other tasks."""
-    facts = predictions.info
+    info = predictions.info
     if is_multi_label(predictions):
-        return facts.labels
-    has_two = len(facts.labels) == 2 and get_head(facts.task).classifies
-    return facts.labels[-1:] if has_two else ()
+        return info.labels
+    has_two = len(info.labels) == 2 and get_head(info.task).classifies
+    return info.labels[-1:] if has_two else ()
 
 
 def with_temperature(
@@ -80,13 +80,13 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
 
 
 def with_thresholds(
-    settings: PredictionSettings, facts: PredictionInfo, thresholds: Mapping[str, float]
+    settings: PredictionSettings, info: PredictionInfo, thresholds: Mapping[str, float]
 ) -> PredictionSettings:
     """Settings with thresholds for probabilities of predictions with this info."""
-    changed = settings.at_temperature(applied_temperature(facts))
+    changed = settings.at_temperature(applied_temperature(info))
     for label, threshold in thresholds.items():
-        several = get_head(facts.task).is_multi_label
-        changed = changed.with_threshold(label, threshold, facts.labels, several)
+        several = get_head(info.task).is_multi_label
+        changed = changed.with_threshold(label, threshold, info.labels, several)
     return changed.at_temperature(settings.temperature)
 
 
@@ -99,7 +99,7 @@ def best_thresholds(predictions: Predictions) -> dict[str, float]:
 def best_threshold(curve: Curve) -> float | None:
     """The threshold of the highest F1; None without positives.
 
-    It lies half-way to the next lower probability: a threshold equal to a row's own probability
+    It is half-way to the next lower probability: a threshold equal to a row's own probability
     would depend on rounding.
     """
     best = curve.best

@@ -30,7 +30,7 @@ from engine.results.intervals import Interval, mean_interval
 from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
 
-FEW_VALUES = 20  # columns with more values have no groups
+MAX_VALUES = 20  # columns with more values have no groups
 FIRST_WORDS = 8  # groups of questions
 QUANTILES = 8  # groups of about equally many rows
 FIRST_WORD = r"^[^\pL\pM\pN_]*(?P<word>[\pL\pM\pN_]+)"
@@ -53,7 +53,7 @@ class Group:
 class RowScores:
     """One number per row: correctness, F1, or absolute error (lower is better)."""
 
-    values: row_figures.Numbers  # [rows], NaN for none
+    values: row_figures.Floats  # [rows], NaN for none
     name: Phrase
     higher_is_better: bool
 
@@ -77,10 +77,10 @@ def row_scores(predictions: Predictions) -> RowScores:
 
 
 def group(predictions: Predictions, conditions: Conditions) -> Group:
-    return group_of(predictions, conditions, mask(predictions, conditions))
+    return score_group(predictions, conditions, mask(predictions, conditions))
 
 
-def group_of(predictions: Predictions, conditions: Conditions, rows: NDArray[np.bool_]) -> Group:
+def score_group(predictions: Predictions, conditions: Conditions, rows: NDArray[np.bool_]) -> Group:
     """`group` for rows that are known already, bool [rows]."""
     return Group(conditions, int(rows.sum()), mean_interval(row_scores(predictions).values[rows]))
 
@@ -111,8 +111,8 @@ def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Cond
 
 def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """A group for each value of a column, most frequent first; none if it has many values."""
-    counts = _counted(predictions.cells(column))
-    if not 2 <= len(counts) <= FEW_VALUES:
+    counts = _count_values(predictions.cells(column))
+    if not 2 <= len(counts) <= MAX_VALUES:
         return ()
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
     return tuple((CellIs(column=column, value=value),) for value in ranked)
@@ -120,8 +120,8 @@ def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the power of ten of the number in a column's cells: 0, 1 to 9, 10 to 99, …"""
-    most = np.nanmax(row_figures.parse_numbers(predictions.cells(column)), initial=0)
-    edges = [10.0**power for power in range(len(str(int(most))))]
+    highest = np.nanmax(row_figures.parse_numbers(predictions.cells(column)), initial=0)
+    edges = [10.0**power for power in range(len(str(int(highest))))]
     return (
         (CellBetween(column=column, most=1),),
         *((CellBetween(column=column, least=edge, most=edge * 10),) for edge in edges),
@@ -140,13 +140,13 @@ def by_quantile(predictions: Predictions, column: str) -> tuple[Conditions, ...]
     )
 
 
-def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Conditions, ...]:
+def worst_labels(predictions: Predictions, min_rows: int, count: int) -> tuple[Conditions, ...]:
     """The gold labels whose rows have the highest mean loss, of those with enough rows."""
     gold, losses = codes(predictions, "gold"), row_figures.figure(predictions, "loss")
     known = gold >= 0
     counts, sums = np.bincount(gold[known]), np.bincount(gold[known], losses[known])
-    often = np.flatnonzero(counts >= min_rows)
-    ranked = often[np.argsort(-(sums[often] / counts[often]), kind="stable")][:most]
+    frequent = np.flatnonzero(counts >= min_rows)
+    ranked = frequent[np.argsort(-(sums[frequent] / counts[frequent]), kind="stable")][:count]
     names = labels(predictions)
     return tuple((LabelIs(side="gold", label=names[label]),) for label in ranked)
 
@@ -154,11 +154,11 @@ def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Co
 def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the most frequent first words of a column, as kinds of questions."""
     words = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
-    counts = _counted(pc.struct_field(words, "word")).most_common(FIRST_WORDS)
+    counts = _count_values(pc.struct_field(words, "word")).most_common(FIRST_WORDS)
     return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
 
 
-def _counted(column: Any) -> Counter[str]:
+def _count_values(column: Any) -> Counter[str]:
     counts = pc.value_counts(column)
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return Counter({value: count for value, count in pairs if value is not None and count})

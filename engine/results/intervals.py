@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
 DRAWS = 2_000  # bootstrap samples; Efron and Tibshirani (1993, §19.3) advise 1,000 or more
-AT_ONCE = 4_000_000  # array elements in memory while sampling
-MANY_KINDS = 20_000  # of rows; the jackknife takes over beyond
+MAX_ELEMENTS = 4_000_000  # array elements in memory while sampling
+MAX_DISTINCT = 20_000  # different rows; the jackknife is used beyond
 GROUPS = 200
 
 
@@ -57,30 +57,30 @@ def bootstrap(
     counts = np.asarray(parts, dtype=np.float64)
     if not len(counts):
         return UNKNOWN
-    different, times = np.unique(counts, axis=0, return_counts=True)
-    return bootstrap_counts(different, times, figure, seed)
+    distinct, times = np.unique(counts, axis=0, return_counts=True)
+    return bootstrap_counts(distinct, times, figure, seed)
 
 
 def bootstrap_counts(
-    different: ArrayLike,
+    distinct: ArrayLike,
     times: ArrayLike,
     figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     seed: int = 0,
 ) -> Interval:
     """`bootstrap` of counted rows: U different ones, float [U, K], int [U] times each."""
-    parts, often = np.asarray(different, dtype=np.float64), np.asarray(times, dtype=np.int64)
-    rows = int(often.sum())
+    parts, counts = np.asarray(distinct, dtype=np.float64), np.asarray(times, dtype=np.int64)
+    rows = int(counts.sum())
     if not rows:
         return UNKNOWN
-    if len(often) > MANY_KINDS:
-        return _jackknife(parts, often, figure, seed)
+    if len(counts) > MAX_DISTINCT:
+        return _jackknife(parts, counts, figure, seed)
     rng = np.random.default_rng(seed)
-    step = max(1, AT_ONCE // len(often))
+    step = max(1, MAX_ELEMENTS // len(counts))
     sums = [
-        rng.multinomial(rows, often / rows, size=min(step, DRAWS - done)) @ parts
+        rng.multinomial(rows, counts / rows, size=min(step, DRAWS - done)) @ parts
         for done in range(0, DRAWS, step)
     ]
-    value = float(figure((often @ parts)[None])[0])
+    value = float(figure((counts @ parts)[None])[0])
     return percentiles(value, figure(np.concatenate(sums)))
 
 
@@ -100,10 +100,10 @@ def mean_interval(values: NDArray[np.float32] | NDArray[np.float64], seed: int =
     If all values are 0 or 1, the Wilson interval: a bootstrap is too narrow near 0 and 1, and has
     no width if all rows are right.
     """
-    different, times = np.unique(values[~np.isnan(values)].astype(np.float64), return_counts=True)
-    if len(different) and np.isin(different, (0, 1)).all():
-        return wilson(int(times[different == 1].sum()), int(times.sum()))
-    parts = np.column_stack([different, np.ones_like(different)])
+    distinct, times = np.unique(values[~np.isnan(values)].astype(np.float64), return_counts=True)
+    if len(distinct) and np.isin(distinct, (0, 1)).all():
+        return wilson(int(times[distinct == 1].sum()), int(times.sum()))
+    parts = np.column_stack([distinct, np.ones_like(distinct)])
     return bootstrap_counts(parts, times, lambda sums: sums[:, 0] / sums[:, 1], seed)
 
 

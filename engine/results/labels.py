@@ -25,8 +25,8 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
         seen = {label for pair in sets for side in pair.values() for label in side}
     else:
         gold, predicted = predictions.table["gold"], predictions.table["predicted"]
-        every = (*pc.unique(gold).to_pylist(), *pc.unique(predicted).to_pylist())
-        seen = {label for label in every if label is not None}
+        values = (*pc.unique(gold).to_pylist(), *pc.unique(predicted).to_pylist())
+        seen = {label for label in values if label is not None}
     return (*known, *sorted(seen - set(known)))
 
 
@@ -96,7 +96,7 @@ def labelled(predictions: Predictions) -> NDArray[np.bool_]:
     return pc.is_valid(predictions.table["gold"]).to_numpy()
 
 
-def doubtful_label(predictions: Predictions, place: int) -> str | None:
+def doubtful_label(predictions: Predictions, index: int) -> str | None:
     """The wrong label of a row: predicted but not gold; for multi-label rows, or else a missed one.
 
     For a correct row, the predicted one; None if the task has no labels of whole rows.
@@ -107,9 +107,9 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
     known = set(predictions.info.labels)
     if head.is_multi_label:
         sets, kinds = _sets(predictions)
-        pair = sets[kinds[place]]
+        pair = sets[kinds[index]]
     else:
-        pair = {side: [predictions.table[side][place].as_py()] for side in SIDES}
+        pair = {side: [predictions.table[side][index].as_py()] for side in SIDES}
     gold, predicted = pair["gold"], pair["predicted"]
     wrong = [label for label in predicted if label not in gold]
     missed = [label for label in gold if label not in predicted]

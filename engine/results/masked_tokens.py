@@ -10,7 +10,7 @@ from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
 from engine.results.row_figures import parse_numbers
 
-TEXT = "text"  # around the token, with the mask in its place
+TEXT = "text"  # around the token, which is masked
 POSITION = "position"  # in the input, from 0
 OCCURRENCES = "occurrences"  # in the training text
 
@@ -32,12 +32,12 @@ def unigram(predictions: Predictions) -> Predictions:
     total = settings["training_tokens"] + SMOOTHING * settings["vocabulary"]
     probabilities = (counts + SMOOTHING) / total
     gold = np.array(predictions.table["gold"].to_pylist(), dtype=object)
-    most = int(np.argmax(counts))
-    right, loss = (gold == gold[most]).astype(np.float64), -np.log(probabilities)
+    top = int(np.argmax(counts))
+    right, loss = (gold == gold[top]).astype(np.float64), -np.log(probabilities)
     table = predictions.table
     for name, values in {
-        "predicted": [gold[most]] * len(gold),
-        "probability": np.full(len(gold), probabilities[most]),
+        "predicted": [gold[top]] * len(gold),
+        "probability": np.full(len(gold), probabilities[top]),
         "loss": loss,
         "score": right,
         "details": [""] * len(gold),
@@ -46,7 +46,7 @@ def unigram(predictions: Predictions) -> Predictions:
         table = table.set_column(
             table.column_names.index(name), field, pa.array(values, field.type)
         )
-    facts = predictions.info.model_copy(
+    info = predictions.info.model_copy(
         update={
             "model": phrase("Most frequent token"),
             "step": None,
@@ -54,4 +54,4 @@ def unigram(predictions: Predictions) -> Predictions:
             "metrics": {"loss": float(loss.mean()), "accuracy": float(right.mean())},
         }
     )
-    return Predictions(facts, table)
+    return Predictions(info, table)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from engine.config.task import Metric, RowFigure
 from engine.config.tasks import TASKS
-from engine.evaluation.measures import Measure, Side, first_of_second
+from engine.evaluation.measures import Measure, Side, ratio_of_sums
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, cached_per_table, details, figure
+from engine.results.row_figures import Floats, cached_per_table, details, figure
 from engine.results.span_figures import row_parts
 from engine.results.spans import name_spans
 
@@ -47,7 +47,7 @@ class _Rows:
     def span_counts(self) -> NDArray[np.int64] | None:
         return row_parts(self._predictions) if name_spans(self._predictions) else None
 
-    def figure(self, name: RowFigure) -> Numbers:
+    def figure(self, name: RowFigure) -> Floats:
         return figure(self._predictions, name)
 
     def codes(self, side: Side) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ class _Rows:
 
 
 def measures(predictions: Predictions) -> tuple[Measure, ...]:
-    """The metrics of the task that rows decide, first the one that chooses the best checkpoint.
+    """The metrics of the task that are computed from rows, first the one of the best checkpoint.
 
     Rows without gold, or with scores that are not finite, are left out. Raises KeyError for an
     unknown task.
@@ -76,9 +76,9 @@ def interval(measure: Measure, seed: int = 0) -> Interval:
     if not len(known):
         return UNKNOWN
     used, times = np.unique(known, return_counts=True)
-    if measure.of_sums is first_of_second and (measure.parts[used, 1] == 1).all():
+    if measure.compute is ratio_of_sums and (measure.parts[used, 1] == 1).all():
         return mean_interval(np.repeat(measure.parts[used, 0], times), seed=seed)
-    return bootstrap_counts(measure.parts[used], times, measure.of_sums, seed)
+    return bootstrap_counts(measure.parts[used], times, measure.compute, seed)
 
 
 def difference(first: Measure, second: Measure) -> Interval:
@@ -95,14 +95,14 @@ def difference(first: Measure, second: Measure) -> Interval:
     parts = np.hstack([first.parts[a], second.parts[b]])
     size = first.parts.shape[1]
     return bootstrap_counts(
-        parts, times, lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size])
+        parts, times, lambda sums: second.compute(sums[:, size:]) - first.compute(sums[:, :size])
     )
 
 
 def main_metric(predictions: Predictions) -> Metric:
     """The metric that chooses the best checkpoint."""
     metrics = TASKS[predictions.info.task].info.metrics
-    return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
+    return next(metric for metric in metrics if metric.name == _main_measure(predictions).name)
 
 
 @cached_per_table
@@ -110,10 +110,10 @@ def main_score(predictions: Predictions) -> Interval:
     """That metric over all labelled rows, with its interval; unknown if there are none."""
     if not predictions.is_labelled:
         return UNKNOWN
-    return interval(_measure_of(predictions))
+    return interval(_main_measure(predictions))
 
 
-def _measure_of(predictions: Predictions) -> Measure:
+def _main_measure(predictions: Predictions) -> Measure:
     available = measures(predictions)
     chosen = predictions.info.best_metric
     return next((measure for measure in available if measure.name == chosen), available[0])

@@ -23,10 +23,10 @@ TFIDF_C = 10.0  # inverse regularisation strength; 1 finds fewer errors, 30 no m
 VECTORS_C = 0.001  # the same, for standardised vectors
 LAYERS_C = 0.0005  # the same, for vectors of several layers
 
-WORDS: dict[str, object] = {"ngram_range": (1, 2)}
-PARTS: dict[str, object] = {"analyzer": "char_wb", "ngram_range": (2, 5), "max_df": 0.1}
+WORD_NGRAMS: dict[str, object] = {"ngram_range": (1, 2)}
+CHARACTER_NGRAMS: dict[str, object] = {"analyzer": "char_wb", "ngram_range": (2, 5), "max_df": 0.1}
 RIDGE = 1.0  # each kernel has a diagonal of 1
-OF_VECTORS = 2.0  # weight of the vectors relative to the words
+VECTOR_WEIGHT = 2.0  # weight of the vectors relative to the words
 BLOCK = 256  # rows of a kernel per block
 SCALES = np.geomspace(0.25, 64, 33)  # of the softmax; the most likely is chosen
 STEPS = 3  # of `leave_one_out`
@@ -57,8 +57,8 @@ def out_of_sample(
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
         progress: receives the number of finished steps.
     """
-    way = leave_one_out if len(given) <= EXACT_ROWS else cross_validate
-    return way(texts, given, classes, vectors, progress)
+    method = leave_one_out if len(given) <= EXACT_ROWS else cross_validate
+    return method(texts, given, classes, vectors, progress)
 
 
 def cross_validate(
@@ -72,9 +72,9 @@ def cross_validate(
     folds, probabilities = stratified_folds(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS
     for fold in range(FOLDS):
-        learned = folds != fold
+        train = folds != fold
         for fit in fits:
-            probabilities[~learned] += fit(learned) / len(fits)
+            probabilities[~train] += fit(train) / len(fits)
             done += 1
             progress(done, total)
     return probabilities
@@ -83,19 +83,19 @@ def cross_validate(
 def predict_other_rows(
     texts: Sequence[str],
     given: NDArray[np.int64],
-    learned: NDArray[np.bool_],
+    train: NDArray[np.bool_],
     classes: int,
     vectors: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float64]:
-    """The probability of each class for the rows that are not `learned`, float64 [others, C].
+    """The probability of each class for the rows outside of `train`, float64 [others, C].
 
     Args:
-        given: int64 [N], the class of each row; ignored for rows that are not learned.
-        learned: bool [N], the rows that the models are fitted on.
+        given: int64 [N], the class of each row; ignored outside of `train`.
+        train: bool [N], the rows that the models are fitted on.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
     fits = _fits(texts, given, classes, vectors)
-    mean: NDArray[np.float64] = np.mean([fit(learned) for fit in fits], axis=0)
+    mean: NDArray[np.float64] = np.mean([fit(train) for fit in fits], axis=0)
     return mean
 
 
@@ -114,11 +114,11 @@ def _fits(
 
 
 def _by_words(texts: Sequence[str], given: NDArray[np.int64], classes: int) -> Fit:
-    def fit(learned: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def fit(train: NDArray[np.bool_]) -> NDArray[np.float64]:
         words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2))
-        fitted = words.fit_transform([texts[n] for n in np.flatnonzero(learned).tolist()])
-        others = words.transform([texts[n] for n in np.flatnonzero(~learned).tolist()])
-        return _probabilities(fitted, given[learned], others, classes, TFIDF_C)
+        fitted = words.fit_transform([texts[n] for n in np.flatnonzero(train).tolist()])
+        others = words.transform([texts[n] for n in np.flatnonzero(~train).tolist()])
+        return _probabilities(fitted, given[train], others, classes, TFIDF_C)
 
     return fit
 
@@ -126,10 +126,10 @@ def _by_words(texts: Sequence[str], given: NDArray[np.int64], classes: int) -> F
 def _by_vectors(
     vectors: NDArray[np.float32], given: NDArray[np.int64], classes: int, c: float
 ) -> Fit:
-    def fit(learned: NDArray[np.bool_]) -> NDArray[np.float64]:
-        scale = StandardScaler().fit(vectors[learned])
-        fitted, others = scale.transform(vectors[learned]), scale.transform(vectors[~learned])
-        return _probabilities(fitted, given[learned], others, classes, c)
+    def fit(train: NDArray[np.bool_]) -> NDArray[np.float64]:
+        scale = StandardScaler().fit(vectors[train])
+        fitted, others = scale.transform(vectors[train]), scale.transform(vectors[~train])
+        return _probabilities(fitted, given[train], others, classes, c)
 
     return fit
 
@@ -171,14 +171,14 @@ def leave_one_out(
     count = len(given)
     targets = np.where(given[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
     kernel = np.ones((count, count), dtype=np.float32)  # a constant, for the class priors
-    _add_cosines(kernel, texts, WORDS)
+    _add_cosines(kernel, texts, WORD_NGRAMS)
     if vectors is not None:
         _add_vectors(kernel, vectors)
     progress(1, STEPS)
-    probabilities = _scaled_softmax(_left_out(kernel.copy(), targets), given)
+    probabilities = _scaled_softmax(_predict_left_out(kernel.copy(), targets), given)
     progress(2, STEPS)
-    _add_cosines(kernel, texts, PARTS)
-    probabilities += _scaled_softmax(_left_out(kernel, targets), given)
+    _add_cosines(kernel, texts, CHARACTER_NGRAMS)
+    probabilities += _scaled_softmax(_predict_left_out(kernel, targets), given)
     progress(STEPS, STEPS)
     return probabilities / 2
 
@@ -199,33 +199,33 @@ def _add_vectors(kernel: Kernel, vectors: NDArray[np.float32]) -> None:
 
     Its width is the mean squared distance of two rows.
     """
-    spread = vectors.std(axis=0)
-    rows = (vectors - vectors.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    std = vectors.std(axis=0)
+    rows = (vectors - vectors.mean(axis=0)) / np.where(std > 0, std, 1.0)
     rows = rows.reshape(len(rows), -1)  # [N, L × D]
     rows /= np.sqrt(max(float((rows * rows).sum(axis=1).mean()), 1e-12))
     squares = (rows * rows).sum(axis=1)
     for start in range(0, len(rows), BLOCK):
-        some = slice(start, start + BLOCK)
-        apart = squares[some, None] + squares[None] - 2 * (rows[some] @ rows.T)
-        kernel[some] += OF_VECTORS * np.exp(-apart / 2)  # the mean of `apart` is 2
+        block = slice(start, start + BLOCK)
+        distances = squares[block, None] + squares[None] - 2 * (rows[block] @ rows.T)
+        kernel[block] += VECTOR_WEIGHT * np.exp(-distances / 2)  # the mean distance is 2
 
 
-def _left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+def _predict_left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """Leave-one-out predictions, float64 [N, C]; overwrites the kernel."""
     kernel[np.diag_indices_from(kernel)] += RIDGE
     factor, failed = lapack.spotrf(kernel.T, lower=1, overwrite_a=1)  # in place
     assert not failed  # a sum of kernels and the ridge is positive definite
     inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     assert not failed
-    pulled = blas.ssymm(1.0, inverse, targets.astype(np.float32), lower=1)  # [N, C]
-    return np.asarray(targets - pulled / inverse.diagonal()[:, None], dtype=np.float64)
+    coefficients = blas.ssymm(1.0, inverse, targets.astype(np.float32), lower=1)  # [N, C]
+    return np.asarray(targets - coefficients / inverse.diagonal()[:, None], dtype=np.float64)
 
 
-def _scaled_softmax(said: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scaled_softmax(scores: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
     """The softmax with the most likely scale, float64 [N, C]."""
-    rows, best = np.arange(len(said)), (np.inf, np.empty(0))
+    rows, best = np.arange(len(scores)), (np.inf, np.empty(0))
     for scale in SCALES:
-        logits = scale * (said - said.max(axis=1, keepdims=True))
+        logits = scale * (scores - scores.max(axis=1, keepdims=True))
         sums = np.exp(logits).sum(axis=1)
         loss = float((np.log(sums) - logits[rows, given]).mean())
         if loss < best[0]:

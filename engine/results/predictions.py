@@ -86,10 +86,10 @@ class Predictions:
     table: pa.Table
 
     @classmethod
-    def of(
-        cls, facts: PredictionInfo, record: Mapping[str, Any], cells: Mapping[str, Sequence[str]]
+    def from_columns(
+        cls, info: PredictionInfo, record: Mapping[str, Any], cells: Mapping[str, Sequence[str]]
     ) -> Self:
-        """From columns of RECORD and columns of the rows, by name; all of one length.
+        """Build from columns of RECORD and columns of the rows, by name; all of one length.
 
         Missing columns of RECORD are null, or "" for `details`.
         """
@@ -102,7 +102,7 @@ class Predictions:
             for field in RECORD
         }
         columns |= {CELL + name: pa.array(column, pa.string()) for name, column in cells.items()}
-        return cls(facts, pa.table(columns))
+        return cls(info, pa.table(columns))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -142,8 +142,8 @@ class Predictions:
 
     def write(self, path: Path) -> None:
         """Write the file atomically. Raises StudioError on a disk error."""
-        facts = self.info.model_dump_json().encode("utf-8")
-        table = self.table.replace_schema_metadata({METADATA_KEY: facts})
+        info = self.info.model_dump_json().encode("utf-8")
+        table = self.table.replace_schema_metadata({METADATA_KEY: info})
         content = io.BytesIO()
         pq.write_table(table, content, compression="zstd", row_group_size=GROUP_ROWS)
         with disk_errors_for(path):
@@ -158,7 +158,7 @@ def read_predictions(path: Path) -> Predictions:
     """
     try:
         table = pq.read_table(check_regular(path))
-        facts = PredictionInfo.model_validate_json((table.schema.metadata or {})[METADATA_KEY])
+        info = PredictionInfo.model_validate_json((table.schema.metadata or {})[METADATA_KEY])
     except FileNotFoundError as error:
         raise StudioError(
             "There are no predictions: {name} is missing.",
@@ -168,11 +168,11 @@ def read_predictions(path: Path) -> Predictions:
     except (OSError, KeyError, ValidationError, pa.ArrowException) as error:
         raise _damaged(path) from error
     if any(
-        name.name not in table.column_names or table.schema.field(name.name).type != name.type
-        for name in RECORD
+        field.name not in table.column_names or table.schema.field(field.name).type != field.type
+        for field in RECORD
     ):
         raise _damaged(path)
-    return Predictions(facts, table)
+    return Predictions(info, table)
 
 
 def _damaged(path: Path) -> StudioError:

@@ -1,4 +1,4 @@
-"""Numbers of rows of predictions, by name: rows are filtered, sorted and drawn by them.
+"""Numeric properties of predicted rows, by name, to filter, sort and draw rows.
 
 Each is [rows], NaN for none, and cached per table: float32 if stored so, which keeps comparisons
 with stored values exact, else float64.
@@ -18,29 +18,29 @@ from engine.config.task import RowFigure
 from engine.config.tasks import TASKS
 from engine.results.predictions import PredictionInfo, Predictions
 
-Found = TypeVar("Found")
-Numbers = NDArray[np.float32] | NDArray[np.float64]
+Result = TypeVar("Result")
+Floats = NDArray[np.float32] | NDArray[np.float64]
 WORD = r"[^\s\p{Z}]+"
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as in engine/data/columns/numbers.py
 
 
-def cached_per_table(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Found]:
+def cached_per_table(function: Callable[[Predictions], Result]) -> Callable[[Predictions], Result]:
     """Cache the result of a function of predictions on the predictions."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def kept(predictions: Predictions) -> Found:
-        held = vars(predictions)
-        if name not in held:
-            held[name] = function(predictions)
-        return cast(Found, held[name])
+    def wrapper(predictions: Predictions) -> Result:
+        cache = vars(predictions)
+        if name not in cache:
+            cache[name] = function(predictions)
+        return cast(Result, cache[name])
 
-    return kept
+    return wrapper
 
 
-def figure(predictions: Predictions, name: RowFigure) -> Numbers:
+def figure(predictions: Predictions, name: RowFigure) -> Floats:
     """The number of each row, [rows]."""
-    cached: dict[str, Numbers] = vars(predictions).setdefault("figures", {})
+    cached: dict[str, Floats] = vars(predictions).setdefault("figures", {})
     if name not in cached:
         cached[name] = FIGURES[name](predictions)
     return cached[name]
@@ -55,7 +55,7 @@ def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.floa
     return numbers
 
 
-def quantile_starts(values: Numbers, parts: int) -> list[float]:
+def quantile_starts(values: Floats, parts: int) -> list[float]:
     """Starts of groups of about equally many values; each is a value, rising and distinct."""
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
@@ -73,7 +73,7 @@ def text_columns(predictions: Predictions) -> tuple[str, ...]:
     return tuple(name for name in predictions.info.mapping.texts if name in predictions.columns)
 
 
-def _counted(predictions: Predictions, count: Callable[[Any], Any]) -> NDArray[np.float64]:
+def _sum_over_texts(predictions: Predictions, count: Callable[[Any], Any]) -> NDArray[np.float64]:
     """The sum of `count` over the texts of each row."""
     counts = np.zeros(len(predictions), dtype=np.float64)
     for column in text_columns(predictions):
@@ -112,14 +112,14 @@ def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
 
 
-FIGURES: Mapping[RowFigure, Callable[[Predictions], Numbers]] = {
+FIGURES: Mapping[RowFigure, Callable[[Predictions], Floats]] = {
     "probability": lambda predictions: predictions.numbers("probability"),
     "loss": lambda predictions: predictions.numbers("loss"),
     "score": lambda predictions: predictions.numbers("score"),
-    "words": lambda predictions: _counted(
+    "words": lambda predictions: _sum_over_texts(
         predictions, lambda cells: pc.count_substring_regex(cells, WORD)
     ),
-    "characters": lambda predictions: _counted(predictions, pc.utf8_length),
+    "characters": lambda predictions: _sum_over_texts(predictions, pc.utf8_length),
     "gold": lambda predictions: parse_numbers(predictions.table["gold"]),
     "predicted": _predicted,
     "residual": lambda predictions: figure(predictions, "predicted") - figure(predictions, "gold"),

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import cached_per_table, figure, holds_numbers, parse_numbers
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @cached_per_table
-def mistakes_first(predictions: Predictions) -> Places:
+def mistakes_first(predictions: Predictions) -> Indices:
     """Row indices, int64 [rows]: the most confident mistakes first.
 
     Then correct rows, the least confident first, then rows without gold. The loss replaces a
@@ -32,21 +32,21 @@ def mistakes_first(predictions: Predictions) -> Places:
     return np.lexsort((within, kind))
 
 
-def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Places:
+def sort_rows(predictions: Predictions, column: str, descending: bool = False) -> Indices:
     """Row indices in the order of a column of the table, int64 [rows].
 
     Numeric columns are sorted by number. Empty cells come last either way.
     """
     values: Any = predictions.table[column]
     may_be_numbers = column.startswith(CELL) or column in ("gold", "predicted")
-    if may_be_numbers and (numbers := _numbers(values)) is not None:
+    if may_be_numbers and (numbers := _parse_if_numeric(values)) is not None:
         values = numbers
-    order: Literal["ascending", "descending"] = "descending" if falls else "ascending"
-    rows: Places = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()
+    order: Literal["ascending", "descending"] = "descending" if descending else "ascending"
+    rows: Indices = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()
     return rows.astype(np.int64)
 
 
-def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
+def _parse_if_numeric(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
     """The numbers of cells that hold numbers or nothing; None if there is a text."""
     lengths: Any = pc.utf8_length(cells)
     written = pc.fill_null(lengths, 0).to_numpy() > 0
@@ -56,7 +56,7 @@ def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
     return pa.array(numbers, pa.float64(), from_pandas=True)
 
 
-def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:
+def extremes(predictions: Predictions, count: int) -> tuple[Indices, Indices]:
     """At most `count` rows each: the worst, worst first, and the best, best first.
 
     Rows without a label are in neither, and no row is in both. The order is: the most confident
@@ -84,7 +84,7 @@ def rows_with(predictions: Predictions, text: str) -> NDArray[np.bool_]:
     return rows
 
 
-SAID = ("gold", "predicted", "probability", "loss", "score")
+PREDICTION_COLUMNS = ("gold", "predicted", "probability", "loss", "score")
 
 
 def plain_table(predictions: Predictions) -> pa.Table:
@@ -97,15 +97,15 @@ def plain_table(predictions: Predictions) -> pa.Table:
     columns: dict[str, pa.ChunkedArray[pa.Scalar[Any]]] = {}
 
     def add(name: str, values: "pa.ChunkedArray[pa.Scalar[Any]]") -> None:
-        different, number = name, 2
-        while different in columns:
-            different, number = f"{name} {number}", number + 1
-        columns[different] = values
+        unique, suffix = name, 2
+        while unique in columns:
+            unique, suffix = f"{name} {suffix}", suffix + 1
+        columns[unique] = values
 
     add("row", table["row"])
     for name in predictions.columns:
         add(name, table[CELL + name])
-    for name in SAID:
+    for name in PREDICTION_COLUMNS:
         if table[name].null_count < len(table):
             add(name, table[name])
     labels = predictions.info.labels

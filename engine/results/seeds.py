@@ -25,7 +25,7 @@ class SeedsComparison:
     claim: Phrase
 
     @property
-    def together(self) -> tuple[Aggregate | None, Aggregate | None]:
+    def aggregates(self) -> tuple[Aggregate | None, Aggregate | None]:
         """Mean and standard deviation of each side; None without finished runs."""
         first, second = (aggregate(list(side.values())) for side in self.scores)
         return first, second
@@ -45,15 +45,15 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -
     Runs without scores for these rows are left out; empty if `shown` is from none of the runs.
     """
     scores: dict[int, float] = {}
-    is_there = False
+    is_included = False
     for run in runs:
         for stored in stored_predictions(run.results):
-            facts = stored.info
-            if stored.file.parent == run.results and _rows(facts) == _rows(shown):
-                is_there = is_there or facts == shown
-                if metric in facts.metrics:
-                    scores[run.job().training.seed] = facts.metrics[metric]
-    return scores if is_there else {}
+            info = stored.info
+            if stored.file.parent == run.results and _rows(info) == _rows(shown):
+                is_included = is_included or info == shown
+                if metric in info.metrics:
+                    scores[run.job().training.seed] = info.metrics[metric]
+    return scores if is_included else {}
 
 
 def scores_by_seed(run: RunFolder, shown: Predictions) -> dict[int, float]:
@@ -84,8 +84,8 @@ def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
     )
 
 
-def _rows(facts: PredictionInfo) -> tuple[str, str]:
-    return facts.part, facts.source
+def _rows(info: PredictionInfo) -> tuple[str, str]:
+    return info.part, info.source
 
 
 def _metric(job: JobSpec, other: JobSpec) -> str:

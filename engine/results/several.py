@@ -50,10 +50,10 @@ class RunScore:
 
 def stored_parts(runs: Sequence[Candidate]) -> list[SplitName]:
     """The parts of data for which some run has predictions."""
-    there = {
+    stored = {
         item.info.part for run in runs for item in stored_predictions(RunFolder(run.folder).results)
     }
-    return [part for part in PARTS if part in there]
+    return [part for part in PARTS if part in stored]
 
 
 def score_runs(
@@ -83,13 +83,13 @@ def score_runs(
         if first is None:
             first = predictions
         else:
-            score = _against(first, predictions, score)
+            score = _compare_with(first, predictions, score)
         scored.append(score)
     progress(len(runs), len(runs))
-    return _corrected(scored)
+    return _correct_p(scored)
 
 
-def _against(first: Predictions, second: Predictions, score: RunScore) -> RunScore:
+def _compare_with(first: Predictions, second: Predictions, score: RunScore) -> RunScore:
     try:
         comparison = compare(first, second)
     except StudioError as error:
@@ -111,8 +111,8 @@ def _against(first: Predictions, second: Predictions, score: RunScore) -> RunSco
     )
 
 
-def _corrected(found: Sequence[RunScore]) -> list[RunScore]:
-    tested = {score.run.key: score.p for score in found if score.p is not None}
+def _correct_p(scores: Sequence[RunScore]) -> list[RunScore]:
+    tested = {score.run.key: score.p for score in scores if score.p is not None}
     corrected = benjamini_hochberg(list(tested.values())).tolist() if tested else []
     by_run = dict(zip(tested, corrected, strict=True))
-    return [replace(score, p=by_run.get(score.run.key)) for score in found]
+    return [replace(score, p=by_run.get(score.run.key)) for score in scores]

@@ -42,8 +42,10 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
     angles = start[..., None] + (end - start)[..., None] * (nodes + 1) / 2
     with np.errstate(divide="ignore", under="ignore"):
         inside = (nu[..., None] - 1) * np.log(np.cos(angles)) + np.log(weights)
-    whole = np.vectorize(lambda n: math.lgamma((n + 1) / 2) - math.lgamma(n / 2), otypes=[float])
-    scale = whole(nu) - 0.5 * np.log(np.pi)
+    log_gamma_ratio = np.vectorize(
+        lambda n: math.lgamma((n + 1) / 2) - math.lgamma(n / 2), otypes=[float]
+    )
+    scale = log_gamma_ratio(nu) - 0.5 * np.log(np.pi)
     with np.errstate(under="ignore", invalid="ignore"):
         tail = np.exp(scale[..., None] + inside).sum(axis=-1) * (end - start) / 2
     upper: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
@@ -127,8 +129,10 @@ def mcnemar(fixed: int, broken: int) -> float:
     """
     changed = fixed + broken
     logs = _log_factorials(changed)
-    few = np.arange(min(fixed, broken) + 1)
-    tail = np.exp(logs[changed] - logs[few] - logs[changed - few] - changed * math.log(2)).sum()
+    counts = np.arange(min(fixed, broken) + 1)
+    tail = np.exp(
+        logs[changed] - logs[counts] - logs[changed - counts] - changed * math.log(2)
+    ).sum()
     return min(1.0, 2 * float(tail))
 
 
@@ -144,11 +148,11 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 def seeds_interval(values: Sequence[float]) -> Interval:
     """The mean over seeds with Student's interval; no ends for one run."""
-    every = np.asarray(values, dtype=np.float64)
-    mean = float(every.mean()) if len(every) else math.nan
-    if len(every) < 2:
+    scores = np.asarray(values, dtype=np.float64)
+    mean = float(scores.mean()) if len(scores) else math.nan
+    if len(scores) < 2:
         return Interval(mean, math.nan, math.nan)
-    half = t_limit(len(every) - 1.0) * float(every.std(ddof=1)) / math.sqrt(len(every))
+    half = t_limit(len(scores) - 1.0) * float(scores.std(ddof=1)) / math.sqrt(len(scores))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -176,6 +180,6 @@ def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) ->
     return Difference(value, value - half, value + half, p)
 
 
-def _log_factorials(largest: int) -> NDArray[np.float64]:
-    """log n! from n = 0, float64 [largest + 1]."""
-    return np.append(0.0, np.cumsum(np.log(np.arange(1, largest + 1))))
+def _log_factorials(n: int) -> NDArray[np.float64]:
+    """log k! from k = 0 to n, float64 [n + 1]."""
+    return np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))

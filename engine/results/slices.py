@@ -47,10 +47,10 @@ from engine.results.spans import span_table
 
 MIN_ROWS = 20  # of a slice
 LEVEL = 0.05  # of the adjusted p, and of the tests of a pair against its single conditions
-MOST_SLICES = 20  # in a result
+MAX_SLICES = 20  # in a result
 SEARCH_ROWS = 200_000  # at most, drawn at random
-AT_ONCE = 20_000  # rows of a matrix product
-MOST_WORDS = 200  # the most frequent ones are tried
+CHUNK = 20_000  # rows of a matrix product
+MAX_WORDS = 200  # the most frequent ones are tried
 NO_WORD = r"[^\pL\pM\pN_]+"
 
 
@@ -69,7 +69,7 @@ class WorstSlice:
     group: Group
     elsewhere: Interval  # the score of all other rows
     p: float  # adjusted for all slices that were tried
-    is_share: bool  # a fraction of correct rows, not a mean
+    is_fraction: bool  # a fraction of correct rows, not a mean
     score_name: Phrase
 
     @property
@@ -79,21 +79,21 @@ class WorstSlice:
     @property
     def sentence(self) -> Phrase:
         """For example “12 of 31 rows right where gold is “bad”, 71 % elsewhere”."""
-        where = sentence(self.group.conditions)
-        if self.is_share:
+        condition = sentence(self.group.conditions)
+        if self.is_fraction:
             return phrase(
-                "{right:,} of {count:,} rows right where {where}, {elsewhere:.0f} % elsewhere",
+                "{right:,} of {count:,} rows right where {condition}, {elsewhere:.0f} % elsewhere",
                 right=round(self.group.score.value * self.group.count),
                 count=self.group.count,
-                where=where,
+                condition=condition,
                 elsewhere=100 * self.elsewhere.value,
             )
         return phrase(
-            "{name} {value:.3g} in {count:,} rows where {where}, {elsewhere:.3g} elsewhere",
+            "{name} {value:.3g} in {count:,} rows where {condition}, {elsewhere:.3g} elsewhere",
             name=self.score_name,
             value=self.group.score.value,
             count=self.group.count,
-            where=where,
+            condition=condition,
             elsewhere=self.elsewhere.value,
         )
 
@@ -112,10 +112,10 @@ class Candidate(NamedTuple):
 
     condition: Condition
     rows: NDArray[np.bool_]  # [N]
-    about: str
+    subject: str
 
     def pairs_with(self, other: "Candidate") -> bool:
-        return self.about != other.about
+        return self.subject != other.subject
 
 
 def score_slices(predictions: Predictions, slices: Sequence[Slice]) -> tuple[Group, ...]:
@@ -137,13 +137,13 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
         usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
     tried = candidates(predictions, usable, min_rows)
     values = scores.values[usable].astype(np.float64)
-    trial = _Trial.of(tried, values if scores.higher_is_better else -values, min_rows)
+    trial = _Trial.build(tried, values if scores.higher_is_better else -values, min_rows)
     p = trial.tail(scores.is_binary)
     adjusted, cost = benjamini_hochberg(p), trial.cost
     reported: list[WorstSlice] = []
     covered = np.zeros(len(usable), dtype=bool)
     for index in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda i: (p[i], -cost[i])):
-        if len(reported) == MOST_SLICES:
+        if len(reported) == MAX_SLICES:
             break
         first, second = trial.pairs[index]
         rows = tried[first].rows & tried[second].rows
@@ -184,13 +184,15 @@ class _Trial:
     pairs: list[tuple[int, int]]
 
     @classmethod
-    def of(cls, found: Sequence[Candidate], values: NDArray[np.float64], min_rows: int) -> "_Trial":
+    def build(
+        cls, tried: Sequence[Candidate], values: NDArray[np.float64], min_rows: int
+    ) -> "_Trial":
         """All pairs by three matrix products."""
-        size = len(found)
+        size = len(tried)
         counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
-        for begin in range(0, len(values) if size else 0, AT_ONCE):
-            part = slice(begin, begin + AT_ONCE)
-            rows = np.array([item.rows[part] for item in found], dtype=np.float32)  # [S, rows]
+        for begin in range(0, len(values) if size else 0, CHUNK):
+            part = slice(begin, begin + CHUNK)
+            rows = np.array([item.rows[part] for item in tried], dtype=np.float32)  # [S, rows]
             score = values[part].astype(np.float32)
             counts += rows @ rows.T
             sums += (rows * score) @ rows.T
@@ -200,21 +202,21 @@ class _Trial:
             for first in range(size)
             for second in range(first, size)
             if min_rows <= counts[first, second] <= len(values) - min_rows
-            and (first == second or found[first].pairs_with(found[second]))
+            and (first == second or tried[first].pairs_with(tried[second]))
         ]
         return cls(counts, sums, squares, values, pairs)
 
     @property
     def cost(self) -> NDArray[np.float64]:
         """Total score that the rows of a slice lose relative to the other rows, [tried]."""
-        count, total, _ = self._of_pairs()
+        count, total, _ = self._pair_sums()
         elsewhere = (self.values.sum() - total) / (len(self.values) - count)
         costs: NDArray[np.float64] = count * elsewhere - total
         return costs
 
     def tail(self, is_binary: bool) -> NDArray[np.float64]:
         """One-sided p that each slice is worse than all other rows, [tried]; 1 if it is not."""
-        count, total, square = self._of_pairs()
+        count, total, square = self._pair_sums()
         rest = (
             len(self.values) - count,
             self.values.sum() - total,
@@ -230,10 +232,10 @@ class _Trial:
         return p
 
     def is_worse(
-        self, rows: NDArray[np.bool_], others: NDArray[np.bool_], is_binary: bool, least: int = 2
+        self, rows: NDArray[np.bool_], others: NDArray[np.bool_], is_binary: bool, min_rows: int = 2
     ) -> bool:
         """Test rows against others; False if either has too few."""
-        if rows.sum() < least or others.sum() < 2:
+        if rows.sum() < min_rows or others.sum() < 2:
             return False
         inside, outside = self.values[rows], self.values[others]
         if inside.mean() >= outside.mean():
@@ -241,9 +243,9 @@ class _Trial:
         moments = (_moments(inside), _moments(outside))
         return bool(_tail(*moments, is_binary)[0] < LEVEL)
 
-    def _of_pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
-        first, second = places[:, 0], places[:, 1]
+    def _pair_sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        first, second = pairs[:, 0], pairs[:, 1]
         return self.counts[first, second], self.sums[first, second], self.squares[first, second]
 
 
@@ -258,9 +260,9 @@ def _tail(inside: Moments, other: Moments, is_binary: bool) -> NDArray[np.float6
     hits, rows = np.rint(inside[1]).astype(np.int64), np.rint(inside[0]).astype(np.int64)
     all_hits = hits + np.rint(other[1]).astype(np.int64)
     all_rows = rows + np.rint(other[0]).astype(np.int64)
-    for wholes in set(zip(all_hits.tolist(), all_rows.tolist(), strict=True)):  # mostly one
-        same = (all_hits == wholes[0]) & (all_rows == wholes[1])
-        p[same] = hypergeometric_tail(hits[same], rows[same], *wholes)
+    for totals in set(zip(all_hits.tolist(), all_rows.tolist(), strict=True)):  # mostly one
+        same = (all_hits == totals[0]) & (all_rows == totals[1])
+        p[same] = hypergeometric_tail(hits[same], rows[same], *totals)
     return p
 
 
@@ -297,9 +299,9 @@ def save_slice(path: Path, new: Slice) -> None:
 
 def delete_slice(path: Path, name: str, source: str) -> None:
     slices = read_slices(path)
-    left = [item for item in slices if _key(item) != (name, source)]
-    if len(left) < len(slices):
-        _write(path, left)
+    remaining = [item for item in slices if _key(item) != (name, source)]
+    if len(remaining) < len(slices):
+        _write(path, remaining)
 
 
 def rename_slice(path: Path, name: str, source: str, new: str) -> None:
@@ -340,37 +342,37 @@ def candidates(
     Args:
         rows: indices of the N rows, rising.
     """
-    some = Predictions(predictions.info, predictions.table.take(rows))
-    of_rows = (
-        Candidate(conditions[0], mask(some, conditions), about)
-        for about, groups in _groups(some)
+    part = Predictions(predictions.info, predictions.table.take(rows))
+    grouped = (
+        Candidate(conditions[0], mask(part, conditions), subject)
+        for subject, groups in _groups(part)
         for conditions in groups
     )
-    every = (*of_rows, *_words(some, min_rows))
-    return tuple(item for item in every if min_rows <= item.rows.sum() <= len(rows) - min_rows)
+    all_ = (*grouped, *_words(part, min_rows))
+    return tuple(item for item in all_ if min_rows <= item.rows.sum() <= len(rows) - min_rows)
 
 
-def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
+def _groups(part: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     """Groups of rows, each of one condition, by subject."""
-    head, mapping = TASKS[some.info.task].info.head, some.info.mapping
+    head, mapping = TASKS[part.info.task].info.head, part.info.mapping
     is_labelled = head is not None and (head.labels_inputs or head.scores_choices)
-    if is_labelled and len(labels(some)) > 1:
-        yield "label", by_label(some)
-    if holds_numbers(some.info):
-        yield "label", by_figure(some, "gold")
-    yield "length", by_figure(some, length_figure(some))
-    if head is not None and head.finds_spans and mapping.text in some.columns:
-        yield "first word", by_first_word(some, mapping.text)
+    if is_labelled and len(labels(part)) > 1:
+        yield "label", by_label(part)
+    if holds_numbers(part.info):
+        yield "label", by_figure(part, "gold")
+    yield "length", by_figure(part, length_figure(part))
+    if head is not None and head.finds_spans and mapping.text in part.columns:
+        yield "first word", by_first_word(part, mapping.text)
     if head is None:
-        yield "frequency", by_powers(some, OCCURRENCES)
-        yield "position", by_quantile(some, POSITION)
+        yield "frequency", by_powers(part, OCCURRENCES)
+        yield "position", by_quantile(part, POSITION)
         return
     if head.tags_tokens:
-        types = span_table(some).types
+        types = span_table(part).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
-    for column in some.columns:
+    for column in part.columns:
         if column not in mapping.columns:
-            yield f"column {column}", by_column(some, column)
+            yield f"column {column}", by_column(part, column)
 
 
 def length_figure(predictions: Predictions) -> RowFigure:
@@ -379,10 +381,10 @@ def length_figure(predictions: Predictions) -> RowFigure:
     return "words" if characters.sum() <= 15 * words.sum() else "characters"
 
 
-def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
+def _words(part: Predictions, min_rows: int) -> Iterator[Candidate]:
     """Candidates for the words in the most rows, per column."""
-    for column in text_columns(some):
-        text: Any = pc.utf8_lower(some.cells(column).cast(pa.large_string())).combine_chunks()
+    for column in text_columns(part):
+        text: Any = pc.utf8_lower(part.cells(column).cast(pa.large_string())).combine_chunks()
         lists = pc.split_pattern_regex(text, NO_WORD)
         rows = pc.list_parent_indices(lists).to_numpy()
         encoded = pc.list_flatten(lists).dictionary_encode()
@@ -391,17 +393,17 @@ def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
         row, word = np.divmod(pairs, max(len(words), 1))
         counts = np.bincount(word, minlength=len(words))
         ranked = np.argsort(-counts, kind="stable")
-        usable = [n for n in ranked[: MOST_WORDS + 1] if words[n] and counts[n] >= min_rows]
-        for number in usable[:MOST_WORDS]:
-            has = np.zeros(len(some), dtype=bool)
-            has[row[word == number]] = True
-            yield Candidate(CellHasWord(column=column, word=words[number]), has, "word")
+        usable = [n for n in ranked[: MAX_WORDS + 1] if words[n] and counts[n] >= min_rows]
+        for index in usable[:MAX_WORDS]:
+            has = np.zeros(len(part), dtype=bool)
+            has[row[word == index]] = True
+            yield Candidate(CellHasWord(column=column, word=words[index]), has, "word")
 
 
-def _distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Distinct numbers, rising. np.unique hashes them, which is slow for millions and holds the
+def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Distinct values, rising. np.unique hashes them, which is slow for millions and holds the
     GIL."""
-    ordered = np.sort(numbers)
+    ordered = np.sort(values)
     is_first = np.ones(len(ordered), dtype=bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]

@@ -45,7 +45,7 @@ class TypeFigures(LabelFigures):
         return (HasSpan(error="spurious", predicted=self.label),)
 
     @property
-    def having(self) -> Conditions:
+    def with_label(self) -> Conditions:
         return (HasSpan(gold=self.label),)
 
 
@@ -83,16 +83,16 @@ def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.
     `type_` is the index of a type; None: all spans.
     """
     table, rows = span_table(predictions), len(predictions)
-    of_gold, of_predicted = (
+    is_gold, is_predicted = (
         codes != NONE if type_ is None else codes == type_
         for codes in (table.gold, table.predicted)
     )
-    right = of_gold & (table.kinds == SPAN_KINDS.index("right"))
-    chosen = (right, of_predicted, of_gold)
-    return np.column_stack([np.bincount(table.rows[spans], minlength=rows) for spans in chosen])
+    right = is_gold & (table.kinds == SPAN_KINDS.index("right"))
+    masks = (right, is_predicted, is_gold)
+    return np.column_stack([np.bincount(table.rows[spans], minlength=rows) for spans in masks])
 
 
 def _figures(name: str, parts: NDArray[np.int64]) -> TypeFigures:
     right, predicted, support = parts.sum(axis=0).tolist()
     f1 = bootstrap(parts, f1_of_sums) if predicted + support else UNKNOWN
-    return TypeFigures.of(name, right, predicted, support, f1)
+    return TypeFigures.build(name, right, predicted, support, f1)

@@ -34,7 +34,7 @@ ERROR_NAMES: dict[SpanKind, Phrase] = {
 
 
 class SpanPair(NamedTuple):
-    """A gold span and the predicted span it is paired with; one may be missing."""
+    """A gold span and the predicted span it is pair_spans with; one may be missing."""
 
     gold: Span | None
     predicted: Span | None
@@ -67,7 +67,7 @@ class SpanTable:
     gold: NDArray[np.int64]  # index in `types`, or NONE
     predicted: NDArray[np.int64]
 
-    def where(
+    def select(
         self, kind: SpanKind | None, gold: str | None, predicted: str | None
     ) -> NDArray[np.bool_]:
         """The spans of a kind and of these types, bool [S]; None: any."""
@@ -89,7 +89,7 @@ def rows_with_spans(
     """The rows that have a span of this kind and of these types, bool [rows]; None: any."""
     table = span_table(predictions)
     rows = np.zeros(len(predictions), dtype=bool)
-    rows[table.rows[table.where(kind, gold, predicted)]] = True
+    rows[table.rows[table.select(kind, gold, predicted)]] = True
     return rows
 
 
@@ -99,33 +99,35 @@ def span_table(predictions: Predictions) -> SpanTable:
         (index, pair)
         for index, row in enumerate(details(predictions))
         if row.get("gold")
-        for pair in _pairs_of(predictions, row)
+        for pair in _span_pairs(predictions, row)
     ]
     types = tuple(sorted({span.type for _, pair in spans for span in pair if span is not None}))
     codes = {name: index for index, name in enumerate(types)}
     table = np.array(
         [
             (
-                number,
+                row_index,
                 SPAN_KINDS.index(pair.kind),
                 NONE if pair.gold is None else codes[pair.gold.type],
                 NONE if pair.predicted is None else codes[pair.predicted.type],
             )
-            for number, pair in spans
+            for row_index, pair in spans
         ],
         dtype=np.int64,
     ).reshape(-1, 4)
     return SpanTable(types, *table.T)
 
 
-def row_spans(predictions: Predictions, place: int) -> RowSpans:
-    row = details(predictions)[place]
-    return RowSpans(tuple(row.get("words") or ()), tuple(_pairs_of(predictions, row)))
+def row_spans(predictions: Predictions, index: int) -> RowSpans:
+    row = details(predictions)[index]
+    return RowSpans(tuple(row.get("words") or ()), tuple(_span_pairs(predictions, row)))
 
 
-def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
-    real = name_spans(predictions)
-    return paired(_found(row.get("gold") or (), real), _found(row.get("predicted") or (), real))
+def _span_pairs(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
+    named = name_spans(predictions)
+    return pair_spans(
+        _spans(row.get("gold") or (), named), _spans(row.get("predicted") or (), named)
+    )
 
 
 @cached_per_table
@@ -134,30 +136,30 @@ def name_spans(predictions: Predictions) -> bool:
     return are_spans(predictions.info.labels)
 
 
-def _found(tags: Sequence[str], real: bool) -> list[Span]:
-    if real:
+def _spans(tags: Sequence[str], named: bool) -> list[Span]:
+    if named:
         return spans_from_tags(tags)
     return [Span(tag, position, position + 1) for position, tag in enumerate(tags)]
 
 
-def paired(gold: Sequence[Span], predicted: Sequence[Span]) -> list[SpanPair]:
+def pair_spans(gold: Sequence[Span], predicted: Sequence[Span]) -> list[SpanPair]:
     """Pair gold and predicted spans of a row, by position."""
-    near = [
+    overlapping = [
         (span, other)
         for span, other in product(gold, predicted)
         if span.start < other.end and other.start < span.end
     ]
-    near.sort(key=_closeness)
+    overlapping.sort(key=_closeness)
     used: set[tuple[str, Span]] = set()
     pairs: list[SpanPair] = []
-    for left, other in near:
+    for left, other in overlapping:
         if ("gold", left) in used or ("predicted", other) in used:
             continue
         used |= {("gold", left), ("predicted", other)}
         pairs.append(SpanPair(left, other))
     pairs += [SpanPair(span, None) for span in gold if ("gold", span) not in used]
     pairs += [SpanPair(None, span) for span in predicted if ("predicted", span) not in used]
-    return sorted(pairs, key=_place)
+    return sorted(pairs, key=_position)
 
 
 def _closeness(pair: tuple[Span, Span]) -> tuple[bool, bool, int, int, int]:
@@ -167,7 +169,7 @@ def _closeness(pair: tuple[Span, Span]) -> tuple[bool, bool, int, int, int]:
     return (not same_ends, gold.type != predicted.type, -shared, gold.start, predicted.start)
 
 
-def _place(pair: SpanPair) -> tuple[int, int]:
+def _position(pair: SpanPair) -> tuple[int, int]:
     span = pair.gold or pair.predicted
     assert span is not None
     return (span.start, span.end)

@@ -30,7 +30,7 @@ from engine.runs.lock import open_here
 from engine.runs.snapshots import find_run
 
 SUFFIX = ".parquet"
-LOOKS = "test-evaluations.jsonl"
+LOG_FILE = "test-evaluations.jsonl"
 
 
 class StoredPredictions(NamedTuple):
@@ -71,7 +71,7 @@ def predictions_file(folder: Path, part: Part, source: str = "", baseline: str =
 
 
 def results_root(folder: Path) -> Path:
-    """The results folder that a folder is, or is a subfolder of."""
+    """The results folder of a folder: itself, or its parent if it belongs to a step."""
     return folder.parent if STEP.fullmatch(folder.name) else folder
 
 
@@ -90,36 +90,36 @@ def stored_predictions(folder: Path) -> list[StoredPredictions]:
     inner = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = [folder, *(path for path in inner if STEP.fullmatch(path.name))]
     files = [file for path in folders for file in _files(path)]
-    return [stored for stored in map(_kept, files) if stored is not None]
+    return [stored for stored in map(_read_stored, files) if stored is not None]
 
 
 def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[StoredPredictions]:
     """The predictions of baselines for a part of a data set, by name."""
-    stored_files = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
+    stored_files = map(_read_stored, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
     return [
         item for item in stored_files if item is not None and item.info.fingerprint == fingerprint
     ]
 
 
-def log_evaluation(folder: Path, facts: PredictionInfo) -> int:
+def log_evaluation(folder: Path, info: PredictionInfo) -> int:
     """Log an evaluation of test rows; returns their number so far.
 
     Raises StudioError on a disk error.
     """
-    look = LoggedEvaluation(
+    entry = LoggedEvaluation(
         at=datetime.now(UTC),
-        model=facts.model,
-        step=facts.step,
-        source=facts.source,
-        fingerprint=facts.fingerprint,
-        metrics=facts.metrics,
+        model=info.model,
+        step=info.step,
+        source=info.source,
+        fingerprint=info.fingerprint,
+        metrics=info.metrics,
     )
     with disk_errors_for(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = open_here(folder / LOOKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        descriptor = open_here(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab") as file:
-            file.write(look.model_dump_json().encode("utf-8") + b"\n")
-    return len(logged_evaluations(folder, facts.fingerprint))
+            file.write(entry.model_dump_json().encode("utf-8") + b"\n")
+    return len(logged_evaluations(folder, info.fingerprint))
 
 
 def logged_evaluations(folder: Path, fingerprint: str | None = None) -> list[LoggedEvaluation]:
@@ -127,7 +127,7 @@ def logged_evaluations(folder: Path, fingerprint: str | None = None) -> list[Log
 
     Damaged lines are ignored.
     """
-    return [look for look in _looks(folder) if fingerprint in (None, look.fingerprint)]
+    return [entry for entry in _read_log(folder) if fingerprint in (None, entry.fingerprint)]
 
 
 def run_evaluation(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
@@ -196,9 +196,9 @@ def _files(folder: Path) -> list[Path]:
     ]
 
 
-def _looks(folder: Path) -> Iterator[LoggedEvaluation]:
+def _read_log(folder: Path) -> Iterator[LoggedEvaluation]:
     try:
-        with open_regular(folder / LOOKS) as file:
+        with open_regular(folder / LOG_FILE) as file:
             lines = list(iter_lines(file))
     except FileNotFoundError:
         return
@@ -209,10 +209,10 @@ def _looks(folder: Path) -> Iterator[LoggedEvaluation]:
             continue
 
 
-def _kept(file: Path) -> StoredPredictions | None:
+def _read_stored(file: Path) -> StoredPredictions | None:
     try:
         metadata = pq.read_metadata(check_regular(file))
-        facts = PredictionInfo.model_validate_json((metadata.metadata or {})[METADATA_KEY])
+        info = PredictionInfo.model_validate_json((metadata.metadata or {})[METADATA_KEY])
     except (OSError, KeyError, ValidationError, pa.ArrowException):
         return None
-    return StoredPredictions(file, facts, int(metadata.num_rows))
+    return StoredPredictions(file, info, int(metadata.num_rows))

@@ -88,7 +88,7 @@ def build_predictions(
     )
     count = len(predicted.predicted)
     columns = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
-    return Predictions.of(info, columns | predicted.record(), cells)
+    return Predictions.from_columns(info, columns | predicted.record(), cells)
 
 
 def _lists(scores: NDArray[np.floating[Any]]) -> "pa.ListArray[Any]":

@@ -16,7 +16,7 @@ from engine.results.groups import by_width, groups
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure
 
-DRAWN_POINTS = 4_000  # at most; a sample of more rows
+MAX_POINTS = 4_000  # at most; a sample of more rows
 BINS = 20
 
 
@@ -61,8 +61,8 @@ class Scatter(NamedTuple):
 def scatter(predictions: Predictions) -> Scatter:
     gold, predicted = figure(predictions, "gold"), figure(predictions, "predicted")
     known = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
-    if len(known) > DRAWN_POINTS:
-        known = np.random.default_rng(0).choice(known, DRAWN_POINTS, replace=False)
+    if len(known) > MAX_POINTS:
+        known = np.random.default_rng(0).choice(known, MAX_POINTS, replace=False)
     x, y = (values[known].astype(np.float64) for values in (gold, predicted))
     return Scatter(x, y, _bins(predictions, "gold"))
 

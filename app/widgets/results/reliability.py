@@ -14,8 +14,8 @@ from app.widgets.results.picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
 from engine.results.calibration import (
-    HIGHEST,
-    LOWEST,
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
     Bin,
     Temperature,
     ece,
@@ -43,7 +43,7 @@ class Reliability:
     @property
     def best(self) -> float:
         value = self.applied_temperature * (self.fitted.value if self.fitted is not None else 1.0)
-        return min(max(value, LOWEST), HIGHEST)
+        return min(max(value, MIN_TEMPERATURE), MAX_TEMPERATURE)
 
     @property
     def gains(self) -> bool:

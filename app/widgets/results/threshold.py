@@ -122,7 +122,7 @@ class ThresholdPicture(ChartPicture):
         curve = self._curve()
         if curve is None:
             return
-        drawn, form = curve.drawn(), self.form.choice()
+        drawn, form = curve.downsample(), self.form.choice()
         if form == PR:
             series: tuple[Line, ...] = (Line("", drawn.recall, drawn.precision),)
             titles = self.tr("Recall"), self.tr("Precision")

@@ -500,7 +500,7 @@ def test_the_best_answers_are_listed_with_gold() -> None:
             '{"gold":["Rome"],"exact":0,"null":0.1,"best":[["Bern",0,4,0.6],["Rome",5,9,0.3]]}'
         ],
     }
-    made = Predictions.of(facts("question_answering"), record, {"text": ["Where?"]})
+    made = Predictions.from_columns(facts("question_answering"), record, {"text": ["Where?"]})
     assert lines(made) == [
         "text: Where?",
         "Gold: Rome",
@@ -511,5 +511,5 @@ def test_the_best_answers_are_listed_with_gold() -> None:
 
 def test_predicted_numbers_are_rounded_and_gold_ones_are_not() -> None:
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
-    made = Predictions.of(facts("regression"), record, {"text": ["Where?"]})
+    made = Predictions.from_columns(facts("regression"), record, {"text": ["Where?"]})
     assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

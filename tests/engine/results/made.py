@@ -49,7 +49,7 @@ def classified(
         "score": [None if a is None else a == b for a, b in zip(gold, predicted, strict=True)],
         "scores": list(scores),
     }
-    return Predictions.of(facts(task, labels), record, cells)
+    return Predictions.from_columns(facts(task, labels), record, cells)
 
 
 def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Predictions:
@@ -72,7 +72,7 @@ def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Pr
     seen = set(tags) | {
         tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())
     }
-    return Predictions.of(
+    return Predictions.from_columns(
         facts("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
         record,
         {"text": [words for words, _, _ in rows]},
@@ -100,7 +100,9 @@ def labelled_sets(
             for a, b in zip(gold, predicted, strict=True)
         ],
     }
-    return Predictions.of(facts("multi_label", labels), record, {"text": ["a"] * len(gold)})
+    return Predictions.from_columns(
+        facts("multi_label", labels), record, {"text": ["a"] * len(gold)}
+    )
 
 
 def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
@@ -118,7 +120,9 @@ def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
             for (said, gold, null), one in zip(rows, scored, strict=True)
         ],
     }
-    return Predictions.of(facts("question_answering"), record, {"text": ["who"] * len(rows)})
+    return Predictions.from_columns(
+        facts("question_answering"), record, {"text": ["who"] * len(rows)}
+    )
 
 
 def masked_tokens(rows: int = 40) -> Predictions:
@@ -141,7 +145,7 @@ def masked_tokens(rows: int = 40) -> Predictions:
     settings = {"training_tokens": 10_000.0, "vocabulary": 100.0}
     mapping, metrics = Mapping(text="text"), {"loss": 4.85, "accuracy": 0.5, "top5": 0.5}
     made = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
-    return Predictions.of(made, record, cells)
+    return Predictions.from_columns(made, record, cells)
 
 
 def bootstrap_rows(

@@ -38,7 +38,7 @@ def questions(
         ],
     }
     mapping = Mapping(text="question", pair="passage", answers="answers")
-    return Predictions.of(facts("question_answering", mapping=mapping), record, cells)
+    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
 
 
 @tries(80)

@@ -8,8 +8,8 @@ from scipy import optimize, special
 from sklearn import calibration
 
 from engine.results.calibration import (
-    HIGHEST,
-    LOWEST,
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
     ece,
     fit_temperature,
     probabilities_at,
@@ -96,7 +96,10 @@ def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
         return -special.log_softmax(logits / np.exp(log_temperature), axis=1)[truth].mean()
 
     theirs = optimize.minimize_scalar(
-        nll, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded", options={"xatol": 1e-9}
+        nll,
+        bounds=(np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)),
+        method="bounded",
+        options={"xatol": 1e-9},
     )
     found = temperature(made)
     assert found is not None
@@ -113,7 +116,7 @@ def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
     logits = to_logits(made.scores, several=True)
     theirs = optimize.minimize_scalar(
         lambda t: np.logaddexp(0, np.where(truth, -1, 1) * logits / np.exp(t)).mean(),
-        bounds=(np.log(LOWEST), np.log(HIGHEST)),
+        bounds=(np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)),
         method="bounded",
         options={"xatol": 1e-9},
     )
@@ -144,7 +147,7 @@ def test_rows_that_do_not_say_a_temperature():
     found = temperature(right)
     assert found is not None and found.is_at_limit and np.isnan(found.nll_after)
     assert fit_temperature(np.log([[0.2, 0.8]]), np.array([[True, False]])) == pytest.approx(
-        HIGHEST
+        MAX_TEMPERATURE
     )
     for nothing in (classified([None], ["good"]), classified(["odd"], ["good"])):
         assert temperature(nothing) is None

@@ -150,11 +150,11 @@ def test_the_side_of_a_threshold_selects_its_rows():
 def test_a_long_curve_is_drawn_with_few_points():
     rng = np.random.default_rng(0)
     found = curve(rng.random(50_000), rng.random(50_000) < 0.3)
-    thin = found.drawn(100)
+    thin = found.downsample(100)
     assert len(thin.thresholds) == 100
     assert thin.recall[-1] == 1 and thin.thresholds[0] == found.thresholds[0]
     few = curve(np.array([0.5]), np.array([True]))
-    assert few.drawn() is few
+    assert few.downsample() is few
 
 
 def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits():

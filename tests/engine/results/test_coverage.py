@@ -28,7 +28,9 @@ def classes(rng: np.random.Generator) -> Predictions:
         "predicted": np.array(LABELS)[predicted],
         "score": gold == predicted,
     }
-    return Predictions.of(facts("text_classification", LABELS), record, {"text": ["x"] * ROWS})
+    return Predictions.from_columns(
+        facts("text_classification", LABELS), record, {"text": ["x"] * ROWS}
+    )
 
 
 def numbers(rng: np.random.Generator) -> Predictions:
@@ -39,7 +41,7 @@ def numbers(rng: np.random.Generator) -> Predictions:
         "predicted": [repr(float(one)) for one in pairs[:, 1]],
         "scores": pairs[:, 1:].astype(np.float32).tolist(),
     }
-    return Predictions.of(facts("regression"), record, {"text": ["x"] * ROWS})
+    return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * ROWS})
 
 
 def entities(rng: np.random.Generator) -> Predictions:
@@ -140,7 +142,9 @@ def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width() -> None:
     for right in [ROWS, 3, 0]:
         record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
         record |= {"score": [1] * right + [0] * (ROWS - right)}
-        made = Predictions.of(facts("text_classification", LABELS), record, {"text": ["x"] * ROWS})
+        made = Predictions.from_columns(
+            facts("text_classification", LABELS), record, {"text": ["x"] * ROWS}
+        )
         found = interval(measures(made)[0])
         theirs = stats.binomtest(right, ROWS).proportion_ci(0.95, method="wilson")
         np.testing.assert_allclose(found, [right / ROWS, theirs.low, theirs.high], atol=1e-12)

@@ -59,7 +59,7 @@ def test_groups_by_values_words_and_labels() -> None:
 
 
 def test_the_score_of_numbers_is_their_distance() -> None:
-    made = Predictions.of(
+    made = Predictions.from_columns(
         facts("regression"),
         {"row": range(3), "gold": ["1", "2,5", None], "predicted": ["1.5", "2.5", "0"],
          "scores": [[1.5], [2.5], [0.0]]},

@@ -51,7 +51,7 @@ def test_very_many_rows_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) 
         (values,), np.mean, method="percentile", batch=50, n_resamples=500, rng=rng
     ).confidence_interval
     np.testing.assert_allclose([drawn.low, drawn.high], [theirs.low, theirs.high], atol=1e-3)
-    monkeypatch.setattr(intervals, "MANY_KINDS", 100)
+    monkeypatch.setattr(intervals, "MAX_DISTINCT", 100)
     np.testing.assert_allclose(mean_interval(values), drawn, atol=1.5e-3)
     np.testing.assert_allclose(bootstrap(parts, _ratio), drawn_ratio, atol=3e-3)
     twice = np.repeat(values[:200], 50)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from engine.results.labels import doubtful_label
 from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions
-from engine.results.row_lists import mistakes_first, plain_table, rows_with, sorted_by
+from engine.results.row_lists import mistakes_first, plain_table, rows_with, sort_rows
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
 
 
@@ -30,15 +30,15 @@ def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last() -> N
 
 def test_a_regression_begins_with_its_largest_residual() -> None:
     record = {"row": range(3), "gold": ["1", "2", None], "scores": [[1.5], [4.0], [9.0]]}
-    found = Predictions.of(facts("regression"), record, {"text": ["a", "b", "c"]})
+    found = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
     assert mistakes_first(found).tolist() == [1, 0, 2]
 
 
 def test_predicted_numbers_are_sorted_as_numbers() -> None:
     record = {"row": range(3), "gold": ["10", "9", None], "predicted": ["1e-4", "12.5", "3"]}
-    found = Predictions.of(facts("regression"), record, {"text": ["a", "b", "c"]})
-    assert sorted_by(found, "predicted").tolist() == [0, 2, 1]
-    assert sorted_by(found, "gold").tolist() == [1, 0, 2]
+    found = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
+    assert sort_rows(found, "predicted").tolist() == [0, 2, 1]
+    assert sort_rows(found, "gold").tolist() == [1, 0, 2]
 
 
 def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
@@ -49,11 +49,11 @@ def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
 
 
 def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() -> None:
-    assert sorted_by(mixed(), "cell:year").tolist() == [3, 0, 1, 4, 2]
-    assert sorted_by(mixed(), "cell:year", falls=True).tolist() == [4, 1, 0, 3, 2]
-    assert sorted_by(mixed(), "probability").tolist() == [1, 3, 2, 0, 4]
-    assert sorted_by(mixed(), "gold").tolist() == [2, 3, 0, 1, 4]
-    assert sorted_by(mixed(), "cell:text").tolist() == [0, 3, 1, 4, 2]
+    assert sort_rows(mixed(), "cell:year").tolist() == [3, 0, 1, 4, 2]
+    assert sort_rows(mixed(), "cell:year", descending=True).tolist() == [4, 1, 0, 3, 2]
+    assert sort_rows(mixed(), "probability").tolist() == [1, 3, 2, 0, 4]
+    assert sort_rows(mixed(), "gold").tolist() == [2, 3, 0, 1, 4]
+    assert sort_rows(mixed(), "cell:text").tolist() == [0, 3, 1, 4, 2]
 
 
 def test_a_text_is_sought_in_cells_and_labels_whatever_its_case() -> None:
@@ -73,7 +73,9 @@ def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> N
 
 def test_a_cell_with_the_name_of_a_column_of_ours_is_told_apart() -> None:
     record = {"row": [0], "gold": ["a"], "predicted": ["b"]}
-    found = Predictions.of(facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]})
+    found = Predictions.from_columns(
+        facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]}
+    )
     table = plain_table(found)
     assert (table["gold"].to_pylist(), table["gold 2"].to_pylist()) == (["mine"], ["a"])
 
@@ -100,7 +102,7 @@ def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
     record = {"row": [0], "gold": ["DET N"], "predicted": ["DET V"], "score": [np.nan]}
     record["details"] = [json.dumps(one) for one in details]
     tags = facts("token_classification").model_copy(update={"labels": ("DET", "N", "V")})
-    found = Predictions.of(tags, record, {"text": ["a b"]})
+    found = Predictions.from_columns(tags, record, {"text": ["a b"]})
     assert main_metric(found).name == "accuracy"
     assert main_score(found).value == 0.5
 

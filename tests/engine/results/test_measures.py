@@ -40,7 +40,7 @@ def numbers(gold: Any, predicted: Any) -> Predictions:
         "predicted": [f"{one:.2f}" for one in predicted],
         "scores": [[float(one)] for one in predicted],
     }
-    return Predictions.of(facts("regression"), record, {"text": ["x"] * len(gold)})
+    return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * len(gold)})
 
 
 @tries(50)

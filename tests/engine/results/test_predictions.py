@@ -32,7 +32,9 @@ def predictions() -> Predictions:
         "score": [1, 0],
         "scores": [[0.1, 0.9], [0.2, 0.8]],
     }
-    return Predictions.of(facts, record, {"text": ["fine", "poor"], "label": ["good", "bad"]})
+    return Predictions.from_columns(
+        facts, record, {"text": ["fine", "poor"], "label": ["good", "bad"]}
+    )
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:

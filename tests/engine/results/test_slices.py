@@ -79,7 +79,7 @@ def test_slices_of_numbers_are_where_the_error_is_larger() -> None:
     files = rng.choice(["a", "b"], 600)
     gold = rng.random(600) * 5
     predicted = gold + rng.normal(0, np.where(files == "b", 1.5, 0.3))
-    made = Predictions.of(
+    made = Predictions.from_columns(
         facts("regression"),
         {"row": range(600), "gold": [str(one) for one in gold],
          "predicted": [f"{one:.2f}" for one in predicted],
@@ -113,7 +113,7 @@ def test_few_rows_have_no_slices() -> None:
 def test_a_pair_is_about_two_things() -> None:
     made = reviews(300, 5)
     found = slices.candidates(made, np.arange(300), 20)
-    assert {one.about for one in found} == {"label", "length", "column file", "word"}
+    assert {one.subject for one in found} == {"label", "length", "column file", "word"}
     for one in found:
         np.testing.assert_array_equal(one.rows, mask(made, [one.condition]))
         assert not one.pairs_with(one)

@@ -10,7 +10,7 @@ from engine.data.columns.tags import Span
 from engine.results.conditions import mask
 from engine.results.measures import interval, measures
 from engine.results.span_figures import kind_conditions, kind_counts, type_confusion, type_figures
-from engine.results.spans import SpanPair, paired, row_spans, span_table
+from engine.results.spans import SpanPair, pair_spans, row_spans, span_table
 from tests.engine.results.made import tagged
 from tests.often import tries
 
@@ -71,7 +71,7 @@ def test_each_span_has_one_kind_of_error() -> None:
 
 def test_spans_with_the_same_ends_belong_together_first() -> None:
     gold, predicted = [Span("a", 0, 2)], [Span("a", 1, 2), Span("b", 0, 2)]
-    assert paired(gold, predicted) == [
+    assert pair_spans(gold, predicted) == [
         SpanPair(gold[0], predicted[1]),
         SpanPair(None, predicted[0]),
     ]

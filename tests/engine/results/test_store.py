@@ -40,7 +40,7 @@ def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
     assert store.log_evaluation(folder, of("test", 1).info) == 1
     assert store.log_evaluation(folder, of("test", 2).info) == 2
     assert store.log_evaluation(folder, of("test", 2, "other").info) == 1
-    with open(folder / store.LOOKS, "ab") as file:
+    with open(folder / store.LOG_FILE, "ab") as file:
         file.write(b"damaged\n")
     assert store.log_evaluation(folder, of("test", 3).info) == 3
     first, *_, last = store.logged_evaluations(folder, "one")
@@ -50,7 +50,7 @@ def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
 
 def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("mine", encoding="utf-8")
-    (tmp_path / store.LOOKS).symlink_to(tmp_path / "target")
+    (tmp_path / store.LOG_FILE).symlink_to(tmp_path / "target")
     with pytest.raises(StudioError, match="link"):
         store.log_evaluation(tmp_path, of("test", 1).info)
     assert (tmp_path / "target").read_text(encoding="utf-8") == "mine"

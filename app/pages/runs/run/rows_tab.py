@@ -21,7 +21,7 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.errors import StudioError
 from engine.results.predictions import CELL, read_predictions
-from engine.results.row_lists import Places, extremes
+from engine.results.row_lists import Indices, extremes
 from engine.results.store import predictions_file
 
 ROWS = 10  # at each end
@@ -85,7 +85,7 @@ class RowsTab(Polling):
             columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)
 
-            def cells(rows: Places) -> list[tuple[str, ...]]:
+            def cells(rows: Indices) -> list[tuple[str, ...]]:
                 return [tuple(item.text(row) or "" for item in columns) for row in rows]
 
             return now, Ends(

@@ -54,7 +54,7 @@ def regression(task: str = "regression") -> Predictions:
         "predicted": ["1.5", "2", "2", "4"],
         "scores": [[1.5], [2.0], [2.0], [4.0]],
     }
-    return Predictions.of(facts(task), record, {"text": TEXTS})
+    return Predictions.from_columns(facts(task), record, {"text": TEXTS})
 
 
 def answers() -> Predictions:
@@ -73,7 +73,7 @@ def answers() -> Predictions:
     }
     mapping = Mapping(text="question", pair="passage", answers="answers")
     cells = {"question": ["Where is it?", "Who was it?"], "passage": ["Paris", "Rome"]}
-    return Predictions.of(facts("question_answering", mapping=mapping), record, cells)
+    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
 
 
 MADE: dict[str, Predictions] = {
