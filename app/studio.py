@@ -23,7 +23,7 @@ from engine.record.metrics import get_value
 from engine.record.opening import open_record
 from engine.record.runs import Run, all_runs
 from engine.record.workers import QueueRunner
-from engine.system.drives import Drive, conflict_copies, drive_of
+from engine.system.drives import Drive, conflict_copies, detect_drive
 
 WARNED_DRIVE = "drive"  # settings key of the last warning
 
@@ -154,7 +154,7 @@ def _run_model(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEn
 
 def warn_about_drive(home: Home, settings: Settings, notices: Notices) -> None:
     """Warn once for each drive, and whenever new conflicting copies of the record appear."""
-    drive = drive_of(home.root)
+    drive = detect_drive(home.root)
     copies = [copy.name for copy in conflict_copies(home.record)]
     state = [drive.kind, drive.name, *copies]
     if state == settings.get_state(WARNED_DRIVE, ["local", ""]):

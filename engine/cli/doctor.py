@@ -26,7 +26,7 @@ def doctor(
     versions, device names and figures, none of your data, so you can share it.
     """
     from engine.doctor.bench import bench
-    from engine.doctor.checks import CHECKS, carry_out
+    from engine.doctor.checks import CHECKS, run_check
     from engine.doctor.report import Report, head, lines
 
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
@@ -39,7 +39,7 @@ def doctor(
         if not as_json:
             echo(*head(report))
         for name in CHECKS:
-            check = carry_out(name, shared)
+            check = run_check(name, shared)
             report = report.model_copy(update={"checks": (*report.checks, check)})
             if not as_json:
                 echo(*lines(check))

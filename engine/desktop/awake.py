@@ -15,8 +15,8 @@ from pathlib import Path
 from engine.desktop.bus import NoAnswer, call, connect
 from engine.desktop.preferences import run_preferences
 
-WHY = "A model is being trained"
-WHO = "BERT Studio"
+REASON = "A model is being trained"
+PROGRAM = "BERT Studio"
 CONTINUOUS, SYSTEM_REQUIRED = 0x80000000, 0x00000001  # flags of SetThreadExecutionState
 
 
@@ -29,31 +29,31 @@ class Awake:
     def __init__(self) -> None:
         self.problem = ""
         self.is_held = False
-        self._wanted = threading.Event()
+        self._released = threading.Event()
         self._thread: threading.Thread | None = None
 
     def hold(self) -> None:
         """Inhibit sleep, unless already done, or not possible here."""
         if self._thread is None and not self.problem:
-            self._wanted = threading.Event()
-            self._thread = threading.Thread(target=self._keep, args=(self._wanted,), daemon=True)
+            self._released = threading.Event()
+            self._thread = threading.Thread(target=self._keep, args=(self._released,), daemon=True)
             self._thread.start()
 
     def release(self) -> None:
         """Let the system sleep again."""
         if self._thread is not None:
-            self._wanted.set()
+            self._released.set()
             self._thread = None
 
     def _keep(self, released: threading.Event) -> None:
         try:
-            let_go = _asked()
+            undo = _inhibit()
         except (OSError, subprocess.SubprocessError) as error:
             self.problem = str(error)
             return
         self.is_held = True
         released.wait()
-        let_go()
+        undo()
         self.is_held = False
 
 
@@ -69,25 +69,25 @@ def awake_while_training(settings: Path) -> Iterator[None]:
         awake.release()
 
 
-def _asked() -> Callable[[], object]:
+def _inhibit() -> Callable[[], object]:
     """Inhibit sleep; returns the function that undoes it. Raises OSError if not possible."""
     if sys.platform == "linux":
         try:
-            return _by_logind()
+            return _inhibit_by_logind()
         except NoAnswer as refused:
             try:
-                return _by_desktop()
+                return _inhibit_by_desktop()
             except NoAnswer as error:
                 raise NoAnswer(f"{refused}; {error}") from error
     if sys.platform == "darwin":
         command = ["caffeinate", "-i", "-w", str(os.getpid())]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL).kill
     if sys.platform == "win32":
-        return _by_thread()
+        return _inhibit_by_thread()
     raise NoAnswer(f"not known how on {sys.platform}")
 
 
-def _by_logind() -> Callable[[], object]:
+def _inhibit_by_logind() -> Callable[[], object]:
     """A file descriptor of logind; the lock lasts while it is open."""
     with connect("SYSTEM") as connection:
         (handle,) = call(
@@ -96,13 +96,13 @@ def _by_logind() -> Callable[[], object]:
             "/org/freedesktop/login1",
             "org.freedesktop.login1.Manager.Inhibit",
             "ssss",
-            ("sleep:idle", WHO, WHY, "block"),
+            ("sleep:idle", PROGRAM, REASON, "block"),
         )
-    let_go: Callable[[], object] = handle.close
-    return let_go
+    undo: Callable[[], object] = handle.close
+    return undo
 
 
-def _by_desktop() -> Callable[[], object]:
+def _inhibit_by_desktop() -> Callable[[], object]:
     """A lock of the desktop's service, which lasts while we are connected."""
     connection = connect("SESSION")
     try:
@@ -112,18 +112,18 @@ def _by_desktop() -> Callable[[], object]:
             "/org/freedesktop/ScreenSaver",
             "org.freedesktop.ScreenSaver.Inhibit",
             "ss",
-            (WHO, WHY),
+            (PROGRAM, REASON),
         )
     except NoAnswer:
         connection.close()
         raise
-    let_go: Callable[[], object] = connection.close
-    return let_go
+    undo: Callable[[], object] = connection.close
+    return undo
 
 
 if sys.platform == "win32":
 
-    def _by_thread() -> Callable[[], object]:
+    def _inhibit_by_thread() -> Callable[[], object]:
         import ctypes
 
         kernel = ctypes.windll.kernel32

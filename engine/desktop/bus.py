@@ -46,7 +46,7 @@ def call(
         reply = connection.send_and_get_reply(message, timeout=TIMEOUT)
         if reply.header.message_type.name == "error":
             raise DBusErrorResponse(reply)
-        answered: tuple[Any, ...] = reply.body
-        return answered
+        result: tuple[Any, ...] = reply.body
+        return result
     except (OSError, DBusErrorResponse) as error:
         raise NoAnswer(f"{service}: {error}") from error

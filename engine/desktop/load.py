@@ -68,11 +68,11 @@ class MachineWatch:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, psutil.Process] = {}
+        self._processes_by_id: dict[int, psutil.Process] = {}
         self._has_gpu = shutil.which("nvidia-smi") is not None
         self._times = _processor_times()
 
-    def look(self, pid: int, step: int = 0) -> MachineSample:
+    def sample(self, pid: int, step: int = 0) -> MachineSample:
         """`pid`: leading process of the run. May take a second if there are GPUs."""
         memory = psutil.virtual_memory()
         processes = list(self._processes(pid))
@@ -98,12 +98,14 @@ class MachineWatch:
     def _processes(self, pid: int) -> Iterator[psutil.Process]:
         """The leading process and its children; known ones as the same objects."""
         try:
-            leader = self._seen.get(pid) or psutil.Process(pid)
+            leader = self._processes_by_id.get(pid) or psutil.Process(pid)
             now = [leader, *leader.children(recursive=True)]
         except psutil.Error:
             now = []
-        self._seen = {process.pid: self._seen.get(process.pid, process) for process in now}
-        yield from self._seen.values()
+        self._processes_by_id = {
+            process.pid: self._processes_by_id.get(process.pid, process) for process in now
+        }
+        yield from self._processes_by_id.values()
 
 
 def _processor_times() -> tuple[float, float]:
@@ -146,10 +148,10 @@ def gpu_loads() -> Iterator[GpuLoad]:
     """Load of each of NVIDIA's GPUs; nothing if the driver does not answer."""
     query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits"]
     try:
-        ended = subprocess.run(query, capture_output=True, timeout=GPU_TIMEOUT, check=True)
+        result = subprocess.run(query, capture_output=True, timeout=GPU_TIMEOUT, check=True)
     except (OSError, subprocess.SubprocessError):
         return
-    for line in ended.stdout.decode("utf-8", "replace").splitlines():
+    for line in result.stdout.decode("utf-8", "replace").splitlines():
         name, *cells = (cell.strip() for cell in line.split(","))
         if len(cells) != len(GPU_FIELDS) - 1:
             continue

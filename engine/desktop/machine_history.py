@@ -23,21 +23,21 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 FIRST_PAUSE, LAST_PAUSE = 2.0, 30.0  # seconds between two samples
-LOOKS = 100  # samples since the start, as far as FIRST_PAUSE and LAST_PAUSE allow
-LARGEST = 64 << 20  # maximum bytes read of one file, about 200,000 samples
+SAMPLES = 100  # samples since the start, as far as FIRST_PAUSE and LAST_PAUSE allow
+MAX_BYTES = 64 << 20  # maximum bytes read of one file, about 200,000 samples
 
 Figure = Literal["busy", "memory", "temperature", "power"]
 
 
-class Place(NamedTuple):
+class Subject(NamedTuple):
     """Subject of a curve: the whole machine, the run, or a GPU by index and name."""
 
-    of: Literal["machine", "run", "gpu"]
-    number: int = 0
+    kind: Literal["machine", "run", "gpu"]
+    index: int = 0
     name: str = ""
 
 
-Curves = dict[Place, tuple[list[float], list[float | None]]]
+Curves = dict[Subject, tuple[list[float], list[float | None]]]
 
 
 @contextmanager
@@ -48,36 +48,36 @@ def sampling(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None
         pid: leading process of the run.
         step: returns the last completed step.
     """
-    over = threading.Event()
+    done = threading.Event()
 
-    def look_on() -> None:
+    def run_thread() -> None:
         with contextlib.suppress(OSError, psutil.Error):  # the system may not provide any
             follow()
 
     def follow() -> None:
-        watch, began = MachineWatch(), time.monotonic()
-        watch.look(pid)  # the first sample has no utilisation
+        watch, start = MachineWatch(), time.monotonic()
+        watch.sample(pid)  # the first sample has no utilisation
         pause = FIRST_PAUSE / 4
-        while not over.wait(pause):
-            keep(run, watch.look(pid, step()))
-            pause = min(max((time.monotonic() - began) / LOOKS, FIRST_PAUSE), LAST_PAUSE)
+        while not done.wait(pause):
+            append_sample(run, watch.sample(pid, step()))
+            pause = min(max((time.monotonic() - start) / SAMPLES, FIRST_PAUSE), LAST_PAUSE)
 
-    thread = threading.Thread(target=look_on, name="machine", daemon=True)
+    thread = threading.Thread(target=run_thread, name="machine", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        done.set()
         thread.join()
 
 
-def keep(run: RunFolder, look: MachineSample) -> None:
+def append_sample(run: RunFolder, sample: MachineSample) -> None:
     """Append a sample; errors of the disk are ignored."""
     with contextlib.suppress(OSError, StudioError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         descriptor = open_here(run.machine_file, flags)
         try:
-            os.write(descriptor, look.line())
+            os.write(descriptor, sample.line())
         finally:
             os.close(descriptor)
 
@@ -88,44 +88,44 @@ def read_samples(path: Path, byte: int) -> tuple[list[MachineSample], int]:
     Empty if the file is missing or unreadable.
     """
     try:
-        with open_regular(path, LARGEST, follows_links=False) as file:
+        with open_regular(path, MAX_BYTES, follows_links=False) as file:
             file.seek(byte)
-            piece = file.read(LARGEST)
+            content = file.read(MAX_BYTES)
     except OSError:
         return [], byte
-    whole = piece[: piece.rfind(b"\n") + 1]
+    lines = content[: content.rfind(b"\n") + 1]
     samples = []
-    for line in whole.splitlines():
+    for line in lines.splitlines():
         with contextlib.suppress(ValidationError):
             samples.append(MachineSample.model_validate_json(line))
-    return samples, byte + len(whole)
+    return samples, byte + len(lines)
 
 
-def build_curves(looks: Sequence[MachineSample], figure: Figure) -> Curves:
+def build_curves(samples: Sequence[MachineSample], figure: Figure) -> Curves:
     """One figure over the steps, for all subjects that have it.
 
     The last of several samples at one step counts; a run that resumes from an older step discards
     the samples after it.
     """
     curves: Curves = {}
-    for look in looks:
-        for key, value in _values(look, figure):
+    for sample in samples:
+        for key, value in _values(sample, figure):
             steps, values = curves.setdefault(key, ([], []))
-            while steps and steps[-1] >= look.step:
+            while steps and steps[-1] >= sample.step:
                 steps.pop()
                 values.pop()
-            steps.append(float(look.step))
+            steps.append(float(sample.step))
             values.append(value)
     return curves
 
 
-def _values(look: MachineSample, figure: Figure) -> Iterator[tuple[Place, float]]:
+def _values(sample: MachineSample, figure: Figure) -> Iterator[tuple[Subject, float]]:
     for key, value in (
-        (Place("machine"), getattr(look, figure, None)),
-        (Place("run"), getattr(look, f"run_{figure}", None)),
+        (Subject("machine"), getattr(sample, figure, None)),
+        (Subject("run"), getattr(sample, f"run_{figure}", None)),
         *(
-            (Place("gpu", number, gpu.name), getattr(gpu, figure))
-            for number, gpu in enumerate(look.gpus)
+            (Subject("gpu", number, gpu.name), getattr(gpu, figure))
+            for number, gpu in enumerate(sample.gpus)
         ),
     ):
         if value is not None:

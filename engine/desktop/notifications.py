@@ -49,11 +49,11 @@ def _by_bus(title: str, text: str, sound: bool, good: bool) -> None:
             "/org/freedesktop/Notifications",
             "org.freedesktop.Notifications.Notify",
             "susssasa{sv}i",
-            (PROGRAM, 0, ICON, title, _escaped(text), [], hints, -1),
+            (PROGRAM, 0, ICON, title, _escape(text), [], hints, -1),
         )
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape the text for servers that read markup in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -35,7 +35,7 @@ class RunPreferencesFile:
     def __init__(self, settings: Path) -> None:
         self._settings = settings
         self._stamp: tuple[int, int] | None = None
-        self._read = RunPreferences()
+        self._preferences = RunPreferences()
 
     def get(self) -> RunPreferences:
         """The current preferences."""
@@ -45,14 +45,14 @@ class RunPreferencesFile:
         except OSError:
             return RunPreferences()
         if stamp != self._stamp:
-            self._stamp, self._read = stamp, run_preferences(self._settings)
-        return self._read
+            self._stamp, self._preferences = stamp, run_preferences(self._settings)
+        return self._preferences
 
 
 def run_preferences(settings: Path) -> RunPreferences:
     """Read the preferences of a settings file; the defaults if it is missing or damaged."""
     try:
-        whole = read_json(settings, MAX_BYTES)
-        return RunPreferences.model_validate(whole.get("preferences", {}))
+        content = read_json(settings, MAX_BYTES)
+        return RunPreferences.model_validate(content.get("preferences", {}))
     except (OSError, ValueError, TypeError, AttributeError):
         return RunPreferences()

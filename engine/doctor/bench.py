@@ -40,21 +40,25 @@ class Bench:
         )
 
     def run(
-        self, kind: str, hardware: HardwareSpec = PROCESSOR, base: Path | None = None, **given: Any
+        self,
+        kind: str,
+        hardware: HardwareSpec = PROCESSOR,
+        base: Path | None = None,
+        **settings: Any,
     ) -> RunFolder:
         """A finished run of a job built by `material.job`."""
-        job = material.job(kind, self.folder, hardware, base, **given)
+        job = material.job(kind, self.folder, hardware, base, **settings)
         key = job.model_dump_json()
         if key not in self._runs:
-            self._runs[key] = self.new_run(kind, hardware, base, **given)
+            self._runs[key] = self.new_run(kind, hardware, base, **settings)
             loop.train(job, self._runs[key], self._runs[key].append)
         return self._runs[key]
 
     def new_run(
-        self, kind: str, hardware: HardwareSpec, base: Path | None = None, **given: Any
+        self, kind: str, hardware: HardwareSpec, base: Path | None = None, **settings: Any
     ) -> RunFolder:
         """A run that has not been started."""
-        job = material.job(kind, self.folder, hardware, base, **given)
+        job = material.job(kind, self.folder, hardware, base, **settings)
         return RunFolder.create(self.folder / f"run-{len([*self.folder.glob('run-*')])}", job)
 
     def checkpoint(self, kind: str) -> Path:

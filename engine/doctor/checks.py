@@ -48,19 +48,23 @@ from engine.training.estimate import estimate
 from engine.training.network import set_dropout
 from engine.worker.context import WorkerContext
 
-SAME = 1e-4  # one forward pass in fp32: sums may be in another order
-LEARNED = 1e-3  # losses after a few steps in fp32
+FORWARD = 1e-4  # one forward pass in fp32: sums may be in another order
+TRAINING = 1e-3  # losses after a few steps in fp32
 # the same in each precision
-SHORT: dict[Precision, float] = {"fp32": LEARNED, "bf16": 0.05, "fp16": 0.02}
-PRODUCT: dict[Precision, float] = {"fp32": 1e-5, "bf16": 0.02, "fp16": 0.005}  # of a matrix product
+LOSSES: dict[Precision, float] = {"fp32": TRAINING, "bf16": 0.05, "fp16": 0.02}
+PRODUCTS: dict[Precision, float] = {
+    "fp32": 1e-5,
+    "bf16": 0.02,
+    "fp16": 0.005,
+}  # of a matrix product
 IMPOSSIBLE = 2**50  # bytes
-COARSER = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are stored in float16
+COARSE = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are stored in float16
 
 Step = tuple[str, Callable[[], Iterator[Figure]]]  # name, and generator of figures
 Steps = Iterator[Step]
 
 KINDS = tuple(TASKS)
-WAYS: dict[str, dict[str, Any]] = {  # training settings with code paths of their own
+OPTIONS: dict[str, dict[str, Any]] = {  # training settings with code paths of their own
     "gradient checkpointing": {"gradient_checkpointing": True},
     "micro-batches": {"micro_batch_size": 3},
     "weight averaging": {"ema_decay": 0.9},
@@ -68,7 +72,7 @@ WAYS: dict[str, dict[str, Any]] = {  # training settings with code paths of thei
     "cached frozen layers": {"frozen_layers": 1, "cache_frozen_layers": True},
     "layer-wise learning-rate decay": {"layer_lr_decay": 0.8},
 }
-WAYS_FROM_A_MODEL: dict[str, dict[str, Any]] = {
+MODEL_OPTIONS: dict[str, dict[str, Any]] = {
     "LoRA": {"lora_rank": 2},
     "linear probe": {"features": {"vectors": "last", "probe": "linear"}},
     "BiLSTM probe": {"features": {"vectors": "learned mix", "probe": "bilstm", "probe_size": 8}},
@@ -85,27 +89,29 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
     torch.manual_seed(1)
     kinds = (torch.float32, torch.int64, torch.int32, torch.bool, DTYPES[name])
     tensors = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
-    back = [tensor.cpu() for tensor in copy_together(tensors, device)]
-    wrong = sum(not torch.equal(*pair) for pair in zip(tensors, back, strict=True))
-    yield bounded_figure("kinds of numbers that copies change", wrong)
+    copies = [tensor.cpu() for tensor in copy_together(tensors, device)]
+    wrong = sum(not torch.equal(*pair) for pair in zip(tensors, copies, strict=True))
+    yield bounded_figure("dtypes changed by copies", wrong)
     a, other = torch.randn(300, 200), torch.randn(200, 100)
     exact = a.double() @ other.double()
-    there = a.to(device), other.to(device)
+    on_device = a.to(device), other.to(device)
     for precision in dict.fromkeys(("fp32", name)):
-        product = there[0].to(DTYPES[precision]) @ there[1].to(DTYPES[precision])
+        product = on_device[0].to(DTYPES[precision]) @ on_device[1].to(DTYPES[precision])
         error = (product.cpu().double() - exact).abs().max() / exact.abs().max()
         yield bounded_figure(
-            f"product in {precision}, relative error", float(error), PRODUCT[precision]
+            f"product in {precision}, relative error", float(error), PRODUCTS[precision]
         )
     rows = torch.tensor([7, 3, 3, 0])
-    gathered = there[0].index_select(0, rows.to(device)).cpu()
-    yield bounded_figure("rows taken by number", float((gathered - a[rows]).abs().max()))
-    added = torch.zeros(10, 200, device=device).index_add_(0, rows.to(device), there[0][:4])
+    gathered = on_device[0].index_select(0, rows.to(device)).cpu()
+    yield bounded_figure("rows gathered by index", float((gathered - a[rows]).abs().max()))
+    added = torch.zeros(10, 200, device=device).index_add_(0, rows.to(device), on_device[0][:4])
     expected = torch.zeros(10, 200).index_add_(0, rows, a[:4])
-    yield bounded_figure("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
+    yield bounded_figure(
+        "rows added by index", float((added.cpu() - expected).abs().max()), FORWARD
+    )
     dropped = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
     yield bounded_figure(
-        "share of values that dropout of 0.1 drops, off by", abs(float(dropped) - 0.1), 0.01
+        "fraction dropped by dropout of 0.1, off by", abs(float(dropped) - 0.1), 0.01
     )
     measured = matmul_speeds(device, bench.machine.threads)
     for precision in ("fp32", "bf16", "fp16"):
@@ -126,25 +132,25 @@ def _task(bench: Bench, kind: str) -> Iterator[Figure]:
             theirs = curves(bench.run(kind, hardware))
             name = f"{TASKS[kind].info.title}, losses in {precision}{graphs}"
             yield bounded_figure(
-                name, max_curve_difference(ours, theirs, _is_loss), SHORT[precision]
+                name, max_curve_difference(ours, theirs, _is_loss), LOSSES[precision]
             )
 
 
-def ways(bench: Bench) -> Steps:
+def options(bench: Bench) -> Steps:
     """Code paths that are selected by a training setting."""
-    for name in WAYS | WAYS_FROM_A_MODEL:
-        yield name, partial(_way, bench, name)
+    for name in OPTIONS | MODEL_OPTIONS:
+        yield name, partial(_option, bench, name)
 
 
-def _way(bench: Bench, name: str) -> Iterator[Figure]:
+def _option(bench: Bench, name: str) -> Iterator[Figure]:
     kind = FIRST_TASK
-    base = bench.checkpoint(kind) if name in WAYS_FROM_A_MODEL else None
-    settings = (WAYS | WAYS_FROM_A_MODEL)[name]
+    base = bench.checkpoint(kind) if name in MODEL_OPTIONS else None
+    settings = (OPTIONS | MODEL_OPTIONS)[name]
     ours, theirs = (
         curves(bench.run(kind, hardware, base, **settings))
         for hardware in (PROCESSOR, bench.hardware())
     )
-    yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), LEARNED)
+    yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), TRAINING)
 
 
 def families(bench: Bench) -> Steps:
@@ -171,22 +177,24 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
         gradients = [p.grad for p in copy.parameters() if p.grad is not None]
         results.append((float(loss.detach()), float(torch.nn.utils.get_total_norm(gradients))))
     (ours, norm), (theirs, their_norm) = results
-    yield bounded_figure(f"{name}, loss", abs(ours - theirs), SAME)
-    yield bounded_figure(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, SAME)
+    yield bounded_figure(f"{name}, loss", abs(ours - theirs), FORWARD)
+    yield bounded_figure(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, FORWARD)
 
 
 def _any_length(bench: Bench) -> Iterator[Figure]:
     """The unpadded forward pass, and the time of both."""
-    pairs = zip(_gathered(torch.device("cpu")), _gathered(bench.machine.device), strict=True)
+    pairs = zip(
+        _run_attention(torch.device("cpu")), _run_attention(bench.machine.device), strict=True
+    )
     for name, (ours, theirs) in zip(("vectors", "gradient"), pairs, strict=True):
-        away = float((ours - theirs).abs().max())
-        yield bounded_figure(f"attention over sequences of any length, {name}", away, SAME)
+        difference = float((ours - theirs).abs().max())
+        yield bounded_figure(f"attention over sequences of any length, {name}", difference, FORWARD)
     encoder = Network(FAMILIES["bert"].spec(**SIZE), Heads(outputs=2)).encoder
-    for way, seconds in measure_attention(encoder, bench.machine).seconds.items():
-        yield unbounded_figure(f"attention, {way}", 1000 * seconds, "ms")
+    for method, seconds in measure_attention(encoder, bench.machine).seconds.items():
+        yield unbounded_figure(f"attention, {method}", 1000 * seconds, "ms")
 
 
-def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
+def _run_attention(device: torch.device) -> tuple[Tensor, Tensor]:
     """Attention output over four sequences, and a gradient."""
     torch.manual_seed(1)
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
@@ -202,31 +210,31 @@ def prediction(bench: Bench) -> Steps:
     """Predictions of fine-tuned models."""
     for kind, _ in heads():
         if kind in KINDS:
-            yield TASKS[kind].info.title, partial(_predicted, bench, kind)
+            yield TASKS[kind].info.title, partial(_predict, bench, kind)
 
 
-def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
+def _predict(bench: Bench, kind: str) -> Iterator[Figure]:
     rows = rows_for(kind)
     model = bench.checkpoint(kind)
     on_device = checkpoint.load(model)
     on_device.network.to(bench.machine.device)
     ours, theirs = (Predictor(serving).predict(rows) for serving in (model, Serving(on_device)))
-    yield bounded_figure(TASKS[kind].info.title, questions.max_difference(ours, theirs), SAME)
+    yield bounded_figure(TASKS[kind].info.title, questions.max_difference(ours, theirs), FORWARD)
 
 
 def explore(bench: Bench) -> Steps:
     """Every question of Explore, each kind with all variants."""
     models = _models(bench)
-    folders = [bench.folder / name for name in ("asked-here", "asked-there")]
+    folders = [bench.folder / name for name in ("cpu", "device")]
     for folder in folders:
         folder.mkdir()
-    desks = [
+    contexts = [
         WorkerContext(folder, lambda _: None, name)
         for folder, name in zip(folders, ("cpu", bench.device), strict=True)
     ]
     pairs = zip(*(questions.questions(models, folder) for folder in folders), strict=True)
-    for kind, some in groupby(pairs, lambda pair: type(pair[0]).__name__):
-        yield kind, partial(_asked, kind, list(some), desks)
+    for kind, group in groupby(pairs, lambda pair: type(pair[0]).__name__):
+        yield kind, partial(_answer, kind, list(group), contexts)
 
 
 def _models(bench: Bench) -> questions.Models:
@@ -245,28 +253,28 @@ def _models(bench: Bench) -> questions.Models:
     )
 
 
-def _asked(
-    kind: str, pairs: list[tuple[Question, ...]], desks: Sequence[WorkerContext]
+def _answer(
+    kind: str, pairs: list[tuple[Question, ...]], contexts: Sequence[WorkerContext]
 ) -> Iterator[Figure]:
     largest = 0.0
     for pair in pairs:
-        ours, theirs = (questions.answer_fields(*args) for args in zip(pair, desks, strict=True))
+        ours, theirs = (questions.answer_fields(*args) for args in zip(pair, contexts, strict=True))
         largest = max(largest, questions.max_difference(ours, theirs))
-    yield bounded_figure(kind, largest, COARSER.get(kind, SAME))
+    yield bounded_figure(kind, largest, COARSE.get(kind, FORWARD))
 
 
 def resuming(bench: Bench) -> Steps:
     """A run that is stopped and resumed, compared with an uninterrupted one."""
-    yield "Stop and resume", partial(_resumed, bench)
+    yield "Stop and resume", partial(_resume, bench)
 
 
-def _resumed(bench: Bench) -> Iterator[Figure]:
+def _resume(bench: Bench) -> Iterator[Figure]:
     for name, hardware in _by_graphs(bench):
         kind = FIRST_TASK
-        calm = curves(bench.run(kind, hardware))
+        whole = curves(bench.run(kind, hardware))
         stopped = bench.new_run(kind, hardware)
         outcome, step = loop.train(
-            stopped.job(), stopped, stopped.append, partial(_seen, stopped, 2)
+            stopped.job(), stopped, stopped.append, partial(_has_reached, stopped, 2)
         )
         yield bounded_figure(
             f"steps before the stop{name}, off by", abs(step - 2) if outcome == "stopped" else 99
@@ -274,9 +282,9 @@ def _resumed(bench: Bench) -> Iterator[Figure]:
         loop.train(stopped.job(), stopped, stopped.append)
         resumed = curves(stopped)
         yield bounded_figure(
-            f"losses after a resume{name}", max_curve_difference(calm, resumed, _is_loss), LEARNED
+            f"losses after a resume{name}", max_curve_difference(whole, resumed, _is_loss), TRAINING
         )
-        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(calm == resumed), "")
+        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(whole == resumed), "")
 
 
 def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:
@@ -289,32 +297,30 @@ def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[st
 
 def memory(bench: Bench) -> Steps:
     """Used and predicted memory, and the behaviour when there is too little."""
-    yield "Too little memory", partial(_too_little, bench)
-    yield "Memory", partial(_taken, bench)
+    yield "Too little memory", partial(_out_of_memory, bench)
+    yield "Memory", partial(_memory, bench)
 
 
-def _too_little(bench: Bench) -> Iterator[Figure]:
-    understood = False
+def _out_of_memory(bench: Bench) -> Iterator[Figure]:
+    is_recognised = False
     try:
         torch.empty(IMPOSSIBLE, dtype=torch.uint8, device=bench.machine.device)
     except (RuntimeError, MemoryError) as error:
-        understood = is_out_of_memory(error)
-    yield bounded_figure(
-        "errors for too little memory that are not understood", float(not understood)
-    )
+        is_recognised = is_out_of_memory(error)
+    yield bounded_figure("out-of-memory errors that are not recognised", float(not is_recognised))
 
 
-def _taken(bench: Bench) -> Iterator[Figure]:
+def _memory(bench: Bench) -> Iterator[Figure]:
     estimated = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
-    yield unbounded_figure("foretold for a tiny run", estimated.memory / 1e6, "MB")
-    yield unbounded_figure("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
+    yield unbounded_figure("predicted for a tiny run", estimated.memory / 1e6, "MB")
+    yield unbounded_figure("peak of all checks", peak_memory().decisive / 1e6, "MB")
     yield unbounded_figure("free", bench.machine.free_memory() / 1e9, "GB")
 
 
 CHECKS: dict[str, Callable[[Bench], Steps]] = {
     "Numbers": numbers,
     "Training and evaluation of every task": tasks,
-    "Ways of training": ways,
+    "Training options": options,
     "Model families": families,
     "Prediction": prediction,
     "Explore": explore,
@@ -323,20 +329,20 @@ CHECKS: dict[str, Callable[[Bench], Steps]] = {
 }
 
 
-def carry_out(name: str, bench: Bench) -> CheckResult:
+def run_check(name: str, bench: Bench) -> CheckResult:
     """Run all steps of a check; an error in one step does not end the others."""
-    began, figures, faults = time.monotonic(), list[Figure](), list[StepError]()
+    start, figures, faults = time.monotonic(), list[Figure](), list[StepError]()
     steps = iter(CHECKS[name](bench))
-    for step, work in _each(steps, name, faults):
+    for step, work in _prepare(steps, name, faults):
         try:
             figures += work()
-        except Exception as error:  # noqa: BLE001 (what a device does wrong is what is looked for)
+        except Exception as error:  # noqa: BLE001 (errors of the device are what is tested)
             faults.append(_fault(step, error))
-    spent = time.monotonic() - began
-    return CheckResult(name=name, figures=tuple(figures), seconds=spent, faults=tuple(faults))
+    seconds = time.monotonic() - start
+    return CheckResult(name=name, figures=tuple(figures), seconds=seconds, faults=tuple(faults))
 
 
-def _each(steps: Iterator[Step], name: str, faults: list[StepError]) -> Steps:
+def _prepare(steps: Iterator[Step], name: str, faults: list[StepError]) -> Steps:
     """The steps, as far as they can be prepared."""
     try:
         yield from steps
@@ -344,18 +350,18 @@ def _each(steps: Iterator[Step], name: str, faults: list[StepError]) -> Steps:
         faults.append(_fault(name, error))
 
 
-def _fault(what: str, error: Exception) -> StepError:
-    if (understood := explain_error(error)) is not None:
-        return StepError(name=what, problem=str(understood))
+def _fault(name: str, error: Exception) -> StepError:
+    if (studio_error := explain_error(error)) is not None:
+        return StepError(name=name, problem=str(studio_error))
     problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     lines = "".join(traceback.format_exception(error)).replace(str(Path.home()), "~")
-    return StepError(name=what, problem=problem, details=lines)
+    return StepError(name=name, problem=problem, details=lines)
 
 
 def _is_loss(curve: str) -> bool:
     return "loss" in curve
 
 
-def _seen(run: RunFolder, step: int) -> bool:
+def _has_reached(run: RunFolder, step: int) -> bool:
     events, _ = run.events_after(0)
     return any(isinstance(e, Measured) and (e.name, e.step) == ("loss", step) for e in events)

@@ -72,12 +72,12 @@ def _questions() -> dict[str, Any]:
     for number, (person, city) in enumerate(
         itertools.product(("ann", "bob", "eve"), ("rome", "oslo", "bern", "cork"))
     ):
-        known = person != "eve"
-        name = person if known else "ann"
+        is_known = person != "eve"
+        name = person if is_known else "ann"
         context = f"{name} lives in {city} ." + " it is so ." * (number % 3)
-        answers = [{"text": city, "answer_start": context.index(city)}] if known else []
+        answers = [{"text": city, "answer_start": context.index(city)}] if is_known else []
         question = {"id": str(number), "question": f"where does {person} live ?"}
-        record = question | {"answers": answers, "is_impossible": not known}
+        record = question | {"answers": answers, "is_impossible": not is_known}
         paragraphs.append({"context": context, "qas": [record]})
     return {"version": "v2.0", "data": [{"title": "places", "paragraphs": paragraphs}]}
 
@@ -117,7 +117,7 @@ def rows_for(kind: str) -> Rows:
 
 
 def job(
-    kind: str, folder: Path, hardware: HardwareSpec, base: Path | None = None, **given: Any
+    kind: str, folder: Path, hardware: HardwareSpec, base: Path | None = None, **settings: Any
 ) -> JobSpec:
     """A small job of the task `kind` on the files in `folder`.
 
@@ -127,7 +127,7 @@ def job(
     """
     file, mapping = task_data(kind)
     reading = Reading(format="csv") if file.endswith(".csv") else None
-    features = given.pop("features", None)
+    features = settings.pop("features", None)
     start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
     fields = {
         "name": kind,
@@ -136,7 +136,7 @@ def job(
         "data": FileData(
             path=folder / file, reading=reading, mapping=mapping, split=Split(validation=0.25)
         ),
-        "training": TrainingSpec.model_validate(TRAINING | given),
+        "training": TrainingSpec.model_validate(TRAINING | settings),
         "hardware": hardware,
     }
     return JobSpec.model_validate(fields if features is None else fields | {"features": features})

@@ -121,14 +121,14 @@ def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
         if (start := getattr(last, "next", None)) is None:
             break
         so_far = getattr(last, "effects", None) or getattr(last, "scores", ())
-        more = {"start": start, "so_far": so_far, "points": getattr(last, "points", None)}
+        update = {"start": start, "so_far": so_far, "points": getattr(last, "points", None)}
         known = type(question).model_fields
-        more = {name: value for name, value in more.items() if name in known}
-        question = question.model_copy(update=more)
+        update = {name: value for name, value in update.items() if name in known}
+        question = question.model_copy(update=update)
         last = ANSWERERS[type(question)](question, context)
     if isinstance(last, TextsScored):  # the number of texts per message depends on the speed
-        every = [answer for answer in (*messages, last) if isinstance(answer, TextsScored)]
-        return {"scores": [score.model_dump() for answer in every for score in answer.scores]}
+        answers = [answer for answer in (*messages, last) if isinstance(answer, TextsScored)]
+        return {"scores": [score.model_dump() for answer in answers for score in answer.scores]}
     is_whole = "so_far" in type(question).model_fields
     return {"answer": parts[-1:] if is_whole else parts, "files": _files(last, question)}
 

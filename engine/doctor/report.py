@@ -7,19 +7,19 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 
 class Figure(BaseModel):
-    """A measured value; it passes up to `most`, and is only reported if that is None."""
+    """A measured value; it passes up to `limit`, and is only reported if that is None."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     value: float | None  # None: not finite
-    most: float | None = None
+    limit: float | None = None
     unit: str = ""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def passed(self) -> bool:
-        return self.most is None or (self.value is not None and self.value <= self.most)
+        return self.limit is None or (self.value is not None and self.value <= self.limit)
 
 
 class StepError(BaseModel):
@@ -68,9 +68,9 @@ class Report(BaseModel):
         return [check.name for check in self.checks if not check.passed]
 
 
-def bounded_figure(name: str, value: float, most: float = 0.0, unit: str = "") -> Figure:
-    """A figure that must not be above `most`; a value that is not finite fails."""
-    return Figure(name=name, value=value if math.isfinite(value) else None, most=most, unit=unit)
+def bounded_figure(name: str, value: float, limit: float = 0.0, unit: str = "") -> Figure:
+    """A figure that must not be above `limit`; a value that is not finite fails."""
+    return Figure(name=name, value=value if math.isfinite(value) else None, limit=limit, unit=unit)
 
 
 def unbounded_figure(name: str, value: float, unit: str) -> Figure:
@@ -91,7 +91,7 @@ def lines(check: CheckResult) -> Iterator[str]:
     for figure in check.figures:
         value = "not a number" if figure.value is None else f"{figure.value:.3g}"
         unit = f" {figure.unit}" if figure.unit else ""
-        bound = "" if figure.most is None else f"  (at most {figure.most:.3g})"
+        bound = "" if figure.limit is None else f"  (at most {figure.limit:.3g})"
         mark = "      " if figure.passed else "FAILED"
         yield f"  {mark}  {figure.name}: {value}{unit}{bound}"
     for fault in check.faults:

@@ -51,7 +51,7 @@ from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run
 from engine.record.tables import PathColumn, get_fact, set_fact
-from engine.system.drives import drive_of
+from engine.system.drives import detect_drive
 
 VERSION = 1  # of the tables: the number of the last migration
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -306,7 +306,7 @@ def _update_home(session: Session, home: Path) -> None:
 
 def _engine(path: Path, foreign_keys: bool = True) -> Engine:
     engine = create_engine(URL.create("sqlite", database=str(path)), json_deserializer=from_json)
-    journal = "DELETE" if drive_of(path.parent).kind == "network" else "WAL"
+    journal = "DELETE" if detect_drive(path.parent).kind == "network" else "WAL"
 
     @event.listens_for(engine, "connect")
     def settle(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -34,7 +34,7 @@ class Drive(NamedTuple):
     name: str  # the file system or the program; empty for “local”
 
 
-def drive_of(folder: Path) -> Drive:
+def detect_drive(folder: Path) -> Drive:
     """The drive of `folder`, which need not exist yet."""
     path = Path(os.path.realpath(folder))
     if system := _network_file_system(path):
@@ -45,15 +45,15 @@ def drive_of(folder: Path) -> Drive:
     return Drive("local", "")
 
 
-def _network_file_system(place: Path) -> str:
-    """The type of the file system mounted deepest above `place`, if it is a network file system.
+def _network_file_system(path: Path) -> str:
+    """The type of the file system mounted deepest above `path`, if it is a network file system.
 
     Windows gives no such type, and says “remote” in the options.
     """
-    if os.name == "nt" and place.drive.startswith("\\\\"):
+    if os.name == "nt" and path.drive.startswith("\\\\"):
         return "SMB"
     mounted = [
-        part for part in psutil.disk_partitions(all=True) if place.is_relative_to(part.mountpoint)
+        part for part in psutil.disk_partitions(all=True) if path.is_relative_to(part.mountpoint)
     ]
     if not mounted:
         return ""
@@ -64,11 +64,11 @@ def _network_file_system(place: Path) -> str:
     return deepest.fstype if any(fnmatch(kind, pattern) for pattern in NETWORK) else ""
 
 
-def _is_synced(place: Path, patterns: tuple[str, ...]) -> bool:
+def _is_synced(path: Path, patterns: tuple[str, ...]) -> bool:
     marks = [pattern for pattern in patterns if pattern.startswith(".")]
     names = [pattern for pattern in patterns if not pattern.startswith(".")]
-    return any(fnmatch(part, pattern) for part in place.parts for pattern in names) or any(
-        True for parent in (place, *place.parents) for mark in marks for _ in parent.glob(mark)
+    return any(fnmatch(part, pattern) for part in path.parts for pattern in names) or any(
+        True for parent in (path, *path.parents) for mark in marks for _ in parent.glob(mark)
     )
 
 

@@ -34,8 +34,12 @@ def explain_error(error: BaseException) -> StudioError | None:
 
 def _explain(code: int, path: Path | None) -> StudioError | None:
     if path is not None:
-        return _of_a_place(code, path) or _of_the_disk(code, str(path)) or _other(code, path)
-    return _of_the_disk(code, phrase("A file"))
+        return (
+            _explain_path(code, path)
+            or _explain_disk(code, str(path))
+            or _explain_other(code, path)
+        )
+    return _explain_disk(code, phrase("A file"))
 
 
 def may_exist(path: Path) -> bool:
@@ -66,7 +70,7 @@ def _path(error: BaseException) -> Path | None:
     return None if name is None or isinstance(name, int) else final_path(Path(os.fsdecode(name)))
 
 
-def _of_a_place(code: int, path: Path) -> StudioError | None:
+def _explain_path(code: int, path: Path) -> StudioError | None:
     """Errors about the path or kind of a file."""
     match code:
         case errno.ENOENT:
@@ -80,7 +84,7 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
                 else phrase("It may have been moved or deleted."),
                 path=missing,
             )
-        case errno.ENOTDIR | errno.EEXIST if (file := _file_in(path)) is not None:
+        case errno.ENOTDIR | errno.EEXIST if (file := _find_file(path)) is not None:
             return StudioError(
                 "{path} is not a folder.", "Choose another place, or move the file away.", path=file
             )
@@ -123,36 +127,36 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
     return None
 
 
-def _of_the_disk(code: int, what: str) -> StudioError | None:
+def _explain_disk(code: int, name: str) -> StudioError | None:
     """Errors about the disk or the whole system."""
     match code:
         case errno.EROFS:
             return StudioError(
                 "{path} cannot be written: its disk is read-only.",
                 "Choose a place on another disk.",
-                path=what,
+                path=name,
             )
         case errno.EIO:
             return StudioError(
                 "{path} cannot be read or written: the disk reports an input/output error.",
                 "Check the disk and its connection, then try again.",
-                path=what,
+                path=name,
             )
         case errno.EMFILE | errno.ENFILE:
             return StudioError(
                 "{path} cannot be opened: too many files are open.",
                 "Close other programs and try again.",
-                path=what,
+                path=name,
             )
         case code if code in FULL:
             return DiskFull(
-                phrase("{path} cannot be written: the disk is full.", path=what),
+                phrase("{path} cannot be written: the disk is full.", path=name),
                 phrase("Free some space and try again; nothing that was there is lost."),
             )
     return None
 
 
-def _other(code: int, path: Path) -> StudioError:
+def _explain_other(code: int, path: Path) -> StudioError:
     return StudioError(
         "{path} cannot be used: {reason}.",
         "Check the file and its disk, then try again.",
@@ -161,7 +165,7 @@ def _other(code: int, path: Path) -> StudioError:
     )
 
 
-def _file_in(path: Path) -> Path | None:
+def _find_file(path: Path) -> Path | None:
     """The part of `path` that is a file but should be a folder."""
     return next((p for p in (*reversed(path.parents), path) if _is_file(p)), None)
 

@@ -107,10 +107,10 @@ def last(kind: type[Kind], home: Path) -> Kind | None:
     return next((entry for entry in _read(_file(Home(home))) if isinstance(entry, kind)), None)
 
 
-def save(found: Measured) -> None:
+def save(measurement: Measured) -> None:
     """Save a measurement, replacing one with the same key; if that fails, it is repeated later."""
-    others = [entry for entry in _read() if entry.key != found.key]
-    entries = [{"kind": type(entry).__name__} | asdict(entry) for entry in (found, *others)]
+    others = [entry for entry in _read() if entry.key != measurement.key]
+    entries = [{"kind": type(entry).__name__} | asdict(entry) for entry in (measurement, *others)]
     file = _file()
     with suppress(DiskFull, OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -39,19 +39,19 @@ class _Finder(MetaPathFinder):
 class _Loader(Loader):
     """Wraps the `usual` loader."""
 
-    def __init__(self, usual: Loader) -> None:
-        self._usual = usual
+    def __init__(self, inner: Loader) -> None:
+        self._inner = inner
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._usual.create_module(spec)
+        return self._inner.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
-        module.__spec__.loader = module.__loader__ = self._usual
+        module.__spec__.loader = module.__loader__ = self._inner
         was_on = gc.isenabled()
         gc.disable()
         try:
-            self._usual.exec_module(module)
+            self._inner.exec_module(module)
             gc.freeze()
         finally:
             if was_on:

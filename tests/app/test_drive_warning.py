@@ -17,7 +17,7 @@ from engine.system.drives import Drive
     ],
 )
 def test_a_shared_drive_is_told_once(qapp, home, tmp_path, monkeypatch, drive, said) -> None:
-    monkeypatch.setattr("app.studio.drive_of", lambda _: drive)
+    monkeypatch.setattr("app.studio.detect_drive", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):
         warn_about_drive(home, settings, notices)

@@ -11,7 +11,7 @@ from engine.config.training import HardwareSpec
 from engine.doctor import bench as benches
 from engine.doctor import checks
 from engine.doctor.bench import Bench
-from engine.doctor.checks import CHECKS, carry_out
+from engine.doctor.checks import CHECKS, run_check
 from engine.explore import model_cache
 from engine.training import estimate, loop
 from engine.training.device import fastest, machine
@@ -59,7 +59,7 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
         monkeypatch.setattr(checks, "KINDS", SOME)
     monkeypatch.setattr(checks, "WAYS", {})
     with counted() as counts:
-        found = carry_out(name, bench)
+        found = run_check(name, bench)
     assert counts.launches.total() > 10 and found.figures and found.passed, found
     for figure in found.figures:
         if figure.most is not None and not any(short in figure.name for short in NEAR):
@@ -80,7 +80,7 @@ def test_a_fault_of_the_device_is_found_and_the_other_checks_are_carried_out(
 
     monkeypatch.setattr(checks, "MEASURED_ON", ("cuda",))
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", wrong)
-    families, prediction = carry_out("Model families", bench), carry_out("Prediction", bench)
+    families, prediction = run_check("Model families", bench), run_check("Prediction", bench)
     named = {fault.name for fault in families.faults}
     assert named == {*checks.FAMILIES} - {
         "deberta-v2",

@@ -21,12 +21,12 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None
         try:
             assert child.stdout is not None and child.stdout.readline() == b"here\n"
             watch = MachineWatch()
-            own = watch.look(os.getpid())
-            watch.look(child.pid)
+            own = watch.sample(os.getpid())
+            watch.sample(child.pid)
             before = psutil.Process(child.pid).cpu_times().user
             while psutil.Process(child.pid).cpu_times().user < before + 0.1:
                 pass
-            found = watch.look(child.pid)
+            found = watch.sample(child.pid)
         finally:
             child.kill()
     assert found.run_memory is not None and found.run_memory > 30_000_000
@@ -40,13 +40,13 @@ def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
     while time.process_time() < began + 0.1:
         pass
     with ThreadPoolExecutor(1) as another:
-        assert 0 < another.submit(watch.look, os.getpid()).result().busy <= 1
+        assert 0 < another.submit(watch.sample, os.getpid()).result().busy <= 1
 
 
 def test_of_a_process_that_is_gone_the_machine_alone_is_told() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
-    found = MachineWatch().look(child.pid)
+    found = MachineWatch().sample(child.pid)
     assert found.run_memory is None and found.run_busy is None and found.memory > 0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.desktop import machine_history as history
 from engine.desktop.load import GpuLoad, MachineSample
-from engine.desktop.machine_history import Place, build_curves, keep, read_samples
+from engine.desktop.machine_history import Subject, append_sample, build_curves, read_samples
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -29,38 +29,38 @@ def test_a_run_is_looked_at_until_it_ends(run: RunFolder, monkeypatch: pytest.Mo
     with history.sampling(run, os.getpid(), lambda: next(steps)):
         until(lambda: len(read_samples(run.machine_file, 0)[0]) >= 3)
     kept, byte = read_samples(run.machine_file, 0)
-    assert [look.step for look in kept] == list(range(1, len(kept) + 1))
-    assert all(look.memory and look.run_memory and look.run_memory > 1e6 for look in kept)
-    assert all(look.busy is not None and 0 <= look.busy <= 1 for look in kept)
+    assert [sample.step for sample in kept] == list(range(1, len(kept) + 1))
+    assert all(sample.memory and sample.run_memory and sample.run_memory > 1e6 for sample in kept)
+    assert all(sample.busy is not None and 0 <= sample.busy <= 1 for sample in kept)
     assert read_samples(run.machine_file, byte) == ([], byte), "nobody looks on"
 
 
 def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
-        keep(run, SAMPLE.model_copy(update={"step": step}))
+        append_sample(run, SAMPLE.model_copy(update={"step": step}))
     kept, _ = read_samples(run.machine_file, 0)
     steps = [0.0, 10.0, 15.0]
-    gpu = Place("gpu", 0, "NVIDIA A100")
+    gpu = Subject("gpu", 0, "NVIDIA A100")
     assert build_curves(kept, "busy") == {
-        Place("machine"): (steps, [0.96] * 3),
-        Place("run"): (steps, [0.5] * 3),
+        Subject("machine"): (steps, [0.96] * 3),
+        Subject("run"): (steps, [0.5] * 3),
         gpu: (steps, [0.87] * 3),
     }
     assert build_curves(kept, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
-    assert set(build_curves(kept, "temperature")) == {Place("machine"), gpu}
+    assert set(build_curves(kept, "temperature")) == {Subject("machine"), gpu}
     assert build_curves(kept, "power") == {}, "nothing tells it here"
 
 
 def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path: Path) -> None:
-    keep(run, MachineSample(step=1, busy=0.5))
+    append_sample(run, MachineSample(step=1, busy=0.5))
     whole = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
         file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + whole + b'{"step": 9')
     kept, byte = read_samples(run.machine_file, 0)
-    assert [look.step for look in kept] == [1, 1]
+    assert [sample.step for sample in kept] == [1, 1]
     with run.machine_file.open("ab") as file:
         file.write(b"}\n")
-    assert [look.step for look in read_samples(run.machine_file, byte)[0]] == [9]
+    assert [sample.step for sample in read_samples(run.machine_file, byte)[0]] == [9]
     assert read_samples(tmp_path / "none", 0) == ([], 0)
 
 
@@ -69,5 +69,5 @@ def test_nothing_is_written_or_read_through_a_link(run: RunFolder, tmp_path: Pat
     target = tmp_path / "mine"
     target.write_text("mine")
     run.machine_file.symlink_to(target)
-    keep(run, MachineSample(step=1))
+    append_sample(run, MachineSample(step=1))
     assert target.read_text() == "mine" and read_samples(run.machine_file, 0) == ([], 0)

@@ -24,7 +24,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorter loops and the usual timeouts."""
     kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
     monkeypatch.setattr(checks, "KINDS", kinds)
-    monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})
+    monkeypatch.setattr(checks, "OPTIONS", {"micro-batches": {"micro_batch_size": 3}})
     monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})
     monkeypatch.setattr(cores, "thread_candidates", lambda: (1,))
 

@@ -17,7 +17,7 @@ from engine.record.opening import open_record
 from engine.record.tables import get_fact, set_fact
 from engine.runs.launch import CODE
 from engine.system import drives
-from engine.system.drives import Drive, conflict_copies, drive_of
+from engine.system.drives import Drive, conflict_copies, detect_drive
 
 
 def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
@@ -34,15 +34,15 @@ def test_a_network_drive_is_known_by_its_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     mount(monkeypatch, (tmp_path / "far", kind), (tmp_path / "far" / "near", "ext4"))
-    assert drive_of(tmp_path / "far" / "home") == Drive("network", kind)
-    assert drive_of(tmp_path / "far" / "near" / "home") == Drive("local", "")
+    assert detect_drive(tmp_path / "far" / "home") == Drive("network", kind)
+    assert detect_drive(tmp_path / "far" / "near" / "home") == Drive("local", "")
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "far")
-    assert drive_of(tmp_path / "link" / "home").kind == "network"
+    assert detect_drive(tmp_path / "link" / "home").kind == "network"
 
 
 def test_a_drive_of_this_machine_is_local(tmp_path: Path) -> None:
-    assert drive_of(tmp_path) == Drive("local", "")
+    assert detect_drive(tmp_path) == Drive("local", "")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_synchronised_folder_is_known(
     (tmp_path / folder).mkdir(parents=True)
     if mark:
         (tmp_path / mark).touch()
-    assert drive_of(tmp_path / folder / "home") == Drive("synced", program)
+    assert detect_drive(tmp_path / folder / "home") == Drive("synced", program)
 
 
 def test_copies_in_conflict_are_known(home: Home) -> None:
@@ -81,7 +81,7 @@ import os, signal
 from engine.system import drives
 from engine.files.home import Home
 from engine.record import opening
-opening.drive_of = lambda folder: drives.Drive("network", "nfs4")
+opening.detect_drive = lambda folder: drives.Drive("network", "nfs4")
 home = Home()
 record = opening.open_record(home.record, home.backups)
 with record.session() as session:
@@ -107,7 +107,9 @@ def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(
     )
     assert ended.returncode == -signal.SIGKILL
     assert home.record.with_name("studio.db-journal").exists()
-    monkeypatch.setattr("engine.record.opening.drive_of", lambda _: drives.Drive("network", "nfs4"))
+    monkeypatch.setattr(
+        "engine.record.opening.detect_drive", lambda _: drives.Drive("network", "nfs4")
+    )
     record = open_record(home.record, home.backups)
     with record.read() as session:
         assert {get_fact(session, f"fact {number}") for number in range(300)} == {"before" * 80}

@@ -21,7 +21,7 @@ from engine.desktop.load import GpuLoad, MachineSample, MachineWatch
 from engine.desktop.machine_history import (
     Curves,
     Figure,
-    Place,
+    Subject,
     build_curves,
     read_samples,
 )
@@ -101,9 +101,9 @@ class MachineTab(Polling):
 
         def work() -> Read:
             result, upto = read_samples(file, byte)
-            looks = [*known, *result]
-            curves = {item: build_curves(looks, item) for item in self.figures} if result else {}
-            return looks, upto, curves
+            samples = [*known, *result]
+            curves = {item: build_curves(samples, item) for item in self.figures} if result else {}
+            return samples, upto, curves
 
         self._reading = background.run(self, work, self._on_read)
 
@@ -112,22 +112,22 @@ class MachineTab(Polling):
         self._looks, self._byte, curves = result
         for figure, by_place in curves.items():
             curve, factor = self.figures[figure]
-            gpus = {place.number for place in by_place if place.of == "gpu"}
+            gpus = {place.index for place in by_place if place.kind == "gpu"}
             self._cards[figure].setVisible(figure in ALWAYS or bool(by_place))
             for place, (steps, values) in by_place.items():
                 scaled = [None if value is None else value * factor for value in values]
                 curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
 
 
-def place_text(place: Place, is_one_of_several: bool = False) -> str:
+def place_text(place: Subject, is_one_of_several: bool = False) -> str:
     """Legend of a curve."""
-    match place.of:
+    match place.kind:
         case "machine":
             return tr("machine")
         case "run":
             return tr("this run")
     name = visible(place.name) or tr("GPU")
-    return f"{name} ({place.number})" if is_one_of_several else name
+    return f"{name} ({place.index})" if is_one_of_several else name
 
 
 LOAD_POLL_MS = 2000  # between two readings
@@ -164,9 +164,9 @@ class MachineLine(Polling):
             watch = known or MachineWatch()
             pid = worker_here(folder)
             if pid and known is None:  # usage is measured since the last reading
-                watch.look(pid)
+                watch.sample(pid)
                 time.sleep(FIRST_S)
-            return watch, watch.look(pid) if pid else None
+            return watch, watch.sample(pid) if pid else None
 
         self._looking = background.run(self, work, self._on_looked, self._on_failed)
 

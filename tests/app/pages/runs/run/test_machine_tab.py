@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.pages.runs.run.machine_tab import load_text, place_text, worker_here
 from engine.desktop.load import GpuLoad, MachineSample
-from engine.desktop.machine_history import Place, keep
+from engine.desktop.machine_history import Subject, append_sample
 from engine.messages.events import Started
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.pages import open_run
@@ -32,14 +32,14 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
 def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    keep(folder, sample(1, 0.2))
+    append_sample(folder, sample(1, 0.2))
     view = open_run(page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
     tab = view.machine.made
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
     assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
-    keep(folder, sample(3, 0.6, GPUS))
+    append_sample(folder, sample(3, 0.6, GPUS))
     tab.poll()
     qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
     assert tab.busy.series("machine").values.tolist() == [20.0, 60.0]
@@ -59,9 +59,9 @@ def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> Non
 
 
 def test_gpus_of_equal_names_are_numbered() -> None:
-    assert place_text(Place("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
-    assert place_text(Place("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
-    assert place_text(Place("gpu", 1, ""), True) == "GPU (1)"
+    assert place_text(Subject("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
+    assert place_text(Subject("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
+    assert place_text(Subject("gpu", 1, ""), True) == "GPU (1)"
 
 
 def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
