@@ -100,8 +100,8 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
         device=run.machine.device,
         precision=run.machine.precision,
         report=_progress(run),
-        at_once=run.micro_batch_size,
-        together=is_sharded(run.network),
+        micro_batch_size=run.micro_batch_size,
+        lockstep=is_sharded(run.network),
     )
     if isinstance(metrics, PretrainingMetrics):
         return metrics.compute(), metrics if metrics.rows is not None else None
