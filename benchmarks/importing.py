@@ -206,7 +206,7 @@ def use_data_page(main_window: Any, file: Path, rows: int) -> dict[str, float]:
 
     state = page.importing.state
     page.import_from([file])
-    part("opening and counting", lambda: state.count.found is not None)
+    part("opening and counting", lambda: state.count.collected is not None)
     if state.obstacle():
         sys.exit(state.obstacle())
     state.start_import()
@@ -214,7 +214,7 @@ def use_data_page(main_window: Any, file: Path, rows: int) -> dict[str, float]:
     view = page.dataset
 
     def shown() -> int:
-        return len(view.state.numbers) if view.table.model() is not None else 0
+        return len(view.state.indices) if view.table.model() is not None else 0
 
     part("opening the data set", lambda: shown() == rows)
     longest.clear()
@@ -226,11 +226,11 @@ def use_data_page(main_window: Any, file: Path, rows: int) -> dict[str, float]:
         part(name, lambda: next(steps, None) is None, lambda: bar.setValue(step()))
 
     def sort(column: str) -> None:
-        view.table.horizontalHeader().sectionClicked.emit(view.model.section_of(column))
+        view.table.horizontalHeader().sectionClicked.emit(view.model.find_section(column))
 
         def is_sorted() -> bool:
             orders = view.state.orders
-            return bool(orders) and orders[0].column == column and not view.state.is_seeking
+            return bool(orders) and orders[0].column == column and not view.state.is_searching
 
         part(f"sorting by {column}", is_sorted)
 
@@ -242,7 +242,7 @@ def use_data_page(main_window: Any, file: Path, rows: int) -> dict[str, float]:
     sort("text")
     sort("label")
     scroll("scrolling sorted rows", 40)
-    view.state.seek(Query("", None, "neutral", None))
+    view.state.search(Query("", None, "neutral", None))
     part("filtering", lambda: 0 < shown() < rows)
     return longest
 

@@ -103,10 +103,10 @@ def open_and_filter(
     filtered: list[tuple[float, float]],
 ) -> None:
     """Append (wall, CPU) seconds of one opening and two filters."""
-    from app.results.evaluating import ResultsOf
+    from app.results.evaluating import ResultsSource
     from app.results.view import ResultsView
 
-    view = ResultsView(studio, ResultsOf(folder, lambda _: None, lambda _: None))
+    view = ResultsView(studio, ResultsSource(folder, lambda _: None, lambda _: None))
     view.resize(1000, 600)
     model, pictures = view.rows.model, view.pictures
 
@@ -119,14 +119,14 @@ def open_and_filter(
         until(
             lambda: (
                 model.rowCount() == rows
-                and "confusion" in pictures.made
-                and pictures.made["confusion"].matrix.confusion is not None
+                and "confusion" in pictures.pictures
+                and pictures.pictures["confusion"].matrix.confusion is not None
             )
         )
 
     def click(cell: tuple[int, int]) -> None:
         before = model.rowCount()
-        pictures.made["confusion"].matrix.pressed.emit(cell)
+        pictures.pictures["confusion"].matrix.pressed.emit(cell)
         until(lambda: model.rowCount() != before)
 
     opened.append(harness.timed(open_view))

@@ -44,9 +44,9 @@ class ExportState(QObject):
             self.precision = stored
         documents = QStandardPaths.StandardLocation.DocumentsLocation
         folder = Path(QStandardPaths.writableLocation(documents))
-        self.place = folder if folder.is_dir() else Path.home()
+        self.folder = folder if folder.is_dir() else Path.home()
         self.texts: Path | None = None
-        self.target = self._free()
+        self.target = self._free_target()
         self.working: Working | None = None
         self.exported: Exported | None = None
         self.problem: Refused | None = None
@@ -55,33 +55,33 @@ class ExportState(QObject):
         assert program is not None
         program.aboutToQuit.connect(self.cancel)
 
-    # ── what is wanted ───────────────────────────────────────────────────────────────────────
+    # ── options ──────────────────────────────────────────────────────────────────────────────
 
     def choose(self, form: Form, precision: Precision) -> None:
-        """Choose a format and a precision; the default of the format if it does not support it."""
+        """Choose a format, and a precision if the format has it; else its default."""
         self.form = form
         possible = PRECISIONS[form]
         self.precision = precision if precision in possible else possible[0]
-        self._want()
+        self._update_target()
 
-    def set_place(self, folder: Path) -> None:
+    def set_folder(self, folder: Path) -> None:
         """Set the parent folder of the export."""
-        self.place = folder
-        self._want()
+        self.folder = folder
+        self._update_target()
 
     def set_texts(self, texts: Path | None) -> None:
         self.texts = texts
-        self._want()
+        self._update_target()
 
-    def _want(self) -> None:
-        self.target = self._free()
+    def _update_target(self) -> None:
+        self.target = self._free_target()
         self.changed.emit()
 
-    def _free(self) -> Path:
+    def _free_target(self) -> Path:
         parts = [self.name, self.form, *([] if self.precision == "float32" else [self.precision])]
-        return free_folder(self.place, folder_name("-".join(parts)))
+        return free_folder(self.folder, folder_name("-".join(parts)))
 
-    # ── how far it is ────────────────────────────────────────────────────────────────────────
+    # ── progress ─────────────────────────────────────────────────────────────────────────────
 
     @property
     def is_running(self) -> bool:
@@ -91,7 +91,7 @@ class ExportState(QObject):
         """Export in a separate process."""
         if self.is_running:
             return
-        self.target = self._free()
+        self.target = self._free_target()
         self.exported, self.problem = None, None
         self.working = Working(stage=self.tr("Starting"))
         question = Export(
@@ -107,7 +107,7 @@ class ExportState(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop at once; partial files are removed when the process has ended."""
+        """Stop immediately; partial files are removed once the process has ended."""
         if self._worker is not None:
             self._worker.cancel(self._clear())
             self._worker, self.working = None, None
@@ -116,10 +116,10 @@ class ExportState(QObject):
     def back(self) -> None:
         """Discard the result and keep the options."""
         self.exported, self.problem = None, None
-        self._want()
+        self._update_target()
 
     def _clear(self) -> Callable[[], object]:
-        """A function that removes partial files, also after this state is gone."""
+        """Return a function that removes partial files, even after this state is deleted."""
         studio, target = self._studio, self.target
         return lambda: background.run(studio, lambda: clear_leftovers_of(target), lambda _: None)
 

@@ -77,7 +77,7 @@ class Outcome(QWidget):
         self.report = buttons.plain(self.tr("Open the &report"), self._on_report, "file-text")
         self.folder = buttons.primary(self.tr("Open the &folder"), self._on_folder, "folder-open")
         inner = QWidget()
-        self._said = layouts.column(parent=inner, spacing=2 * SPACE)
+        self._texts = layouts.column(parent=inner, spacing=2 * SPACE)
         layouts.column(
             Fitting(inner),
             layouts.STRETCH,
@@ -87,7 +87,7 @@ class Outcome(QWidget):
 
     def show_exported(self, exported: Exported) -> None:
         report = exported.report
-        clear(self._said)
+        clear(self._texts)
         done = self.tr("Export complete: {0} in {1}").format(
             numbers.size(exported.bytes), exported.folder
         )
@@ -115,17 +115,17 @@ class Outcome(QWidget):
         texts.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
         texts += [(note, "warn") for note in report.notes]
         for text, style in texts:
-            self._said.addWidget(Text(text, style, selectable=True))
+            self._texts.addWidget(Text(text, style, selectable=True))
         self._show_buttons(is_done=True)
 
     def show_problem(self, problem: Refused) -> None:
-        clear(self._said)
-        self._said.addWidget(Text(problem.problem, "bad", selectable=True))
+        clear(self._texts)
+        self._texts.addWidget(Text(problem.problem, "bad", selectable=True))
         if problem.advice:
-            self._said.addWidget(Text(problem.advice, selectable=True))
-        self._said.addWidget(Text(self.tr("No files were written."), "muted"))
+            self._texts.addWidget(Text(problem.advice, selectable=True))
+        self._texts.addWidget(Text(self.tr("No files were written."), "muted"))
         if problem.details:
-            self._said.addWidget(ReadText(self.tr("Details"), problem.details[:20_000]))
+            self._texts.addWidget(ReadText(self.tr("Details"), problem.details[:20_000]))
         self._show_buttons(is_done=False)
 
     def _show_buttons(self, is_done: bool) -> None:
@@ -154,8 +154,8 @@ class Choices(QWidget):
         self.precision = ComboBox(self.tr("Precision"))
         self.precision_help = Text("", "small")
         self.target = OneLine()
-        self.place = buttons.plain(self.tr("C&hoose…"), self._on_place, "folder-open")
-        self.place.setAccessibleName(self.tr("Choose a folder for the export"))
+        self.choose_folder = buttons.plain(self.tr("C&hoose…"), self._on_folder, "folder-open")
+        self.choose_folder.setAccessibleName(self.tr("Choose a folder for the export"))
         self.texts = OneLine()
         self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
         self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
@@ -166,12 +166,12 @@ class Choices(QWidget):
             (self.tr("Precision"), self.precision, self.precision_help),
             (
                 self.tr("Folder"),
-                _beside(self.target, self.place),
+                _in_row(self.target, self.choose_folder),
                 Text(self.tr("Created only after the export has been verified."), "small"),
             ),
             (
                 self.tr("Verified with"),
-                _beside(self.texts, self.choose_texts, self.no_texts),
+                _in_row(self.texts, self.choose_texts, self.no_texts),
                 Text(
                     self.tr(
                         "A separate process loads only the exported files; its outputs on "
@@ -181,15 +181,15 @@ class Choices(QWidget):
                 ),
             ),
         )
-        for number, (name, control, help_text) in enumerate(rows):
-            grid.addWidget(Text(name, "strong", wraps=False), 3 * number, 0)
-            grid.addWidget(control, 3 * number, 1)
-            grid.addWidget(help_text, 3 * number + 1, 1)
-            grid.setRowMinimumHeight(3 * number + 2, 2 * SPACE)
-        self.go = buttons.primary(self.tr("&Export"), state.start, "upload")
-        self.go.setDefault(True)
+        for index, (name, control, help_text) in enumerate(rows):
+            grid.addWidget(Text(name, "strong", wraps=False), 3 * index, 0)
+            grid.addWidget(control, 3 * index, 1)
+            grid.addWidget(help_text, 3 * index + 1, 1)
+            grid.setRowMinimumHeight(3 * index + 2, 2 * SPACE)
+        self.start = buttons.primary(self.tr("&Export"), state.start, "upload")
+        self.start.setDefault(True)
         self.leave = buttons.plain(self.tr("&Cancel"))
-        layouts.column(Fitting(inner), layouts.STRETCH, foot(self.leave, self.go), parent=self)
+        layouts.column(Fitting(inner), layouts.STRETCH, foot(self.leave, self.start), parent=self)
         self.form.activated.connect(self._on_chosen)
         self.precision.activated.connect(self._on_chosen)
         state.changed.connect(self._show)
@@ -246,8 +246,8 @@ class Choices(QWidget):
         self.precision.setCurrentIndex(self.precision.findData(state.precision))
         self.precision.setEnabled(self.precision.count() > 1)
         self.precision_help.setText(precisions[state.precision][1])
-        where = self.tr("{0} in {1}")
-        self.target.setText(where.format(state.target.name, state.place))
+        text = self.tr("{0} in {1}")
+        self.target.setText(text.format(state.target.name, state.folder))
         if state.texts is None:
             self.texts.setText(
                 self.tr("Built-in texts and, for a checkpoint of a run, its validation rows")
@@ -260,17 +260,17 @@ class Choices(QWidget):
     def _on_chosen(self) -> None:
         self._state.choose(self.form.currentData(), self.precision.currentData())
 
-    def _on_place(self) -> None:
+    def _on_folder(self) -> None:
         state = self._state
-        choose_folder(self, self.tr("Choose a folder"), state.set_place, state.place)
+        choose_folder(self, self.tr("Choose a folder"), state.set_folder, state.folder)
 
     def _on_texts(self) -> None:
         choose_file(self, self.tr("Choose a file with texts"), self._state.set_texts)
 
 
-def _beside(*controls: QWidget) -> QWidget:
-    whole = QWidget()
-    row = layouts.row(parent=whole, spacing=2 * SPACE)
-    for number, control in enumerate(controls):
-        row.addWidget(control, 1 if number == 0 else 0)
-    return whole
+def _in_row(*controls: QWidget) -> QWidget:
+    widget = QWidget()
+    row = layouts.row(parent=widget, spacing=2 * SPACE)
+    for index, control in enumerate(controls):
+        row.addWidget(control, 1 if index == 0 else 0)
+    return widget

@@ -43,7 +43,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Verdict:
     """Two results row by row, the claim they support, and the same over seeds if there are any."""
 
     rows: Comparison
@@ -73,7 +73,7 @@ class ComparisonCard(QWidget):
         state.opened.connect(self._on_opened)
         self.hide()
 
-    def ask_with_what(self) -> None:
+    def ask_for_other(self) -> None:
         """Offer other results of the same task, those over the same rows first."""
         predictions = self._state.predictions
         if predictions is None:
@@ -82,7 +82,7 @@ class ComparisonCard(QWidget):
         background.run(
             self,
             lambda: find_comparable(record, folder, facts),
-            self._on_others,
+            self._on_comparable,
             self._studio.notices.show,
         )
 
@@ -106,7 +106,7 @@ class ComparisonCard(QWidget):
                 self._state.choose(SOURCE, ())
 
     def _on_opened(self) -> None:
-        """Compare at once with the same training on an earlier version of the data set."""
+        """Compare with the same training on an earlier version of the data set, if there is one."""
         self.end()
         shown, record, folder = self._state.predictions, self._studio.record, self._folder
         if shown is None:
@@ -120,7 +120,7 @@ class ComparisonCard(QWidget):
             self, lambda: find_earlier(record, folder, shown.info), show, self._studio.notices.show
         )
 
-    def _on_others(self, offered: list[Other]) -> None:
+    def _on_comparable(self, offered: list[Other]) -> None:
         file = Choice("file", self.tr("Choose a &file…"))
         if not offered:
             confirm(
@@ -168,7 +168,7 @@ class ComparisonCard(QWidget):
             [self.tr("Predictions (*.parquet)"), self.tr("All files (*)")],
         )
 
-    def _on_compared(self, name: str, compared: Compared) -> None:
+    def _on_compared(self, name: str, compared: Verdict) -> None:
         self.rows = rows = compared.rows
         self.claim.setText(translated(compared.claim))
         self._show_seeds(compared.seeds)
@@ -210,7 +210,7 @@ class ComparisonCard(QWidget):
         self._state.choose(SOURCE, self.rows.conditions(chosen))
 
 
-def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
+def find_comparable(record: Record, folder: Path, info: PredictionInfo) -> list[Other]:
     """Results of the same task that may share rows with the shown ones, of this model or of runs.
 
     Those of the same rows come first, then those of another version of the data set.
@@ -222,34 +222,32 @@ def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list
         (name or stored.info.model, stored)
         for name, path in folders
         for stored in stored_predictions(path)
-        if stored.info.task == facts.task
-        and stored.info != facts
-        and _may_share(stored.info, facts)
+        if stored.info.task == info.task and stored.info != info and _may_share(stored.info, info)
     ]
-    pairs.sort(key=lambda pair: _distance(pair[1].info, facts))
+    pairs.sort(key=lambda pair: _distance(pair[1].info, info))
     return [Other(_title(name, stored), stored.file) for name, stored in pairs]
 
 
-def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
+def find_earlier(record: Record, folder: Path, info: PredictionInfo) -> Other | None:
     """Results of the same training on the previous version of the data set.
 
-    None if there are none, or if `folder` has results of no run or of rows outside of its data.
+    None if there are none, if `folder` belongs to no run, or if the rows are not from its data.
     """
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder), run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for _, run, job in runs}
     own = jobs.get(folder)
-    if own is None or facts.part == "file" or not isinstance(own.data, StoredData):
+    if own is None or info.part == "file" or not isinstance(own.data, StoredData):
         return None
     version = _data_version(own)
     same = [
         (_data_version(job), name, run)
         for name, run, job in runs
-        if job is not None and _data_version(job) < version and _but_the_data(job, own) == own
+        if job is not None and _data_version(job) < version and _adopt_data(job, own) == own
     ]
     for _, name, run in sorted(same, key=lambda item: item[0], reverse=True):
         for stored in stored_predictions(run.results):
-            if stored.info.part == facts.part:
+            if stored.info.part == info.part:
                 return Other(_title(name, stored), stored.file)
     return None
 
@@ -260,8 +258,8 @@ def _data_version(job: JobSpec) -> int:
     return int(name) if name.isdecimal() else 0
 
 
-def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
-    """A job with name, group and data version of another one."""
+def _adopt_data(job: JobSpec, other: JobSpec) -> JobSpec:
+    """A copy of a job with name, group and data version of another one."""
     if not isinstance(job.data, StoredData) or not isinstance(other.data, StoredData):
         return job
     if job.data.folder.parent != other.data.folder.parent:
@@ -269,19 +267,19 @@ def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
     return job.model_copy(update={"name": other.name, "group": other.group, "data": other.data})
 
 
-def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
+def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Verdict:
     """Both results row by row: the other one first, that in `folder` second."""
     rows = compare(read_predictions(other.file), shown)
     first, second = (find_seed_runs(record, path) for path in (other.file.parent, folder))
     seeds = None
     if first and second and first != second and max(len(first), len(second)) > 1:
         seeds = compare_runs([RunFolder(run) for run in first], [RunFolder(run) for run in second])
-    return Compared(rows, rows.sentence, seeds)
+    return Verdict(rows, rows.sentence, seeds)
 
 
 def find_seed_runs(record: Record, results: Path) -> list[Path]:
     """Folders of finished runs that differ from the run with these results only by seed, including
-    itself, oldest first; empty if the results are of no run."""
+    itself, oldest first; empty if the results belong to no run."""
     with record.read() as session:
         runs = [(RunFolder(run.folder), run.state, run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for run, _, job in runs}
@@ -321,9 +319,9 @@ def _distance(info: PredictionInfo, other: PredictionInfo) -> int:
 
 def _title(name: str, stored: StoredPredictions) -> str:
     """“First run · Validation · “Reviews” · step 243”."""
-    facts = stored.info
-    rows = tr("rows of") if facts.part == "file" else split_title(facts.part)
-    parts = [name, f"{rows} “{facts.source}”"]
-    if facts.step is not None:
-        parts.append(tr("step {0}").format(numbers.count(facts.step)))
+    info = stored.info
+    rows = tr("rows of") if info.part == "file" else split_title(info.part)
+    parts = [name, f"{rows} “{info.source}”"]
+    if info.step is not None:
+        parts.append(tr("step {0}").format(numbers.count(info.step)))
     return " · ".join(parts)

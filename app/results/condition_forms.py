@@ -1,7 +1,7 @@
 """Conditions as forms: a subject, an operator, and its values.
 
-“gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Each reader of a
-condition has its maker, so that typed conditions equal those of pictures.
+“gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Reading a
+condition and building it again gives an equal one, so typed conditions equal those of pictures.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,9 +72,9 @@ class Typed:
     values: Values = ()
 
 
-def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
+def subjects(predictions: Predictions, current: Typed) -> list[Subject]:
     """All subjects of these predictions, including that of a condition."""
-    facts, task = predictions.info, TASKS[predictions.info.task].info
+    info, task = predictions.info, TASKS[predictions.info.task].info
     head = task.head
     offered = [outcome_subject()]
     if head is not None and (head.labels_inputs or head.scores_choices):
@@ -85,9 +85,9 @@ def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
     offered += [figure_subject(figure) for figure in (*task.row_figures, *EVERY_ROW)]
     offered += [cell_subject(column) for column in predictions.columns]
     if head is not None and head.labels_inputs:
-        offered += [score_subject(label) for label in facts.labels]
-    if all(subject.key != now.key for subject in offered):
-        offered.append(MAKERS[now.key[0]](now.key[1]))
+        offered += [score_subject(label) for label in info.labels]
+    if all(subject.key != current.key for subject in offered):
+        offered.append(MAKERS[current.key[0]](current.key[1]))
     return offered
 
 
@@ -239,4 +239,4 @@ MAKERS: dict[str, Callable[[Any], Subject]] = {
     "cell": cell_subject,
     "label": lambda side: label_subject(side, ()),
 }
-"""by the first part of a key; called with the second"""
+"""By the first part of a key; called with the second."""

@@ -20,7 +20,7 @@ from engine.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class ResultsOf:
+class ResultsSource:
     """The model whose results are shown.
 
     Args:
@@ -28,7 +28,7 @@ class ResultsOf:
         checkpoint_of: the folder of the checkpoint of some predictions; None if it is gone.
         evaluation: the job that scores a part of its data; it reads files, and raises
             StudioError without a checkpoint. For rows of a file, the data are replaced.
-        has_data: whether it has a data set with parts; else there are only files.
+        has_data: True if it has a data set with parts; else there are only files.
         baselines: the job that fits simple models for the rows of some predictions.
     """
 
@@ -40,16 +40,16 @@ class ResultsOf:
 
 
 class Evaluating(QObject):
-    """One evaluation at a time, in a process of its own.
+    """Runs one evaluation at a time in a separate process.
 
     Signals:
-        begun: the description of what is scored.
-        progressed: progress: done, total, stage.
+        started: a description of the rows that are scored.
+        progressed: done, total, stage.
         ended: the file of the predictions; None if there is none.
         fitted: the baselines are ready.
     """
 
-    begun = Signal(str)
+    started = Signal(str)
     progressed = Signal(int, int, str)
     ended = Signal(object)
     fitted = Signal()
@@ -58,26 +58,26 @@ class Evaluating(QObject):
         super().__init__(parent)
         self._studio = studio
         self._worker: OneTimeWorker | None = None
-        self.is_at_work = False
+        self.is_busy = False
 
-    def score_part(self, of: ResultsOf, part: SplitName) -> None:
-        self._ask(lambda: of.evaluation(part), self.tr("Scoring the rows"))
+    def score_part(self, source: ResultsSource, part: SplitName) -> None:
+        self._ask(lambda: source.evaluation(part), self.tr("Scoring the rows"))
 
-    def score_file(self, of: ResultsOf, path: Path) -> None:
+    def score_file(self, source: ResultsSource, path: Path) -> None:
         """Predict all rows of a file; its columns are recognised."""
 
         def question() -> Evaluate:
             data = FileData(path=path)
-            change = {"data": data, "part": "file", "source": path.name, "into": of.folder}
-            return of.evaluation("validation").model_copy(update=change)
+            change = {"data": data, "part": "file", "source": path.name, "into": source.folder}
+            return source.evaluation("validation").model_copy(update=change)
 
         self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
 
-    def fit_baselines(self, of: ResultsOf, facts: PredictionInfo) -> None:
-        """Fit simple models on the training rows, and let them predict the same rows."""
-        make = of.baselines
+    def fit_baselines(self, source: ResultsSource, info: PredictionInfo) -> None:
+        """Fit simple models on the training rows and predict the same rows with them."""
+        make = source.baselines
         if make is not None:
-            self._ask(lambda: make(facts), self.tr("Fitting baselines"))
+            self._ask(lambda: make(info), self.tr("Fitting baselines"))
 
     def cancel(self) -> None:
         if self._worker is not None:
@@ -86,14 +86,14 @@ class Evaluating(QObject):
         self._end(None)
 
     def _ask(self, make: Callable[[], Question], description: str) -> None:
-        if self.is_at_work:
+        if self.is_busy:
             return
-        self.is_at_work = True
-        self.begun.emit(description)
+        self.is_busy = True
+        self.started.emit(description)
         background.run(self, make, self._start, self._on_problem)
 
     def _start(self, question: Question) -> None:
-        if self.is_at_work:
+        if self.is_busy:
             self._worker = self._studio.one_time_worker(
                 question, self._on_done, self._on_refused, self._on_working, self
             )
@@ -117,13 +117,13 @@ class Evaluating(QObject):
 
     def _end(self, file: Path | None) -> None:
         self._worker = None
-        if self.is_at_work:
-            self.is_at_work = False
+        if self.is_busy:
+            self.is_busy = False
             self.ended.emit(file)
 
 
-def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
-    """The results of a run, of its best checkpoint or of a given step."""
+def run_results(run: RunFolder, step: int | None = None) -> ResultsSource:
+    """Results of the best checkpoint of a run, or of the one at `step`."""
 
     def checkpoint_of(facts: PredictionInfo) -> Path | None:
         folder = None if facts.step is None else run.checkpoint(facts.step)
@@ -133,7 +133,7 @@ def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
         assert facts.part != "file"  # only parts of the data set have baselines
         return run_baselines(run, facts.part, facts.labels)
 
-    return ResultsOf(
+    return ResultsSource(
         run.results,
         checkpoint_of,
         lambda part: run_evaluation(run, part, step),

@@ -25,8 +25,6 @@ from engine.results.conditions import Condition
 from engine.results.predictions import Predictions
 
 CHIP_CHARACTERS = 60
-
-
 BOX_CHARACTERS = 16  # minimum width of a box
 FIELD_WIDTH = 44 * SPACE
 TEXT_CHARACTERS = 10_000
@@ -83,7 +81,7 @@ class ConditionEditor(QWidget):
             self.subject.setCurrentIndex(keys.index(typed.key))
         self._show_operators(typed.operator)
         for field, value in zip(self.values, typed.values, strict=True):
-            _put(field, value)
+            _set(field, value)
         (self.values[0] if self.values else self.operator).setFocus()
         if self.values and isinstance(self.values[0], QLineEdit):
             self.values[0].selectAll()
@@ -114,7 +112,7 @@ class ConditionEditor(QWidget):
             case _:
                 super().keyPressEvent(event)
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def _show_operators(self, chosen: int) -> None:
         with QSignalBlocker(self.operator):
@@ -124,19 +122,19 @@ class ConditionEditor(QWidget):
         self._show_fields()
 
     def _show_fields(self) -> None:
-        """Show the inputs of the operator; their content stays if it suits."""
+        """Show the inputs of the operator; suitable content stays."""
         self.problem.hide()
-        left = {kind: list(fields) for kind, fields in self._fields.items()}
+        unused = {kind: list(fields) for kind, fields in self._fields.items()}
         self.values = []
         for value in self._chosen_operator().values:
-            field = left[value.kind].pop(0)
+            field = unused[value.kind].pop(0)
             _prepare(field, value)
             self.values.append(field)
         for fields in self._fields.values():
             for field in fields:
                 field.setVisible(field in self.values)
 
-    # ── what is typed ────────────────────────────────────────────────────────────────────────
+    # ── input ────────────────────────────────────────────────────────────────────────────────
 
     def _chosen_subject(self) -> Subject:
         return self._subjects[max(0, self.subject.currentIndex())]
@@ -170,11 +168,11 @@ def _prepare(field: QWidget, value: Value) -> None:
     field.setAccessibleName(value.name)
     match field:
         case ComboBox():
-            before = field.currentData()
+            previous = field.currentData()
             field.clear()
-            for key, shown in value.choices:
-                field.addItem(shown, key)
-            _put(field, before)
+            for key, text in value.choices:
+                field.addItem(text, key)
+            _set(field, previous)
         case NumberField():
             field.lineEdit().setPlaceholderText(value.name)
         case QLineEdit():
@@ -182,7 +180,7 @@ def _prepare(field: QWidget, value: Value) -> None:
             field.setPlaceholderText(value.name)
 
 
-def _put(field: QWidget, value: Any) -> None:
+def _set(field: QWidget, value: Any) -> None:
     match field:
         case ComboBox():
             field.setCurrentIndex(max(0, field.findData(value)))
@@ -207,10 +205,10 @@ class FilterBar(QWidget):
     """“1,204 of 10,000 rows”, with a button to change and one to remove each condition.
 
     Signals:
-        kept: the name under which to save the conditions as a slice.
+        saved: the name under which to save the conditions as a slice.
     """
 
-    kept = Signal(str)
+    saved = Signal(str)
 
     def __init__(self, state: ResultsState, notices: Notices) -> None:
         super().__init__()
@@ -222,12 +220,12 @@ class FilterBar(QWidget):
         self._edited: Condition | None = None  # None: a new one
         self.add = buttons.icon_button("plus", self.tr("Add a condition"), self._on_add)
         self.clear = buttons.quiet(self.tr("Sho&w all rows"), state.clear)
-        self.keep = buttons.quiet(self.tr("Keep as a sli&ce…"), self._ask_name)
+        self.save = buttons.quiet(self.tr("Keep as a sli&ce…"), self._ask_name)
         self.chips: list[QPushButton] = []
-        self.removes: list[QToolButton] = []
+        self.remove_buttons: list[QToolButton] = []
         self._wrapping: Wrapping | None = None
         self._column = layouts.column(parent=self, spacing=SPACE)
-        head = layouts.row((self.count, 1), self.add, self.keep, self.clear)
+        head = layouts.row((self.count, 1), self.add, self.save, self.clear)
         self._column.addLayout(head)
         self._column.addWidget(self.editor)
         self.editor.applied.connect(self._on_applied)
@@ -238,12 +236,14 @@ class FilterBar(QWidget):
         self._show()
 
     def _show(self) -> None:
-        focused = next((n for n, button in enumerate(self.removes) if button.hasFocus()), None)
+        focused = next(
+            (n for n, button in enumerate(self.remove_buttons) if button.hasFocus()), None
+        )
         self.editor.hide()
         if self._wrapping is not None:
             self._wrapping.hide()
             self._wrapping.deleteLater()
-        self.chips, self.removes = [], []
+        self.chips, self.remove_buttons = [], []
         self._wrapping = Wrapping()
         for condition in self._state.conditions:
             text = translated(condition.sentence)
@@ -259,12 +259,14 @@ class FilterBar(QWidget):
                 chip.setEnabled(False)  # rows selected one by one
             self._wrapping.add(chip, remove)
             self.chips.append(chip)
-            self.removes.append(remove)
+            self.remove_buttons.append(remove)
         self._column.insertWidget(1, self._wrapping)
-        self._wrapping.setVisible(bool(self.chips))  # earlier it would be a window of its own
+        self._wrapping.setVisible(bool(self.chips))  # before insertion it would open as a window
         if focused is not None:
             (
-                self.removes[min(focused, len(self.removes) - 1)] if self.removes else self.add
+                self.remove_buttons[min(focused, len(self.remove_buttons) - 1)]
+                if self.remove_buttons
+                else self.add
             ).setFocus()
         self._show_count()
 
@@ -277,18 +279,18 @@ class FilterBar(QWidget):
             self._edit(None, Typed(key, 1, ("",)) if predictions.columns else Typed(key, 1))
 
     def _on_edit(self, condition: Condition) -> None:
-        now = as_typed(condition)
-        assert now is not None
-        self._edit(condition, now)
+        typed = as_typed(condition)
+        assert typed is not None
+        self._edit(condition, typed)
 
-    def _edit(self, condition: Condition | None, now: Typed) -> None:
+    def _edit(self, condition: Condition | None, typed: Typed) -> None:
         predictions = self._state.predictions
         assert predictions is not None
         self._edited = condition
         background.run(
             self,
-            lambda: subjects(predictions, now),
-            partial(self._on_subjects, predictions, condition, now),
+            lambda: subjects(predictions, typed),
+            partial(self._on_subjects, predictions, condition, typed),
             self._notices.show,
         )
 
@@ -296,12 +298,12 @@ class FilterBar(QWidget):
         self,
         predictions: Predictions,
         condition: Condition | None,
-        now: Typed,
+        typed: Typed,
         subjects: list[Subject],
     ) -> None:
         if predictions is self._state.predictions and condition == self._edited:
             self.editor.show()
-            self.editor.edit(predictions, subjects, now)
+            self.editor.edit(predictions, subjects, typed)
 
     def _on_applied(self, condition: Condition) -> None:
         if self._edited is None:
@@ -320,7 +322,7 @@ class FilterBar(QWidget):
             self.add.setFocus()
         self._edited = None
 
-    # ── all of them ──────────────────────────────────────────────────────────────────────────
+    # ── all conditions ───────────────────────────────────────────────────────────────────────
 
     def _show_count(self) -> None:
         state = self._state
@@ -333,7 +335,7 @@ class FilterBar(QWidget):
             )
             self.count.setText(text)
         self.clear.setVisible(bool(state.conditions or state.text))
-        self.keep.setVisible(bool(state.conditions))
+        self.save.setVisible(bool(state.conditions))
         self.add.setEnabled(state.predictions is not None)
 
     def _ask_name(self) -> None:
@@ -347,5 +349,5 @@ class FilterBar(QWidget):
             translated(self._state.sentence()),
             SLICE_NAME_CHARACTERS,
             Choice("keep", self.tr("Save"), "primary"),
-            self.kept.emit,
+            self.saved.emit,
         )

@@ -82,24 +82,24 @@ class Headline(QWidget):
         )
 
     def _about(self, predictions: Predictions) -> list[str]:
-        facts, score = predictions.info, main_score(predictions)
+        info, score = predictions.info, main_score(predictions)
         texts, value = [], partial(value_text, main_metric(predictions))
         if not math.isnan(score.low):
             texts.append(self.tr("95 % interval {0}").format(format_ends(score, value)))
-        if TASKS[facts.task].info.is_pretraining:
+        if TASKS[info.task].info.is_pretraining:
             texts += other_metrics(predictions)
         rows = len(predictions)
-        if facts.part == "file":
-            texts.append(self.tr("%Ln row(s) of {0}", "", rows).format(facts.source))
+        if info.part == "file":
+            texts.append(self.tr("%Ln row(s) of {0}", "", rows).format(info.source))
         else:
             text = self.tr("%Ln row(s) of “{0}”, {1}", "", rows)
-            texts.append(text.format(facts.source, split_title(facts.part).lower()))
-        if facts.part == "test":
+            texts.append(text.format(info.source, split_title(info.part).lower()))
+        if info.part == "test":
             texts.append(self.tr("scored %Ln time(s)", "", self._times_tested))
-        if facts.step is not None:
-            texts.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
-        if facts.precision not in ("", "fp32"):
-            texts.append(self.tr("computed in {0}").format(facts.precision))
+        if info.step is not None:
+            texts.append(self.tr("checkpoint of step {0}").format(numbers.count(info.step)))
+        if info.precision not in ("", "fp32"):
+            texts.append(self.tr("computed in {0}").format(info.precision))
         return texts
 
 

@@ -26,10 +26,10 @@ from engine.results.slices import Slice, delete_slice, read_slices, rename_slice
 
 
 class Pictures(QWidget):
-    """A choice of pictures; each is made and measured when first shown.
+    """A choice of pictures; each is created and measured when first shown.
 
     Signals:
-        decided: as that of a `ResultPicture`.
+        decided: the signal of the same name of a `ResultPicture`.
     """
 
     decided = Signal(object)
@@ -40,11 +40,11 @@ class Pictures(QWidget):
         self._task = ""
         self._kinds: tuple[type[ResultPicture], ...] = ()
         self._measured: set[str] = set()  # keys of pictures that show these predictions
-        self.made: dict[str, ResultPicture] = {}
+        self.pictures: dict[str, ResultPicture] = {}
         self.choice = ComboBox(self.tr("Picture of the results"))
-        self.keep = FigureButton(self._figure, notices)
+        self.figure_button = FigureButton(self._figure, notices)
         self.stack = Stack()
-        head = layouts.row((self.choice, 1), self.keep, spacing=2 * SPACE)
+        head = layouts.row((self.choice, 1), self.figure_button, spacing=2 * SPACE)
         layouts.column(head, (self.stack, 1), parent=self, spacing=2 * SPACE)
         self.choice.currentIndexChanged.connect(self.show_picture)
         state.opened.connect(self._on_opened)
@@ -52,24 +52,24 @@ class Pictures(QWidget):
         self._on_opened()
 
     @property
-    def shown(self) -> ResultPicture | None:
-        number = self.choice.currentIndex()
-        return self.made.get(self._kinds[number].key) if number >= 0 else None
+    def current(self) -> ResultPicture | None:
+        index = self.choice.currentIndex()
+        return self.pictures.get(self._kinds[index].key) if index >= 0 else None
 
-    def show_picture(self, number: int) -> None:
+    def show_picture(self, index: int) -> None:
         predictions = self._state.predictions
-        if not 0 <= number < len(self._kinds) or predictions is None:
+        if not 0 <= index < len(self._kinds) or predictions is None:
             return
-        kind = self._kinds[number]
-        if kind.key not in self.made:
-            picture = self.made[kind.key] = kind()
+        kind = self._kinds[index]
+        if kind.key not in self.pictures:
+            picture = self.pictures[kind.key] = kind()
             picture.chosen.connect(partial(self._state.choose, kind.key))
             picture.decided.connect(self.decided)
             if isinstance(picture, SlicesPicture):
                 picture.renamed.connect(self._rename_slice)
                 picture.deleted.connect(self._delete_slice)
             self.stack.addWidget(picture)
-        self.stack.setCurrentWidget(self.made[kind.key])
+        self.stack.setCurrentWidget(self.pictures[kind.key])
         if kind.key not in self._measured:
             self._measured.add(kind.key)
             background.run(
@@ -84,16 +84,16 @@ class Pictures(QWidget):
             return slices(predictions, read_slices(self._slices_file, predictions.info.source))
         return kind.measure(predictions)
 
-    def keep_slice(self, name: str) -> None:
+    def add_slice(self, name: str) -> None:
         predictions, conditions = self._state.predictions, self._state.conditions
         if predictions is None or not conditions or not name:
             return
         new_slice = Slice(name=name, source=predictions.info.source, conditions=conditions)
-        self._keep_slices(lambda: save_slice(self._slices_file, new_slice), self._show_slices)
+        self._change_slices(lambda: save_slice(self._slices_file, new_slice), self._show_slices)
 
     def _rename_slice(self, named: Slice, name: str) -> None:
         file = self._slices_file
-        self._keep_slices(
+        self._change_slices(
             lambda: rename_slice(file, named.name, named.source, name), self._measure_slices
         )
 
@@ -106,11 +106,11 @@ class Pictures(QWidget):
             self._notices.info(text, self.tr("Undo"), undo)
 
         def undo() -> None:
-            self._keep_slices(lambda: save_slice(file, named), self._measure_slices)
+            self._change_slices(lambda: save_slice(file, named), self._measure_slices)
 
-        self._keep_slices(lambda: delete_slice(file, named.name, named.source), done)
+        self._change_slices(lambda: delete_slice(file, named.name, named.source), done)
 
-    def _keep_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+    def _change_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
         background.run(self, work, lambda _: done(), self._notices.show)
 
     def _show_slices(self) -> None:
@@ -119,15 +119,15 @@ class Pictures(QWidget):
 
     def _measure_slices(self) -> None:
         self._measured.discard(SlicesPicture.key)
-        if isinstance(self.shown, SlicesPicture):
+        if isinstance(self.current, SlicesPicture):
             self.show_picture(self.choice.currentIndex())
 
-    def _on_measured(self, key: str, of: object, measured: Any) -> None:
-        if of is self._state.predictions and key in self.made:
-            self.made[key].show_measured(measured)
+    def _on_measured(self, key: str, predictions: object, measured: Any) -> None:
+        if predictions is self._state.predictions and key in self.pictures:
+            self.pictures[key].show_measured(measured)
 
     def _on_opened(self) -> None:
-        """Replace the pictures if the task is another one; measure them again."""
+        """Replace the pictures if the task is a different one; measure them again."""
         predictions = self._state.predictions
         self._measured.clear()
         labelled = predictions is not None and predictions.is_labelled
@@ -135,14 +135,14 @@ class Pictures(QWidget):
         if predictions is None or not labelled:
             return
         if predictions.info.task != self._task:
-            self._make_choice(predictions.info.task)
+            self._fill_choice(predictions.info.task)
         self.show_picture(self.choice.currentIndex())
 
-    def _make_choice(self, task: str) -> None:
-        for picture in self.made.values():
+    def _fill_choice(self, task: str) -> None:
+        for picture in self.pictures.values():
             self.stack.removeWidget(picture)
             picture.deleteLater()
-        self._task, self.made = task, {}
+        self._task, self.pictures = task, {}
         self._kinds = (*task_part(task).pictures, SlicesPicture)
         self.choice.blockSignals(True)
         self.choice.clear()
@@ -150,8 +150,8 @@ class Pictures(QWidget):
         self.choice.blockSignals(False)
 
     def _on_filtered(self) -> None:
-        for key, picture in self.made.items():
+        for key, picture in self.pictures.items():
             picture.show_chosen(self._state.chosen_by(key))
 
     def _figure(self) -> Any:
-        return self.shown.figure() if self.shown is not None else None
+        return self.current.figure() if self.current is not None else None

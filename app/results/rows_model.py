@@ -15,11 +15,11 @@ from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
 
-MEASURE_CHARACTERS = 5  # of a number shown as it is: 3, 4.25
-PAINTED_CHARACTERS = 300  # of a cell; the details have all of it
+MEASURE_CHARACTERS = 5  # of a number that is not rounded: 3, 4.25
+MAX_CHARACTERS = 300  # of a cell; the details have all of it
 RIGHT, WRONG = "✓", "✗"
-SHARES = ("probability", "score")
-NUMBERS = (*SHARES, "loss", "row")
+FRACTIONS = ("probability", "score")
+NUMBERS = (*FRACTIONS, "loss", "row")
 MEASURES = ("gold", "predicted")  # of a regression
 
 
@@ -36,7 +36,7 @@ class RowColumn(Column[int]):
 
 
 def row_columns(predictions: Predictions) -> list[RowColumn]:
-    """Prediction columns, texts and other cells; without columns that are empty throughout."""
+    """Columns of predictions, texts and other cells, except those without any value."""
     titles = {
         "score": tr("Right"),
         "gold": tr("Gold"),
@@ -45,8 +45,8 @@ def row_columns(predictions: Predictions) -> list[RowColumn]:
     }
     table = predictions.table
     measured = MEASURES if holds_numbers(predictions.info) else ()
-    known = (key for key in titles if table[key].null_count < len(predictions))
-    columns = [_column(predictions, key, titles[key], key in measured) for key in known]
+    filled = (key for key in titles if table[key].null_count < len(predictions))
+    columns = [_column(predictions, key, titles[key], key in measured) for key in filled]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [
@@ -83,7 +83,7 @@ def _column(predictions: Predictions, key: str, title: str, is_measure: bool = F
 
     return RowColumn(
         title,
-        lambda row: shown(cells[row].as_py(), key, is_measure),
+        lambda row: format_value(cells[row].as_py(), key, is_measure),
         value=text,
         tooltip=None if is_number else text,
         color=verdict if key == "score" else None,
@@ -94,13 +94,13 @@ def _column(predictions: Predictions, key: str, title: str, is_measure: bool = F
     )
 
 
-def shown(value: Any, key: str, is_measure: bool = False) -> str:
+def format_value(value: Any, key: str, is_measure: bool = False) -> str:
     """A value of the column `key` as one line of the list."""
     if value is None:
         return ""
     if key == "score" and value in (0, 1):
         return RIGHT if value else WRONG
-    if key in SHARES:
+    if key in FRACTIONS:
         return numbers.percent(value)
     if key == "loss":
         return numbers.decimal(value, 3)
@@ -108,5 +108,5 @@ def shown(value: Any, key: str, is_measure: bool = False) -> str:
         return numbers.count(value + 1)
     if is_measure and len(value) > MEASURE_CHARACTERS:
         return numbers.decimal(float(value), 3)
-    text = visible(str(value)[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{text}…" if len(str(value)) > PAINTED_CHARACTERS else text
+    text = visible(str(value)[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{text}…" if len(str(value)) > MAX_CHARACTERS else text

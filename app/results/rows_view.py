@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.results.filter_bar import FilterBar
-from app.results.rows_model import RowColumn, row_columns, shown
+from app.results.rows_model import RowColumn, format_value, row_columns
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
@@ -36,7 +36,7 @@ SEARCH_PAUSE_MS = 250  # ms after a key until rows are searched
 DETAIL_CHARACTERS = 20_000  # of a row in the details
 TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
 DETAIL_HEIGHT = 24 * SPACE
-LEAST_TABLE, LEAST_DETAIL = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
+MIN_TABLE_HEIGHT, MIN_DETAIL_HEIGHT = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
 LABEL_COLUMNS = ("gold", "predicted")
 CELL_PADDING = 6 * SPACE
 
@@ -60,8 +60,8 @@ class RowsView(QWidget):
         self.table = self._table()
         self.row_text = ReadText(self.tr("Selected row in full"), mono=False)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
-        self.table.setMinimumHeight(LEAST_TABLE)
-        self.row_text.setMinimumHeight(LEAST_DETAIL)
+        self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
+        self.row_text.setMinimumHeight(MIN_DETAIL_HEIGHT)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
         parts.addWidget(self.row_text)
@@ -80,7 +80,7 @@ class RowsView(QWidget):
         self.mistakes = buttons.quiet(self.tr("Mistakes &first"), self._on_mistakes)
         self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
         self.explore = buttons.plain(self.tr("&Open in Explore"), self._on_explore, "microscope")
-        self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._ask_where)
+        self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._on_export)
         actions = self.mistakes, self.explore, self.export
         return layouts.row((self.search, 1), *actions, spacing=2 * SPACE)
 
@@ -114,7 +114,7 @@ class RowsView(QWidget):
                 return True
         return False
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def _on_opened(self) -> None:
         header = self.table.horizontalHeader()
@@ -124,12 +124,12 @@ class RowsView(QWidget):
         self.columns = row_columns(predictions) if predictions is not None else []
         self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
-        for number, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
             if column.key in LABEL_COLUMNS and predictions is not None:
                 width = self._label_width(predictions.info.labels) or SHORT_WIDTH
-            named = header.sectionSizeHint(number)
-            self.table.setColumnWidth(number, named if column.is_number else max(width, named))
+            hint = header.sectionSizeHint(index)
+            self.table.setColumnWidth(index, hint if column.is_number else max(width, hint))
         self._select_first()
 
     def _on_listed(self) -> None:
@@ -159,13 +159,13 @@ class RowsView(QWidget):
         self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self._state.sort_by_mistakes()
 
-    def current_place(self) -> int | None:
+    def current_row(self) -> int | None:
         """Index of the selected row in the table of predictions."""
         index = self.table.currentIndex()
         return self.model.row(index.row()) if index.isValid() else None
 
     def _show_row(self) -> None:
-        row, predictions = self.current_place(), self._state.predictions
+        row, predictions = self.current_row(), self._state.predictions
         self.explore.setEnabled(row is not None)
         self.export.setEnabled(bool(self.model.rowCount()))
         if row is None or predictions is None:
@@ -174,52 +174,52 @@ class RowsView(QWidget):
         lines = row_lines(predictions, self.columns, row)
         self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
 
-    # ── what can be done ─────────────────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def _on_explore(self) -> None:
-        row = self.current_place()
+        row = self.current_row()
         if row is not None:
             self.explored.emit(row)
 
-    def _ask_where(self) -> None:
+    def _on_export(self) -> None:
         title = self.tr("Export these rows")
         ask_for_file(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)
 
 
-SHOWN_ANSWERS = 5
+MAX_ANSWERS = 5
 
 
 def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> Iterator[str]:
     head = TASKS[predictions.info.task].info.head
     tagged = head is not None and head.tags_tokens
-    words = [column for column in columns if not column.is_number]
-    words.sort(key=lambda column: not column.key.startswith(CELL))
-    for column in words:
+    texts = [column for column in columns if not column.is_number]
+    texts.sort(key=lambda column: not column.key.startswith(CELL))
+    for column in texts:
         cell = predictions.table[column.key][row].as_py()
         if column.is_measure:
-            cell = shown(cell, column.key, is_measure=True)
+            cell = format_value(cell, column.key, is_measure=True)
         if tagged and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, row)
-            cell = bracketed(spans, 0 if column.key == "gold" else 1)
+            cell = bracket_spans(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"
     if head is not None and head.finds_spans:
-        ranked = best_answers(predictions, row)[:SHOWN_ANSWERS]
+        ranked = best_answers(predictions, row)[:MAX_ANSWERS]
         text = " · ".join(f"{span.text or '–'} {numbers.percent(span.score)}" for span in ranked)
         yield tr("Best answers: {0}").format(visible(text))
 
 
-def bracketed(spans: RowSpans, side: int) -> str:
-    """The words, with each gold (0) or predicted (1) span as “[Rome LOC]”.
+def bracket_spans(spans: RowSpans, side: int) -> str:
+    """Put each gold (0) or predicted (1) span in brackets: “[Rome LOC]”.
 
     Both are shown one below the other, so that missed and shifted spans are visible.
     """
-    begins, ends = {}, {}
+    starts, ends = {}, {}
     for pair in spans.pairs:
         span = pair[side]
         if span is not None:
-            begins[span.start] = True
+            starts[span.start] = True
             ends[span.end - 1] = span.type
     return " ".join(
-        ("[" if number in begins else "") + word + (f" {ends[number]}]" if number in ends else "")
-        for number, word in enumerate(spans.words)
+        ("[" if index in starts else "") + word + (f" {ends[index]}]" if index in ends else "")
+        for index, word in enumerate(spans.words)
     )

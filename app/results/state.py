@@ -12,7 +12,7 @@ from app import background
 from app.notices import Notices
 from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
-from engine.results import conditions as meant
+from engine.results import conditions
 from engine.results.conditions import Condition, Conditions
 from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
@@ -76,13 +76,13 @@ class ResultsState(QObject):
         self.rows = np.empty(0, dtype=np.int64)
         self.opened.emit()
 
-    # ── which rows ───────────────────────────────────────────────────────────────────────────
+    # ── filter ───────────────────────────────────────────────────────────────────────────────
 
     @property
     def conditions(self) -> Conditions:
         """All conditions, joined by “and”, in the order in which they were chosen."""
         return tuple(
-            dict.fromkeys(condition for some in self._chosen.values() for condition in some)
+            dict.fromkeys(condition for group in self._chosen.values() for condition in group)
         )
 
     def choose(self, source: str, conditions: Conditions) -> None:
@@ -108,17 +108,17 @@ class ResultsState(QObject):
     def replace(self, condition: Condition, other: Condition) -> None:
         self._edit(condition, (other,))
 
-    def _edit(self, condition: Condition, instead: Conditions) -> None:
+    def _edit(self, condition: Condition, new: Conditions) -> None:
         """Conditions of a picture no longer belong to it once one of them is edited."""
         edited: dict[str, Conditions] = {}
-        for source, some in self._chosen.items():
-            if condition in some:
-                parts = [instead if existing == condition else (existing,) for existing in some]
+        for source, group in self._chosen.items():
+            if condition in group:
+                parts = [new if existing == condition else (existing,) for existing in group]
                 name = f"typed {next(self._numbers)}"
                 edited[name] = tuple(item for part in parts for item in part)
             else:
-                edited[source] = some
-        self._chosen = {source: some for source, some in edited.items() if some}
+                edited[source] = group
+        self._chosen = {source: group for source, group in edited.items() if group}
         self._refilter()
 
     def clear(self) -> None:
@@ -126,13 +126,13 @@ class ResultsState(QObject):
         self._refilter()
 
     def search(self, text: str) -> None:
-        """List rows with this in a text or label, ignoring case."""
+        """List the rows whose texts or labels contain this, ignoring case."""
         if text != self.text:
             self.text = text
             self._list()
 
-    def sort(self, column: str, falls: bool) -> None:
-        self.sorted_by = column, falls
+    def sort(self, column: str, descending: bool) -> None:
+        self.sorted_by = column, descending
         self._order = None
         self._list()
 
@@ -155,17 +155,17 @@ class ResultsState(QObject):
             for condition in conditions:
                 if condition not in masks:
                     masks[condition] = condition.mask(predictions)
-            known = order
-            if known is None:
-                known = sort_rows(predictions, *by) if by else mistakes_first(predictions)
+            rows = order
+            if rows is None:
+                rows = sort_rows(predictions, *by) if by else mistakes_first(predictions)
             mask = np.ones(len(predictions), dtype=bool)
             for condition in conditions:
                 mask &= masks[condition]
             if text:
                 mask &= rows_with(predictions, text)
             return (
-                known[mask[known]],
-                known,
+                rows[mask[rows]],
+                rows,
                 {condition: masks[condition] for condition in conditions},
             )
 
@@ -176,9 +176,9 @@ class ResultsState(QObject):
         self.listed.emit()
 
     def sentence(self) -> str:
-        return meant.sentence(self.conditions)
+        return conditions.sentence(self.conditions)
 
-    # ── rows for others ──────────────────────────────────────────────────────────────────────
+    # ── export ───────────────────────────────────────────────────────────────────────────────
 
     def export(self, path: Path) -> None:
         """Write the listed rows in order; the suffix of `path` selects the format."""
@@ -207,9 +207,9 @@ class ResultsState(QObject):
 def read(path: Path) -> Predictions:
     """Read predictions and prepare them for listing."""
     predictions = read_predictions(path)
-    whole = Predictions(predictions.info, predictions.table.combine_chunks())
-    mistakes_first(whole)
-    main_score(whole)
-    if TASKS[whole.info.task].info.has_partial_scores:
-        details(whole)  # cached for the details of selected rows
-    return whole
+    combined = Predictions(predictions.info, predictions.table.combine_chunks())
+    mistakes_first(combined)
+    main_score(combined)
+    if TASKS[combined.info.task].info.has_partial_scores:
+        details(combined)  # cached for the details of selected rows
+    return combined

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from app import background
 from app.notices import Notices
 from app.results.comparison import ComparisonCard, Other, find_seed_runs
-from app.results.evaluating import Evaluating, ResultsOf
+from app.results.evaluating import Evaluating, ResultsSource
 from app.results.headline import Headline, value_text
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
@@ -63,19 +63,19 @@ from engine.runs.folder import RunFolder
 SettingsChange = Callable[[PredictionSettings], PredictionSettings]
 MAX_NAMED = 3  # thresholds named in the notice
 PICTURES_WIDTH = 96 * SPACE  # px
-LEAST_HEIGHT = 80 * SPACE  # px of pictures and rows; a lower window scrolls
+MIN_HEIGHT = 80 * SPACE  # px of pictures and rows; a lower window scrolls
 CONTENT, NONE, PROBLEM = range(3)
 
 
 class ResultsView(QWidget):
     """The results of a run or model, from its folder of results."""
 
-    def __init__(self, studio: Studio, of: ResultsOf) -> None:
+    def __init__(self, studio: Studio, source: ResultsSource) -> None:
         super().__init__()
-        self._studio, self._of = studio, of
-        self.kept: list[StoredPredictions] = []
-        self._wanted: Path | None = None  # to show once it is listed
-        self._other: Other | None = None  # to compare with once that is shown
+        self._studio, self._source = studio, source
+        self.results: list[StoredPredictions] = []
+        self._requested: Path | None = None  # shown once it is listed
+        self._other: Other | None = None  # compared with once that is shown
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
@@ -83,13 +83,13 @@ class ResultsView(QWidget):
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
         self.choice = ComboBox(self.tr("Predictions of which rows"))
-        compared = None if of.baselines is None else of.folder
-        self.baselines = BaselineLine(self.state, studio.notices, compared)
-        self.comparison = ComparisonCard(studio, self.state, of.folder)
+        folder = None if source.baselines is None else source.folder
+        self.baselines = BaselineLine(self.state, studio.notices, folder)
+        self.comparison = ComparisonCard(studio, self.state, source.folder)
         self.menu_button = self._make_menu()
         self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
-        self.stack = Stack(self._content(), self._nothing(), self.problem)
+        self.stack = Stack(self._content(), self._empty_state(), self.problem)
         self.stack.setCurrentIndex(NONE)
         layouts.tab(self, self.progress, (self.stack, 1))
         set_help(self, "results")
@@ -97,25 +97,25 @@ class ResultsView(QWidget):
         self.show_results()
 
     def _connect(self) -> None:
-        self.choice.activated.connect(lambda number: self.state.open(self.kept[number].file))
+        self.choice.activated.connect(lambda index: self.state.open(self.results[index].file))
         self.state.opened.connect(self._on_opened)
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
-        self.rows.filters.kept.connect(self.pictures.keep_slice)
+        self.rows.filters.saved.connect(self.pictures.add_slice)
         self.pictures.decided.connect(self._on_decided)
         self.progress.cancelled.connect(self.evaluating.cancel)
-        self.evaluating.begun.connect(self._on_begun)
+        self.evaluating.started.connect(self._on_begun)
         self.evaluating.progressed.connect(self.progress.show_progress)
         self.evaluating.fitted.connect(self.baselines.read)
-        self.baselines.wanted.connect(self._fit_baselines)
+        self.baselines.fit_requested.connect(self._fit_baselines)
         self.evaluating.ended.connect(self._on_evaluated)
 
     def show_results(self) -> None:
-        folder = self._of.folder
+        folder = self._source.folder
         background.run(
             self,
             lambda: (stored_predictions(folder), len(logged_evaluations(results_root(folder)))),
-            self._on_kept,
+            self._on_listed,
             self._studio.notices.show,
         )
 
@@ -127,8 +127,8 @@ class ResultsView(QWidget):
         head = layouts.row((self.headline, 1), *at_top, spacing=3 * SPACE)
         splitter = layouts.splitter(self.pictures, self.rows, sizes=[PICTURES_WIDTH, 10_000])
         splitter.setHandleWidth(4 * SPACE)
-        splitter.setMinimumHeight(LEAST_HEIGHT)
-        # so that the surrounding area does not use its preferred height
+        splitter.setMinimumHeight(MIN_HEIGHT)
+        # the surrounding area must not use its preferred height
         splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         content = layouts.page(
             head, self.baselines, self.comparison, (splitter, 1), spacing=3 * SPACE
@@ -138,11 +138,11 @@ class ResultsView(QWidget):
         area.hold(content)
         return area
 
-    def _nothing(self) -> QWidget:
-        if self._of.has_data:
+    def _empty_state(self) -> QWidget:
+        if self._source.has_data:
             self.score = buttons.primary(
                 self.tr("Score &the validation rows"),
-                lambda: self.evaluating.score_part(self._of, "validation"),
+                lambda: self.evaluating.score_part(self._source, "validation"),
             )
             text = self.tr("Its checkpoint predicts the validation rows, which takes a moment.")
         else:
@@ -154,10 +154,10 @@ class ResultsView(QWidget):
         button = buttons.plain(self.tr("Evalua&te"))
         menu = self._menu = QMenu(button)
         self.test_action = self._action("", self._on_test)
-        self.test_action.setVisible(self._of.has_data)
+        self.test_action.setVisible(self._source.has_data)
         self.file_action = self._action(self.tr("Evaluate on a &file…"), self._ask_for_file)
         compare = self.tr("&Compare with…")
-        self.compare_action = self._action(compare, self.comparison.ask_with_what)
+        self.compare_action = self._action(compare, self.comparison.ask_for_other)
         menu.addActions([self.test_action, self.file_action])
         menu.addSeparator()
         menu.addAction(self.compare_action)
@@ -174,37 +174,37 @@ class ResultsView(QWidget):
         action.triggered.connect(lambda _=False: act())
         return action
 
-    # ── what there is ────────────────────────────────────────────────────────────────────────
+    # ── stored results ───────────────────────────────────────────────────────────────────────
 
-    def _on_kept(self, read: tuple[list[StoredPredictions], int]) -> None:
+    def _on_listed(self, read: tuple[list[StoredPredictions], int]) -> None:
         results, self.times_tested = read
         text = self.tr("Score the &test rows (%Ln time(s) so far)", "", self.times_tested)
         self.test_action.setText(text)
         self.headline.set_times_tested(self.times_tested)
-        requested, self._wanted = self._wanted, None
-        if results == self.kept and requested is None:
+        requested, self._requested = self._requested, None
+        if results == self.results and requested is None:
             return
-        self.kept = results
+        self.results = results
         self.choice.clear()
         self.choice.addItems([_title(result) for result in results])
         self.choice.setVisible(len(results) > 1)
         if not results:
             self.stack.setCurrentIndex(NONE)
             return
-        number = next((n for n, result in enumerate(results) if result.file == requested), 0)
-        self.choice.setCurrentIndex(number)
-        self.state.open(results[number].file)
+        index = next((n for n, result in enumerate(results) if result.file == requested), 0)
+        self.choice.setCurrentIndex(index)
+        self.state.open(results[index].file)
 
     def compare(self, file: Path, other: Other) -> None:
         """Show these predictions and compare them with another result, once both are read."""
-        self._wanted, self._other = file, other
+        self._requested, self._other = file, other
         self.show_results()
 
     def _on_opened(self) -> None:
         error = self.state.problem
         if error is None:
             self.stack.setCurrentIndex(CONTENT)
-            self._look_for_seeds()
+            self._find_seeds()
             other, self._other = self._other, None
             if other is not None:
                 self.comparison.compare_with(other)
@@ -214,8 +214,8 @@ class ResultsView(QWidget):
         self.problem.text.setText(f"{error.problem} {error.advice}".strip())
         self.stack.setCurrentIndex(PROBLEM)
 
-    def _look_for_seeds(self) -> None:
-        shown, record, folder = self.state.predictions, self._studio.record, self._of.folder
+    def _find_seeds(self) -> None:
+        shown, record, folder = self.state.predictions, self._studio.record, self._source.folder
         if shown is None or not shown.is_labelled:
             return
         metric = main_metric(shown)
@@ -233,11 +233,11 @@ class ResultsView(QWidget):
             self._studio.notices.show,
         )
 
-    # ── other rows ───────────────────────────────────────────────────────────────────────────
+    # ── evaluation ───────────────────────────────────────────────────────────────────────────
 
     def _on_test(self) -> None:
         """Ask before test rows are scored for the first time."""
-        score = partial(self.evaluating.score_part, self._of, "test")
+        score = partial(self.evaluating.score_part, self._source, "test")
         if self.times_tested:
             score()
             return
@@ -246,19 +246,19 @@ class ResultsView(QWidget):
             self.tr("Score the test rows?"),
             self.tr(
                 "Keep the test rows for the end: once a model is chosen by their score, the score "
-                "is too optimistic. How often they were scored is shown beside the score."
+                "is too optimistic. How often they were scored is shown next to the score."
             ),
             Choice("score", self.tr("Score the test rows"), "primary"),
             score,
         )
 
     def _ask_for_file(self) -> None:
-        score = partial(self.evaluating.score_file, self._of)
+        score = partial(self.evaluating.score_file, self._source)
         choose_file(self.window(), self.tr("Evaluate on a file"), score)
 
     def _fit_baselines(self) -> None:
         if self.state.predictions is not None:
-            self.evaluating.fit_baselines(self._of, self.state.predictions.info)
+            self.evaluating.fit_baselines(self._source, self.state.predictions.info)
 
     def _on_begun(self, description: str) -> None:
         self.progress.begin(description)
@@ -268,14 +268,14 @@ class ResultsView(QWidget):
         self.progress.hide()
         self._enable(True)
         if file is not None:
-            self._wanted = file
+            self._requested = file
             self.show_results()
 
     def _enable(self, enabled: bool) -> None:
         for button in (self.menu_button, self.baselines.fit, self.score):
             button.setEnabled(enabled)
 
-    # ── what is done with rows ───────────────────────────────────────────────────────────────
+    # ── actions on rows ──────────────────────────────────────────────────────────────────────
 
     def _on_exported(self, path: Path) -> None:
         self._studio.notices.info(self.tr("Saved as {0}.").format(path))
@@ -284,7 +284,7 @@ class ResultsView(QWidget):
         """The checkpoint of the predictions; None, with a notice, if it is gone."""
         predictions = self.state.predictions
         assert predictions is not None
-        checkpoint = self._of.checkpoint_of(predictions.info)
+        checkpoint = self._source.checkpoint_of(predictions.info)
         if checkpoint is None:
             self._studio.notices.error(
                 self.tr("The checkpoint that made these predictions is gone."),
@@ -316,7 +316,7 @@ class ResultsView(QWidget):
         """Predict the validation rows again; test rows and files only on request."""
         predictions = self.state.predictions
         if predictions is not None and predictions.info.part == "validation":
-            self.evaluating.score_part(self._of, "validation")
+            self.evaluating.score_part(self._source, "validation")
 
     def _on_explored(self, row: int) -> None:
         predictions, checkpoint = self.state.predictions, self._checkpoint()
@@ -335,8 +335,8 @@ def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
     second = mapping.pair or mapping.beginning
 
     def cell(column: str | None) -> str | None:
-        there = column is not None and column in predictions.columns
-        return predictions.cells(column)[row].as_py() if there and column else None
+        exists = column is not None and column in predictions.columns
+        return predictions.cells(column)[row].as_py() if exists and column else None
 
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
@@ -350,13 +350,13 @@ def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
 
 def _title(stored: StoredPredictions) -> str:
     """“Test”, “reviews.csv”, with the step if there are several checkpoints."""
-    facts = stored.info
-    part = facts.source if facts.part == "file" else split_title(facts.part)
-    return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"
+    info = stored.info
+    part = info.source if info.part == "file" else split_title(info.part)
+    return part if info.step is None else f"{part} · {numbers.count(info.step)}"
 
 
 def settings_text(settings: PredictionSettings) -> str:
-    """The settings that a model now predicts with, in a sentence."""
+    """A sentence about the settings that a model now predicts with."""
     if settings.is_default:
         return tr("The model predicts as it was trained again.")
     parts = []
@@ -384,16 +384,16 @@ class BaselineLine(QWidget):
         folder: of the results; None if they have no baselines.
 
     Signals:
-        wanted: fit the baselines for the shown rows.
+        fit_requested: for the shown rows.
     """
 
-    wanted = Signal()
+    fit_requested = Signal()
 
     def __init__(self, state: ResultsState, notices: Notices, folder: Path | None) -> None:
         super().__init__()
         self._state, self._notices, self._folder = state, notices, folder
         self.verdict = Text("", "muted")
-        self.fit = buttons.quiet(self.tr("Compare with baseli&nes"), self.wanted.emit)
+        self.fit = buttons.quiet(self.tr("Compare with baseli&nes"), self.fit_requested.emit)
         self.fit.setToolTip(
             self.tr("Fit simple models, such as TF-IDF with logistic regression, on the same rows")
         )
@@ -416,17 +416,17 @@ class BaselineLine(QWidget):
             self._notices.show,
         )
 
-    def _on_read(self, of: Predictions, baselines: list[BaselineComparison]) -> None:
-        if of is not self._state.predictions:
+    def _on_read(self, predictions: Predictions, baselines: list[BaselineComparison]) -> None:
+        if predictions is not self._state.predictions:
             return
         self.fit.setVisible(not baselines)
         self.verdict.setVisible(bool(baselines))
         self.show()
         if not baselines:
             return
-        shown = partial(value_text, main_metric(of))
+        format_score = partial(value_text, main_metric(predictions))
         scores = ", ".join(
-            f"{baseline.name} {with_ends(baseline.score, shown)}" for baseline in baselines
+            f"{baseline.name} {with_ends(baseline.score, format_score)}" for baseline in baselines
         )
         is_beaten = all(baseline.verdict == BETTER for baseline in baselines)
         self.verdict.set_style("good" if is_beaten else "warn")

@@ -32,18 +32,18 @@ class ApplyingState(QObject):
         self._studio, self._checkpoint = studio, checkpoint
         self.name, self.task = name, task
         self.file: Path | None = None
-        self.found: Recognised | None = None
+        self.recognised: Recognised | None = None
         self.mapping: Mapping | None = None
         self.form = self.forms[0]
-        self.place = Path.home()
+        self.folder = Path.home()
         self.threshold = 0.0
         self.first: FirstPredicted | None = None
         self.problem: Refused | None = None
         self.working: Working | None = None
         self.applied: Applied | None = None
         self.dataset: Path | None = None  # data set version made from the result
-        self.is_looking = False  # the file is being read, or its first rows predicted
-        self._asked = 0
+        self.is_loading = False  # the file is being read, or its first rows predicted
+        self._question = 0
         self._reading: background.Job | None = None
         self._worker: OneTimeWorker | None = None
         studio.explorer.answered.connect(self._on_answer)
@@ -51,7 +51,7 @@ class ApplyingState(QObject):
         assert program is not None
         program.aboutToQuit.connect(self.stop)
 
-    # ── what is wanted ───────────────────────────────────────────────────────────────────────
+    # ── choices ──────────────────────────────────────────────────────────────────────────────
 
     @property
     def has_probabilities(self) -> bool:
@@ -60,14 +60,14 @@ class ApplyingState(QObject):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Suffixes of possible output files, the usual one first."""
+        """Suffixes of possible output files, the default first."""
         head = TASKS[self.task].info.head
         return VECTOR_FORMS if head is not None and head.pools else FORMS
 
     @property
     def roles(self) -> tuple[str, ...]:
-        facts = TASKS[self.task].info
-        read = (*facts.reads, *facts.may_read)
+        info = TASKS[self.task].info
+        read = (*info.reads, *info.may_read)
         return tuple(role for role in INPUTS if role in read)
 
     @property
@@ -77,14 +77,14 @@ class ApplyingState(QObject):
             return None
         if self.form == DATASET:
             return self._studio.home.cache / "applied" / f"{folder_name(self.file.stem)}.jsonl"
-        return self.place / f"{self.file.stem}-predicted{self.form}"
+        return self.folder / f"{self.file.stem}-predicted{self.form}"
 
     def open(self, file: Path) -> None:
         """Recognise a file outside the GUI thread and predict its first rows."""
-        self.file, self.place = file, file.parent
-        self.found = self.mapping = None
+        self.file, self.folder = file, file.parent
+        self.recognised = self.mapping = None
         self.first = self.problem = self.applied = None
-        self.is_looking = True
+        self.is_loading = True
         if self._reading is not None:
             self._reading.cancel()
         self._reading = background.run(
@@ -93,7 +93,7 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def use(self, role: str, column: str | None) -> None:
-        if self.found is None:
+        if self.recognised is None:
             return
         inputs = self.mapping.model_dump(include=set(INPUTS)) if self.mapping else {}
         free = {key: None if value == column else value for key, value in inputs.items()}
@@ -106,28 +106,28 @@ class ApplyingState(QObject):
 
     def set_form(self, form: str) -> None:
         self.form = form
-        self._look()
+        self._preview()
 
-    def set_place(self, path: Path) -> None:
-        self.place = path
-        self._look()
+    def set_folder(self, path: Path) -> None:
+        self.folder = path
+        self._preview()
 
     def set_threshold(self, threshold: float) -> None:
         self.threshold = threshold
-        self._look()
+        self._preview()
 
     def _map(self, inputs: dict[str, object]) -> None:
         used = {key: value for key, value in inputs.items() if value}
         self.mapping = Mapping.model_validate(used) if "text" in used else None
-        self._look()
+        self._preview()
 
     def _on_recognised(self, recognised: Recognised) -> None:
-        self._reading, self.found = None, recognised
+        self._reading, self.recognised = None, recognised
         guessed = recognised.mapping.model_dump(include=set(INPUTS)) if recognised.mapping else {}
         self._map({role: column for role, column in guessed.items() if role in self.roles})
 
     def _on_unreadable(self, error: BaseException) -> None:
-        self._reading, self.is_looking = None, False
+        self._reading, self.is_loading = None, False
         if not isinstance(error, StudioError):
             raise error
         self.problem = Refused(problem=error.problem, advice=error.advice)
@@ -135,11 +135,11 @@ class ApplyingState(QObject):
 
     # ── the first rows ───────────────────────────────────────────────────────────────────────
 
-    def wanted(self, resume: bool = False) -> Apply | None:
+    def question(self, resume: bool = False) -> Apply | None:
         """Question for the worker; None while the file or its text column is unknown."""
-        if self.file is None or self.found is None or self.mapping is None or self.out is None:
+        if self.file is None or self.recognised is None or self.mapping is None or self.out is None:
             return None
-        source = FileInput(path=self.file, reading=self.found.reading, mapping=self.mapping)
+        source = FileInput(path=self.file, reading=self.recognised.reading, mapping=self.mapping)
         return Apply(
             checkpoint=self._checkpoint,
             given=source,
@@ -148,33 +148,33 @@ class ApplyingState(QObject):
             resume=resume,
         )
 
-    def _look(self) -> None:
-        question = self.wanted()
-        self.is_looking = question is not None
+    def _preview(self) -> None:
+        question = self.question()
+        self.is_loading = question is not None
         self.problem = None
         if question is not None:
-            self._asked = self._studio.explorer.ask(PredictFirst(apply=question))
+            self._question = self._studio.explorer.ask(PredictFirst(apply=question))
         else:
             self.first = None
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._asked or not answer.is_final:
+        if answer.to != self._question or not answer.is_final:
             return
-        self.is_looking = False
+        self.is_loading = False
         self.first = answer if isinstance(answer, FirstPredicted) else None
         self.problem = answer if isinstance(answer, Refused) else None
         self.changed.emit()
 
-    # ── how far it is ────────────────────────────────────────────────────────────────────────
+    # ── progress ─────────────────────────────────────────────────────────────────────────────
 
     @property
     def is_running(self) -> bool:
         return self.working is not None
 
     def start(self) -> None:
-        """Predict every row in a process of its own; reuses chunks of an earlier attempt."""
-        question = self.wanted(resume=self.first is not None and self.first.cached > 0)
+        """Predict every row in a separate process; reuses chunks of an earlier attempt."""
+        question = self.question(resume=self.first is not None and self.first.cached > 0)
         if question is None or self.is_running:
             return
         self.applied = self.problem = self.dataset = None
@@ -189,7 +189,7 @@ class ApplyingState(QObject):
         """Stop; predicted rows are kept next to the future result."""
         if self._worker is not None:
             self.stop()
-            self._look()
+            self._preview()
 
     def stop(self) -> None:
         """End the worker when the dialog or the program closes."""
@@ -198,9 +198,9 @@ class ApplyingState(QObject):
             self._worker = self.working = None
 
     def back(self) -> None:
-        """Forget the last outcome; the choices stay."""
+        """Discard the last outcome; the choices stay."""
         self.applied = self.dataset = None
-        self._look()
+        self._preview()
 
     def _on_working(self, working: Working) -> None:
         self.working = working

@@ -24,9 +24,9 @@ from engine.data.formats.sources import data_suffixes
 from engine.messages.applying import FirstPredicted
 
 SIZE = QSize(860, 620)  # px
-WIDEST_COLUMN = 320  # px
+MAX_COLUMN_WIDTH = 320  # px
 CELL_CHARACTERS = 200  # shown of a cell
-BOX_CHARACTERS = 16  # of a column name that a box has room for
+BOX_CHARACTERS = 16  # of a column name that fit into a box
 STEP = 0.05  # of the threshold
 NAME_CHARACTERS = 100  # of a column name in a list
 
@@ -42,14 +42,14 @@ class ApplyingDialog(StagesDialog):
         self.progress = StageProgress(
             self.tr("Progress of the predictions"),
             self.tr(
-                "You can keep using the window. Rows that are predicted are kept when you "
-                "stop, and you can continue later."
+                "You can keep using the window. Predicted rows are kept when you stop, "
+                "and you can continue later."
             ),
         )
         self.add_parts(self.choices, self.outcome)
         self.parts.addWidget(self.progress)
         self.progress.leave.clicked.connect(state.cancel)
-        self.outcome.shown.clicked.connect(self._on_shown)
+        self.outcome.open.clicked.connect(self._on_open)
         state.changed.connect(self._show)
         resize_within(self, SIZE)
         self._show()
@@ -70,7 +70,7 @@ class ApplyingDialog(StagesDialog):
             self.choices.show_state()
             self.parts.setCurrentWidget(self.choices)
 
-    def _on_shown(self) -> None:
+    def _on_open(self) -> None:
         state = self.state
         if state.dataset is not None:
             self._studio.go.emit("data", state.dataset)
@@ -102,20 +102,20 @@ class Choices(QWidget):
             self.form.addItem(self._forms()[form], form)
         self.form.activated.connect(lambda _: state.set_form(self.form.currentData()))
         self.out = OneLine()
-        self.choose_place = buttons.plain(self.tr("F&older…"), self._on_place, "folder-open")
-        self.said = Text("", "muted")
+        self.choose_folder = buttons.plain(self.tr("F&older…"), self._on_folder, "folder-open")
+        self.status = Text("", "muted")
         self.model = ColumnsModel[tuple[str, ...]](parent=self)
         self.table = make_table(
             self.tr("First rows with their predictions"), self.model, numbered=True
         )
         self.leave = buttons.plain(self.tr("&Cancel"))
-        self.go = buttons.primary(self.tr("&Apply"), state.start, "play")
-        self.go.setDefault(True)
+        self.start = buttons.primary(self.tr("&Apply"), state.start, "play")
+        self.start.setDefault(True)
         layouts.column(
             self._grid(),
-            self.said,
+            self.status,
             (self.table, 1),
-            foot(self.leave, self.go),
+            foot(self.leave, self.start),
             parent=self,
             spacing=3 * SPACE,
         )
@@ -138,7 +138,7 @@ class Choices(QWidget):
         else:
             self.endings.hide()
         result = layouts.row(spacing=2 * SPACE)
-        for part in (self.form, self.out, self.choose_place):
+        for part in (self.form, self.out, self.choose_folder):
             result.addWidget(part, 1 if part is self.out else 0)
         file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
         rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
@@ -150,9 +150,9 @@ class Choices(QWidget):
             )
             rows.append((self.tr("Unsure below"), unsure))
         rows.append((self.tr("Result as"), result))
-        for number, (name, row) in enumerate(rows):
-            grid.addWidget(Text(name, "strong", wraps=False), number, 0)
-            grid.addLayout(row, number, 1)
+        for index, (name, row) in enumerate(rows):
+            grid.addWidget(Text(name, "strong", wraps=False), index, 0)
+            grid.addLayout(row, index, 1)
         return grid
 
     def _forms(self) -> dict[str, str]:
@@ -166,34 +166,34 @@ class Choices(QWidget):
             DATASET: self.tr("New data set, to be corrected"),
         }
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def show_state(self) -> None:
         state = self._state
         self.file.setText(str(state.file) if state.file else self.tr("No file chosen"))
-        columns = state.found.columns if state.found else ()
+        columns = state.recognised.columns if state.recognised else ()
         for role, box in self.boxes.items():
             self._fill(box, columns)
             chosen = getattr(state.mapping, role) if state.mapping else None
             box.setCurrentIndex(max(0, box.findData(chosen)))
             box.setEnabled(bool(columns))
         self.endings.show_columns(columns, state.mapping.endings if state.mapping else ())
-        self.out.setText(self._where())
-        self.choose_place.setVisible(state.form != DATASET)
-        self.said.setText(self._sentence())
-        self.said.set_style("bad" if state.problem else "muted")
-        if not state.is_looking:
+        self.out.setText(self._target())
+        self.choose_folder.setVisible(state.form != DATASET)
+        self.status.setText(self._status())
+        self.status.set_style("bad" if state.problem else "muted")
+        if not state.is_loading:
             self.model.show_rows(
                 () if state.first is None else state.first.rows, first_columns(state.first)
             )
             self.table.resizeColumnsToContents()
             for column in range(self.model.columnCount()):
-                if self.table.columnWidth(column) > WIDEST_COLUMN:
-                    self.table.setColumnWidth(column, WIDEST_COLUMN)
+                if self.table.columnWidth(column) > MAX_COLUMN_WIDTH:
+                    self.table.setColumnWidth(column, MAX_COLUMN_WIDTH)
         kept = state.first.cached if state.first else 0
         text = self.tr("&Continue") if kept else self.tr("&Apply")
-        buttons.set_text(self.go, text)
-        self.go.setEnabled(state.first is not None and not state.is_looking)
+        buttons.set_text(self.start, text)
+        self.start.setEnabled(state.first is not None and not state.is_loading)
 
     def _fill(self, box: QComboBox, columns: tuple[str, ...]) -> None:
         if [box.itemData(n) for n in range(1, box.count())] == list(columns) and box.count():
@@ -203,19 +203,19 @@ class Choices(QWidget):
         for column in columns:
             box.addItem(one_line(column, NAME_CHARACTERS), column)
 
-    def _where(self) -> str:
+    def _target(self) -> str:
         state = self._state
         if state.form == DATASET or state.out is None:
             return ""
         return self.tr("{0} in {1}").format(state.out.name, state.out.parent)
 
-    def _sentence(self) -> str:
+    def _status(self) -> str:
         state = self._state
         if state.problem is not None:
             return str(state.problem.phrase)
         if state.file is None:
             return self.tr("Choose a file with texts, or drop one on the page of the model.")
-        if state.is_looking:
+        if state.is_loading:
             return self.tr("Predicting the first rows …")
         if state.mapping is None:
             return self.tr("Choose the column with the text.")
@@ -232,27 +232,27 @@ class Choices(QWidget):
         filters = [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
         choose_file(self, self.tr("Choose a file to predict for"), self._state.open, filters)
 
-    def _on_place(self) -> None:
+    def _on_folder(self) -> None:
         state = self._state
-        choose_folder(self, self.tr("Choose a folder"), state.set_place, state.place)
+        choose_folder(self, self.tr("Choose a folder"), state.set_folder, state.folder)
 
 
 def first_columns(first: FirstPredicted | None) -> list[Column[tuple[str, ...]]]:
     """Columns of the file, muted, then the predicted ones, whose headings are bold."""
     if first is None:
         return []
-    of_file = len(first.columns) - first.predicted
-    return [_first_column(n, name, n >= of_file) for n, name in enumerate(first.columns)]
+    from_file = len(first.columns) - first.predicted
+    return [_first_column(n, name, n >= from_file) for n, name in enumerate(first.columns)]
 
 
-def _first_column(number: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:
+def _first_column(index: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:
     bold = QFont()
     bold.setBold(True)
     return Column(
         one_line(name, CELL_CHARACTERS),
-        lambda row: one_line(row[number], CELL_CHARACTERS),
-        value=itemgetter(number),
-        tooltip=itemgetter(number),
+        lambda row: one_line(row[index], CELL_CHARACTERS),
+        value=itemgetter(index),
+        tooltip=itemgetter(index),
         color=None if is_predicted else lambda _: colour(Role.MUTED),
         title_font=bold if is_predicted else None,
     )
@@ -267,13 +267,13 @@ class Outcome(QWidget):
         self.notes = Text("", "muted", selectable=True)
         self.leave = buttons.plain(self.tr("&Close"))
         self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
-        self.shown = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
+        self.open = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
         layouts.column(
             self.done,
             self.unsure,
             self.notes,
             layouts.STRETCH,
-            foot(self.leave, self.back, self.shown),
+            foot(self.leave, self.back, self.open),
             parent=self,
             spacing=2 * SPACE,
         )
@@ -292,7 +292,7 @@ class Outcome(QWidget):
                 )
             )
             text = self.tr("Open the &data set")
-        buttons.set_text(self.shown, text)
+        buttons.set_text(self.open, text)
         unsure = state.applied.unsure
         self.unsure.setVisible(unsure is not None)
         if unsure is not None:
@@ -302,7 +302,7 @@ class Outcome(QWidget):
             )
         self.notes.setText("\n".join(map(translated, state.applied.notes)))
         self.notes.setVisible(bool(state.applied.notes))
-        self.shown.setFocus()
+        self.open.setFocus()
 
 
 def ask(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:

@@ -31,22 +31,22 @@ class ElsewhereDialog(Dialog):
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("Ways to use the model"))
         self.tabs.setDocumentMode(True)
-        self.card = Copied(self.tr("Model card"), self.tr("Each export gets it as README.md."))
+        self.card = CodeTab(self.tr("Model card"), self.tr("Each export gets it as README.md."))
         self._checkpoint = checkpoint
         for title, note in (
             (
                 "transformers",
-                self.tr("Runs as it stands, where transformers and torch are installed."),
+                self.tr("Runs as is if transformers and torch are installed."),
             ),
             (
                 "onnxruntime",
                 self.tr(
-                    "Export the model to ONNX first, and run this beside the folder of the export; "
+                    "Export the model to ONNX first, and run this next to the exported folder; "
                     "torch is not needed."
                 ),
             ),
         ):
-            self.tabs.addTab(Copied(title, note), title)
+            self.tabs.addTab(CodeTab(title, note), title)
         self.tabs.addTab(self.card, self.tr("Model card"))
         column = layouts.column(
             (self.tabs, 1),
@@ -70,9 +70,9 @@ class ElsewhereDialog(Dialog):
         )
 
     def _on_written(self, texts: tuple[str, ...]) -> None:
-        for number, text in enumerate(texts):
-            tab = self.tabs.widget(number)
-            assert isinstance(tab, Copied)
+        for index, text in enumerate(texts):
+            tab = self.tabs.widget(index)
+            assert isinstance(tab, CodeTab)
             tab.text.setPlainText(text)
 
     def _on_failed(self, error: BaseException) -> None:
@@ -80,7 +80,7 @@ class ElsewhereDialog(Dialog):
         self.tabs.setCurrentWidget(self.card)
 
 
-class Copied(QWidget):
+class CodeTab(QWidget):
     def __init__(self, name: str, note: str) -> None:
         super().__init__()
         self.text = ReadText(name)

@@ -15,7 +15,7 @@ from engine.messages.question import Answer, Refused, Working
 
 
 class NearestState(QObject):
-    """Vectors of a split are computed once, in a process of their own, and cached.
+    """Vectors of a split are computed once, in a separate process, and cached.
 
     Signals:
         changed: any part of the state.
@@ -31,9 +31,9 @@ class NearestState(QObject):
         self.part: SplitName = "train"
         self.text = ""
         self.working: Working | None = None
-        self.found: NearestRows | None = None
+        self.result: NearestRows | None = None
         self.problem: Refused | None = None
-        self._asked = 0
+        self._question = 0
         self._worker: OneTimeWorker | None = None
         studio.explorer.answered.connect(self._on_answer)
         studio.datasets_changed.connect(self._list)
@@ -68,9 +68,8 @@ class NearestState(QObject):
 
     def choose(self, data: DataEntry | None, part: SplitName | None = None) -> None:
         self.data = data
-        there = self.parts
-        usual: SplitName = there[0] if there else "train"
-        self.part = usual if part is None else part
+        default: SplitName = next(iter(self.parts), "train")
+        self.part = default if part is None else part
         self.cancel()
 
     def type_in(self, text: str) -> None:
@@ -97,12 +96,12 @@ class NearestState(QObject):
         self._ask()
 
     def _ask(self) -> None:
-        self._asked, self.problem = 0, None
+        self._question, self.problem = 0, None
         if not self.text.strip() or not self.has_vectors:
-            self.found = None
+            self.result = None
         else:
             assert self.data is not None
-            self._asked = self._studio.explorer.ask(
+            self._question = self._studio.explorer.ask(
                 FindNearest(
                     checkpoint=self._checkpoint,
                     data=self.data.folder,
@@ -118,8 +117,8 @@ class NearestState(QObject):
 
     def _on_listed(self, entries: list[DataEntry]) -> None:
         self.datasets = tuple(dataset for dataset in entries if dataset.spec is not None)
-        there = {dataset.folder for dataset in self.datasets}
-        if self.data is None or self.data.folder not in there:
+        folders = {dataset.folder for dataset in self.datasets}
+        if self.data is None or self.data.folder not in folders:
             self.choose(next(iter(self.datasets), None))
         self.changed.emit()
 
@@ -136,9 +135,9 @@ class NearestState(QObject):
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._asked or not self._asked or not answer.is_final:
+        if answer.to != self._question or not self._question or not answer.is_final:
             return
-        self._asked = 0
-        self.found = answer if isinstance(answer, NearestRows) else None
+        self._question = 0
+        self.result = answer if isinstance(answer, NearestRows) else None
         self.problem = answer if isinstance(answer, Refused) else None
         self.changed.emit()

@@ -17,7 +17,7 @@ from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, one_line, visible
 from engine.messages.explore.nearest import NearRow
 
-LEAST_HEIGHT = 60 * SPACE  # of the table
+MIN_HEIGHT = 60 * SPACE  # of the table
 
 
 class NearestView(QWidget):
@@ -34,10 +34,10 @@ class NearestView(QWidget):
         self.bar = QProgressBar()
         self.bar.setAccessibleName(self.tr("Progress of the vectors"))
         self.bar.setTextVisible(False)
-        self.said = Text("", "muted")
+        self.status = Text("", "muted")
         self.model = ColumnsModel(self._columns(), self)
         self.table = make_table(self.tr("Nearest rows"), self.model)
-        self.table.setMinimumHeight(LEAST_HEIGHT)
+        self.table.setMinimumHeight(MIN_HEIGHT)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -51,7 +51,7 @@ class NearestView(QWidget):
         layouts.column(
             head,
             self.bar,
-            self.said,
+            self.status,
             self.table,
             parent=self,
             spacing=2 * SPACE,
@@ -80,13 +80,13 @@ class NearestView(QWidget):
             done, total = state.working.done, state.working.total
             self.bar.setRange(0, WHOLE if total else 0)
             self.bar.setValue(round(WHOLE * done / total) if total else 0)
-        self.said.setText(self._sentence())
-        self.said.set_style("bad" if state.problem else "muted")
-        self.said.setVisible(bool(self.said.text()))
-        nearest = state.found.nearest if state.found else ()
+        self.status.setText(self._status())
+        self.status.set_style("bad" if state.problem else "muted")
+        self.status.setVisible(bool(self.status.text()))
+        nearest = state.result.nearest if state.result else ()
         if nearest != self.model.rows:
             self.model.show_rows(nearest)
-        self.table.setVisible(state.found is not None)
+        self.table.setVisible(state.result is not None)
 
     def _fill(self) -> None:
         state = self.state
@@ -103,7 +103,7 @@ class NearestView(QWidget):
         for box in (self.data, self.part):
             box.setEnabled(box.count() > 0)
 
-    def _sentence(self) -> str:
+    def _status(self) -> str:
         state = self.state
         if state.problem is not None:
             return str(state.problem.phrase)

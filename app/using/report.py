@@ -1,7 +1,7 @@
 """Report of a run, or comparison of several, with figures, as HTML or PDF.
 
-In three steps, since widgets draw the figures: `gather` and `write` read, measure and write in any
-thread; `drawn` makes one figure at a time in the GUI thread.
+In three steps, since widgets draw the figures: `gather` and `write` run in any thread; `draw` makes
+one figure at a time in the GUI thread.
 """
 
 from base64 import b64encode
@@ -32,14 +32,14 @@ from engine.progress import ProgressCallback, no_progress
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 
-SMOOTHED = 25  # window of the moving average of the training loss, in points
-PDF_SCALE = 3  # pixels of a picture for one of the page
+SMOOTHING = 25  # window of the moving average of the training loss, in points
+PDF_SCALE = 3  # pixels of a picture per pixel of the page
 PDF_SHRINK = 0.75  # relative to the size on a screen
 PDF_SIZE = (600, 860)  # px of a page available for a figure
 PDF_FONT = 9  # pt
 
 
-class Placed(NamedTuple):
+class PlacedFigure(NamedTuple):
     section: str
     figure: Figure
 
@@ -56,21 +56,21 @@ class Material(NamedTuple):
     """Contents of a report except the figures still to be drawn."""
 
     report: Report
-    curves: tuple[Placed, ...]
+    curves: tuple[PlacedFigure, ...]
     to_draw: tuple[ToDraw, ...]
 
 
-def write_report(gathered: Callable[[], Material], path: Path) -> None:
+def write_report(collect: Callable[[], Material], path: Path) -> None:
     """Run all three steps in English, without a window.
 
-    `gathered` is the first step: `gather` of a run, or `gather_comparison` of several.
+    `collect` is the first step: `gather` for a run, or `gather_comparison` for several.
     """
     check_suffix(path, FORMS)
     translator = Translator()
     QCoreApplication.installTranslator(translator)
     try:
-        material = gathered()
-        pictures = [placed for placed in map(drawn, material.to_draw) if placed is not None]
+        material = collect()
+        pictures = [placed for placed in map(draw, material.to_draw) if placed is not None]
         write(path, material.report, (*material.curves, *pictures))
     finally:
         QCoreApplication.removeTranslator(translator)
@@ -94,7 +94,7 @@ def gather(run: RunFolder) -> Material:
 def gather_comparison(
     runs: Sequence[Candidate], progress: ProgressCallback = no_progress
 ) -> Material:
-    """Read several runs and compare their predictions; takes seconds for each.
+    """Read several runs and compare their predictions; takes seconds per run.
 
     Raises StudioError as `comparison_report` does.
     """
@@ -102,25 +102,27 @@ def gather_comparison(
     return Material(report, tuple(_comparison_curves(runs)), ())
 
 
-def drawn(item: ToDraw) -> Placed | None:
+def draw(item: ToDraw) -> PlacedFigure | None:
     """Draw the figure; None if it shows nothing. Only in the GUI thread."""
     picture = item.kind()
     picture.show_measured(item.measured)
     drawing = picture.figure()
     picture.deleteLater()
-    return Placed(item.part, drawing) if drawing is not None else None
+    return PlacedFigure(item.part, drawing) if drawing is not None else None
 
 
-def write(path: Path, report: Report, figures: Sequence[Placed], language: str = "en") -> None:
-    """Write the report, whole or not at all, as the suffix says.
+def write(
+    path: Path, report: Report, figures: Sequence[PlacedFigure], language: str = "en"
+) -> None:
+    """Write the report atomically, in the format of the suffix.
 
-    Raises StudioError for an unknown suffix or if the disk refuses.
+    Raises StudioError if the suffix is unknown or the file cannot be written.
     """
     content = FORMS[check_suffix(path, FORMS)](report, figures, language)
     write_file(path, content, shared=True)
 
 
-def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
+def as_html(report: Report, figures: Sequence[PlacedFigure], language: str) -> bytes:
     pictures = [
         _picture(
             placed, _data_uri(figure.svg(placed.figure)), figure.sheet_size(placed.figure).width()
@@ -130,15 +132,15 @@ def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
     return html(report, pictures, translated, language).encode("utf-8")
 
 
-def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
+def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> bytes:
     """The same page on numbered A4 sheets."""
     document = QTextDocument()
     document.setUseDesignMetrics(True)
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
     document.setDefaultFont(figure.paper_font(PDF_FONT / figure.POINTS))
     pictures = []
-    for number, placed in enumerate(figures):
-        name = f"picture-{number}"
+    for index, placed in enumerate(figures):
+        name = f"picture-{index}"
         image = figure.image(placed.figure, PDF_SCALE)
         image.setDevicePixelRatio(1)
         document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
@@ -155,13 +157,13 @@ def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
     return figure.written(print_to)
 
 
-FORMS: dict[str, Callable[[Report, Sequence[Placed], str], bytes]] = {
+FORMS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {
     ".html": as_html,
     ".pdf": as_pdf,
 }
 
 
-def _picture(placed: Placed, source: str, width: int) -> Picture:
+def _picture(placed: PlacedFigure, source: str, width: int) -> Picture:
     return Picture(placed.section, placed.figure.title, placed.figure.caption, source, width)
 
 
@@ -178,15 +180,15 @@ def _data_uri(svg: bytes) -> str:
 # ── the curves ───────────────────────────────────────────────────────────────────────────────
 
 
-def _curves(run: RunFolder) -> Iterator[Placed]:
+def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
     series = _series(run)
     lines = [
-        _line(series, "loss", tr("training"), SMOOTHED),
+        _line(series, "loss", tr("training"), SMOOTHING),
         _line(series, f"{VALIDATION}loss", tr("validation"), color=1),
     ]
     if (chart := _chart(lines, tr("Loss"))) is not None:
         caption = tr("The loss of the training, smoothed, and of the validation rows.")
-        yield Placed(TRAINED, chart_figure("loss", tr("Loss"), caption, chart))
+        yield PlacedFigure(TRAINED, chart_figure("loss", tr("Loss"), caption, chart))
     lines = [
         _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title), color=index)
         for index, metric in enumerate(run.job().task.info.metrics)
@@ -194,25 +196,27 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
     ]
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
         title = tr("Validation metrics")
-        yield Placed(TRAINED, chart_figure("metrics", title, tr("Of all validation rows."), chart))
+        yield PlacedFigure(
+            TRAINED, chart_figure("metrics", title, tr("Of all validation rows."), chart)
+        )
 
 
-def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[Placed]:
+def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[PlacedFigure]:
     all_curves = [_series(RunFolder(run.folder)) for run in runs]
     names = dict.fromkeys(
         name for curves in all_curves for name in curves if name.startswith(VALIDATION)
     )
     for name in ("loss", *names):
-        smoothed = SMOOTHED if name == "loss" else 1
+        smoothing = SMOOTHING if name == "loss" else 1
         lines = [
-            _line(series, name, run.name, smoothed, index)
+            _line(series, name, run.name, smoothing, index)
             for index, (run, series) in enumerate(zip(runs, all_curves, strict=True))
         ]
         title = metric_heading(name)
         if (chart := _chart(lines, title)) is not None:
-            caption = tr("Smoothed over {0} points.").format(SMOOTHED) if smoothed > 1 else ""
+            caption = tr("Smoothed over {0} points.").format(SMOOTHING) if smoothing > 1 else ""
             file_name = f"compare-{name}".replace("_", "-")
-            yield Placed(CURVES, chart_figure(file_name, title, caption, chart))
+            yield PlacedFigure(CURVES, chart_figure(file_name, title, caption, chart))
 
 
 def _series(run: RunFolder) -> dict[str, StepSeries]:
@@ -234,11 +238,11 @@ def _series(run: RunFolder) -> dict[str, StepSeries]:
 
 
 def _line(
-    all_series: Mapping[str, StepSeries], key: str, name: str, smoothed: int = 1, color: int = 0
+    all_series: Mapping[str, StepSeries], key: str, name: str, smoothing: int = 1, color: int = 0
 ) -> Line | None:
     """A curve to draw; None if it has fewer than two points."""
     series = all_series.get(key, StepSeries())
-    values = series.smoothed(smoothed)
+    values = series.smoothed(smoothing)
     if np.isfinite(values).sum() < 2:
         return None
     return Line(name, series.steps, values, color)
@@ -248,5 +252,5 @@ def _chart(
     lines: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
 ) -> Chart | None:
     """Curves over steps; None if there are none."""
-    known = tuple(line for line in lines if line is not None)
-    return Chart(Axis(tr("Step"), whole=True), Axis(title, ends), known) if known else None
+    curves = tuple(line for line in lines if line is not None)
+    return Chart(Axis(tr("Step"), whole=True), Axis(title, ends), curves) if curves else None

@@ -15,7 +15,7 @@ from app.using.elsewhere_view import ElsewhereDialog
 from app.using.nearest_state import NearestState
 from app.using.nearest_view import NearestView
 from app.using.report import FORMS, gather
-from app.using.saving_report import SavingReport, dress_report_button
+from app.using.report_saver import ReportSaver, update_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons, layouts
@@ -30,11 +30,11 @@ from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import find_run
 
-WIDEST = 220 * SPACE  # of the text boxes
+MAX_WIDTH = 220 * SPACE  # of the text boxes
 
 
 class UseTab(QWidget):
-    """Uses of a fine-tuned model, or why there are none."""
+    """Uses of a fine-tuned model, or the reason why there are none."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -46,16 +46,16 @@ class UseTab(QWidget):
         self.nearest: NearestView | None = None
         self.run: RunFolder | None = None  # run of the checkpoint
         self._file: Path | None = None  # dropped before the model was known
-        self.none = Text("", "muted")
+        self.placeholder = Text("", "muted")
         self.apply = buttons.primary(
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
         )
         self.elsewhere = buttons.plain(
             self.tr("Use it else&where…"), self._on_elsewhere, "file-text"
         )
-        self.saving = SavingReport(studio, self)
+        self.saving = ReportSaver(studio, self)
         self.saving.changed.connect(self._show_saving)
-        self.report = buttons.plain("", self._ask_where, "save")
+        self.report = buttons.plain("", self._on_report, "save")
         head = layouts.row(
             self.apply,
             (
@@ -71,13 +71,13 @@ class UseTab(QWidget):
         )
         set_help(self, "using")
         inner = QWidget()
-        inner.setMaximumWidth(WIDEST)
-        self._place = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
+        inner.setMaximumWidth(MAX_WIDTH)
+        self._column = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.area = scrolling(inner)
         self.area.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         column = layouts.column(
             head,
-            self.none,
+            self.placeholder,
             (self.area, 1),
             parent=self,
             spacing=4 * SPACE,
@@ -120,7 +120,7 @@ class UseTab(QWidget):
             self.code = ElsewhereDialog(self.checkpoint, self)
             self.code.show()
 
-    def _ask_where(self) -> None:
+    def _on_report(self) -> None:
         run = self.run
         if run is None:
             return
@@ -131,7 +131,7 @@ class UseTab(QWidget):
         )
 
     def _show_saving(self) -> None:
-        dress_report_button(self.report, self.saving)
+        update_report_button(self.report, self.saving)
         self.report.setVisible(self.run is not None and self.apply.isEnabled())
 
     def _on_read(
@@ -146,15 +146,15 @@ class UseTab(QWidget):
 
     def _show(self, info: CheckpointInfo | None) -> None:
         self.info = info
-        clear(self._place)
+        clear(self._column)
         self.trying = self.nearest = None
         task = info.task if info else None
         self.apply.setEnabled(task is not None)
         self.elsewhere.setEnabled(task is not None)
         self._show_saving()
-        self.none.setVisible(task is None)
+        self.placeholder.setVisible(task is None)
         self.area.setVisible(task is not None)
-        self.none.setText(
+        self.placeholder.setText(
             self.tr("There is no checkpoint yet.")
             if self.checkpoint is None
             else self.tr("This model has not been fine-tuned, so it predicts no labels.")
@@ -163,12 +163,12 @@ class UseTab(QWidget):
             state = TryingState(self._studio, self.checkpoint, task)
             self.trying = TryingView(state, info.labels)
             state.setParent(self.trying)
-            self._place.addWidget(self.trying)
+            self._column.addWidget(self.trying)
             if state.compares:
-                self.nearest = self._nearest_to(self.trying)
-                self._place.addWidget(self.nearest)
+                self.nearest = self._create_nearest(self.trying)
+                self._column.addWidget(self.nearest)
 
-    def _nearest_to(self, trying: TryingView) -> NearestView:
+    def _create_nearest(self, trying: TryingView) -> NearestView:
         assert self.checkpoint is not None
         state = NearestState(self._studio, self.checkpoint)
         view = NearestView(state)

@@ -27,7 +27,7 @@ class TryingState(QObject):
         self.problem: Refused | None = None
         self.words: tuple[WordEffect, ...] = ()
         self.explained = ""  # label that the effects of words refer to
-        self.left = 0  # words not yet computed
+        self.remaining = 0  # words not yet computed
         self.no_words = ""  # why there are none
         self._predicting = self._occluding = 0  # ids of the questions
         self._explorer.answered.connect(self._on_answer)
@@ -38,7 +38,7 @@ class TryingState(QObject):
 
     @property
     def compares(self) -> bool:
-        """True if the model compares two texts, so that no word can be said to decide."""
+        """True if the model compares two texts, so that no word decides alone."""
         head = TASKS[self.task].info.head
         return head is not None and head.pools
 
@@ -63,7 +63,7 @@ class TryingState(QObject):
         self.problem, self._occluding = None, 0
         if not self.text.strip() or self.needs_choices or self.needs_pair:
             self._predicting = 0
-            self.predicted, self.words, self.no_words, self.left = None, (), "", 0
+            self.predicted, self.words, self.no_words, self.remaining = None, (), "", 0
             self.changed.emit()
             return
         self._predicting = self._explorer.ask(
@@ -101,7 +101,7 @@ class TryingState(QObject):
             self._predicting = 0
             self.predicted = answer if isinstance(answer, Predicted) else None
             self.problem = answer if isinstance(answer, Refused) else None
-            self.words, self.left, self.no_words = (), 0, ""
+            self.words, self.remaining, self.no_words = (), 0, ""
             if self.predicted is not None and not self.compares:
                 self._explain()
         elif answer.to == self._occluding:
@@ -110,7 +110,7 @@ class TryingState(QObject):
                 self.no_words = answer.phrase
             elif isinstance(answer, Attributed):
                 self.words, self.explained = answer.words, answer.explained.label
-                self.left = answer.points - answer.done
+                self.remaining = answer.points - answer.done
                 if answer.next is not None:
                     self._explain(answer.next)
         else:

@@ -33,7 +33,7 @@ class TryingView(QWidget):
         self.text, self.pair = QPlainTextEdit(), QPlainTextEdit()
         self.prediction = view_class(state.task)()
         self.prediction.choices_typed.connect(state.choose_from)
-        self.said = Text("", "muted")
+        self.status = Text("", "muted")
         self.words_title = Text("", "strong")
         self.words = Words(self.tr("Words and their effects"))
         self.words_note = Text("", "muted")
@@ -51,7 +51,7 @@ class TryingView(QWidget):
         for part in (
             self.text,
             self.pair,
-            self.said,
+            self.status,
             self.prediction,
             self.words_title,
             self.words,
@@ -86,9 +86,9 @@ class TryingView(QWidget):
         elif self.prediction.needs_choices:
             self.prediction.show_empty()
         self.prediction.setVisible(shown or self.prediction.needs_choices)
-        self.said.setText(self._sentence())
-        self.said.setVisible(bool(self.said.text()))
-        self.said.set_style("bad" if state.problem else "muted")
+        self.status.setText(self._status())
+        self.status.setVisible(bool(self.status.text()))
+        self.status.set_style("bad" if state.problem else "muted")
         has_words = bool(state.words)
         self.words_title.setText(self._title())
         self.words_title.setVisible(has_words)
@@ -97,7 +97,7 @@ class TryingView(QWidget):
         self.words_note.setText(self._note())
         self.words_note.setVisible(bool(self.words_note.text()))
 
-    def _sentence(self) -> str:
+    def _status(self) -> str:
         if self._state.problem is not None:
             return str(self._state.problem.phrase)
         if self._state.needs_pair:
@@ -116,9 +116,9 @@ class TryingView(QWidget):
             return self._state.no_words
         if not self._state.words:
             return ""
-        if self._state.left:
-            return self.tr("%Ln word(s) left …", "", self._state.left)
+        if self._state.remaining:
+            return self.tr("%Ln word(s) left …", "", self._state.remaining)
         return self.tr(
             "By how much the logit falls when the word is replaced by [MASK]: above 0 the word "
-            "speaks for the prediction, below 0 against it."
+            "supports the prediction, below 0 it opposes it."
         )

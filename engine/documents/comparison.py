@@ -186,7 +186,7 @@ def _scores(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
-        *(phrase("Difference"), phrase("95 % interval of it"), phrase("McNemar p")),
+        *(phrase("Difference"), phrase("Its 95 % interval"), phrase("McNemar p")),
         *(phrase("Better"), phrase("Worse")),
     )
     rows = tuple(_score(score) for score in scores)

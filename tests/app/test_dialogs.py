@@ -91,7 +91,7 @@ def tags(stage: Stage) -> None:
 
 
 def export_of_runs(stage: Stage) -> None:
-    questions.ask_to_export(stage.window, stage.runs, [stage.row, stage.row])
+    questions.ask_export(stage.window, stage.runs, [stage.row, stage.row])
 
 
 def columns_of_runs(stage: Stage) -> None:
@@ -103,7 +103,7 @@ def name_of_view(stage: Stage) -> None:
 
 
 def delete_run(stage: Stage) -> None:
-    questions.ask_to_delete(stage.window, stage.runs, [stage.row, stage.row])
+    questions.ask_delete(stage.window, stage.runs, [stage.row, stage.row])
 
 
 def order_queue(stage: Stage) -> None:
@@ -125,7 +125,7 @@ def branch(stage: Stage) -> None:
 def delete_checkpoint(stage: Stage) -> None:
     saved = read_checkpoints(stage.studio.record, stage.run_id)[0]
     tab = stage.shown(CheckpointsTab(stage.checkpoints()))
-    tab._on_deletion_asked(saved, "No run can resume from it.")
+    tab._on_deletion_requested(saved, "No run can resume from it.")
 
 
 def delete_data(stage: Stage) -> None:
@@ -173,7 +173,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/questions.py ask_order": order_queue,
     "app/pages/runs/questions.py ask_after": start_after,
     "app/pages/runs/run/checkpoints_tab.py ask_to_branch": branch,
-    "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
+    "app/pages/runs/run/checkpoints_tab.py _on_deletion_requested": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
     "app/pages/models/view.py _ask_to_delete": delete_model,
     "app/window.py ask_to_close": close,
@@ -368,7 +368,7 @@ def test_deleting_a_run_names_what_else_hangs_on_it(
         row = read_row(stage.studio.record, make_run(name, outcome=outcome, job=job))
         assert row is not None
         stage.runs.rows[row.id] = replace(row, name=name)
-    questions.ask_to_delete(stage.window, stage.runs, [stage.row])
+    questions.ask_delete(stage.window, stage.runs, [stage.row])
     dialog = stage.window.findChildren(Question)[0]
     said = " ".join(label.text() for label in dialog.findChildren(QLabel))
     assert "can no longer begin: “Later”." in said and "trash" in said

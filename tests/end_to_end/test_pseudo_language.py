@@ -22,7 +22,7 @@ from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.checkpoints_tab import ask_to_branch
-from app.results.rows_model import shown as shown_cell
+from app.results.rows_model import format_value as shown_cell
 from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
@@ -271,8 +271,8 @@ MORE: dict[str, Callable[[Stage], object]] = {
     "run-rename": of_row(questions.ask_name),
     "run-notes": of_row(questions.ask_notes),
     "run-tags": of_row(questions.ask_tags),
-    "run-export": of_row(questions.ask_to_export),
-    "run-delete": of_row(questions.ask_to_delete),
+    "run-export": of_row(questions.ask_export),
+    "run-delete": of_row(questions.ask_delete),
     "run-branch": branch_question,
     "model-vocabulary": model_tab(1),
     "model-tokenizer": model_tab(2),

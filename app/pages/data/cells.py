@@ -12,7 +12,7 @@ from app.widgets.text.labels import tooltip, visible
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 
-PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
+MAX_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
 TEXTS = ("text", "pair", "beginning", "negative")
 PICTURES = dict.fromkeys(TEXTS, "text")  # all others have a tag
 COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
@@ -20,53 +20,57 @@ COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 def one_line(cell: str) -> str:
     """Start of a cell as one line of visible characters."""
-    shown = visible(cell[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{shown}…" if len(cell) > PAINTED_CHARACTERS else shown
+    shown = visible(cell[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{shown}…" if len(cell) > MAX_CHARACTERS else shown
 
 
-def roles_in(mapping: Mapping) -> dict[str, str]:
+def column_roles(mapping: Mapping) -> dict[str, str]:
     """Role of each used column, by column name."""
-    named = {role: value for role, value in mapping if value is not None}
+    used = {role: value for role, value in mapping if value is not None}
     return {
         column: role
-        for role, value in named.items()
+        for role, value in used.items()
         for column in (value if isinstance(value, tuple) else (value,))
     }
 
 
-def heading(column: str, roles: dict[str, str], role: int) -> Any:
+def header_data(column: str, roles: dict[str, str], role: int) -> Any:
     """Header of a column: its name and an icon for its role.
 
-    Qt asks for a dozen roles of up to 200 columns at once, so each answer is short.
+    Qt asks for a dozen roles of up to 200 columns, so this must be fast.
     """
     if role == Qt.ItemDataRole.DisplayRole:
         return one_line(column[:100])
     used = roles.get(column)
     if role == Qt.ItemDataRole.ToolTipRole:
-        return tooltip(f"{_named(used)}: {column}" if used else column)
+        return tooltip(f"{_role_title(used)}: {column}" if used else column)
     if used is None:
         return None
     if role == Qt.ItemDataRole.DecorationRole:
         return icon(PICTURES.get(used, "tag"), COLOURS.get(used, Role.MUTED))
     if role == Qt.ItemDataRole.AccessibleTextRole:
-        return f"{one_line(column[:100])}, {_named(used)}"
+        return f"{one_line(column[:100])}, {_role_title(used)}"
     return None
 
 
 def size_columns(
-    table: QTableView, names: Sequence[str], texts: Collection[str | None], first: int, taken: int
+    table: QTableView,
+    names: Sequence[str],
+    texts: Collection[str | None],
+    first: int,
+    used_width: int,
 ) -> None:
-    """Give the columns `names`, from index `first` on, a width: texts share what others leave.
+    """Resize the columns `names`, from index `first` on; texts share the remaining width.
 
-    `taken` is the width of further columns in px.
+    `used_width` is the width of other columns in px.
     """
-    wide_ones = [name for name in names if name in texts]
-    narrow = 34 * SPACE
-    room = table.viewport().width() - taken - narrow * (len(names) - len(wide_ones))
-    wide = max(room // max(len(wide_ones), 1), 80 * SPACE)
+    text_columns = [name for name in names if name in texts]
+    min_width = 34 * SPACE
+    available = table.viewport().width() - used_width - min_width * (len(names) - len(text_columns))
+    text_width = max(available // max(len(text_columns), 1), 80 * SPACE)
     for column, name in enumerate(names, start=first):
-        table.setColumnWidth(column, wide if name in texts else narrow)
+        table.setColumnWidth(column, text_width if name in texts else min_width)
 
 
-def _named(role: str) -> str:
+def _role_title(role: str) -> str:
     return title_of(role, Mapping.model_fields[role])

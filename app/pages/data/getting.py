@@ -46,16 +46,16 @@ class GettingData(HubRequest):
         name.setPlaceholderText(self.tr("owner/name"))
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
-        there = ComboBox(self.tr("In the hub's cache"))
-        there.addItem(self.tr("Already on this computer: none chosen"), None)
-        for known, folder in cached.items():
-            there.addItem(known, folder)
-        there.currentIndexChanged.connect(lambda index: name.setEnabled(index == 0))
+        cached_box = ComboBox(self.tr("In the hub's cache"))
+        cached_box.addItem(self.tr("Already on this computer: none chosen"), None)
+        for title, folder in cached.items():
+            cached_box.addItem(title, folder)
+        cached_box.currentIndexChanged.connect(lambda index: name.setEnabled(index == 0))
 
         def proceed() -> None:
             typed = name.text().strip()
-            if there.currentData() is not None:
-                self.chosen.emit(there.currentData())
+            if cached_box.currentData() is not None:
+                self.chosen.emit(cached_box.currentData())
             elif typed:
                 ask_consent(self._owner, self._studio.settings, lambda: self.plan(typed))
 
@@ -69,7 +69,7 @@ class GettingData(HubRequest):
             ),
             Choice("list", self.tr("&Continue"), "primary"),
             proceed,
-            [name, there] if cached else [name],
+            [name, cached_box] if cached else [name],
         )
 
     def plan(self, name: str) -> None:
@@ -99,7 +99,7 @@ class GettingData(HubRequest):
         self.question = dialogs.confirm(
             self._owner,
             self.tr("Which subset of {0}?").format(plan.model),
-            self.tr("It has %Ln subset(s), each a data set of its own.", "", len(plan.subsets)),
+            self.tr("It has %Ln subset(s), each a separate data set.", "", len(plan.subsets)),
             Choice("choose", self.tr("&Continue"), "primary"),
             lambda: self.plan(f"{plan.model}/{subset.currentText()}@{plan.revision}"),
             [subset],
@@ -114,8 +114,8 @@ class GettingData(HubRequest):
             elif key == "subset":
                 self._ask_subset(plan)
 
-        has_room = plan.needed <= plan.disk_free
-        choices = [Choice("download", self.tr("&Download"), "primary")] if has_room else []
+        has_space = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if has_space else []
         if len(plan.subsets) > 1:
             choices.append(Choice("subset", self.tr("Another &subset…")))
         self.question = dialogs.ask(

@@ -25,7 +25,7 @@ class DataState(QObject):
     """Signals:
     listed: `entries` or `sources` changed.
     added: folder of a version added to the home.
-    removed: folder of a version moved to the trash, or back.
+    removed: folder of a version moved to the trash, or restored.
     """
 
     listed = Signal()
@@ -40,25 +40,25 @@ class DataState(QObject):
         self._digests: dict[tuple[Path, int, int], str] = {}
         self._reading = background.Latest(self)
         self._comparing = background.Latest(self)
-        self._compares_again = False
+        self._compare_again = False
         self.is_adding = False
         studio.datasets_changed.connect(self.read_list)
 
-    # ── what there is ────────────────────────────────────────────────────────────────────────
+    # ── list ─────────────────────────────────────────────────────────────────────────────────
 
     def read_list(self) -> None:
         """Read the list again outside the GUI thread."""
         self._reading.run(self._studio.datasets, self._on_list)
 
-    def known(self) -> list[DataEntry]:
+    def all_entries(self) -> list[DataEntry]:
         return self.entries or []
 
-    def entry_at(self, folder: Path) -> DataEntry | None:
-        return next((entry for entry in self.known() if entry.folder == folder), None)
+    def find_entry(self, folder: Path) -> DataEntry | None:
+        return next((entry for entry in self.all_entries() if entry.folder == folder), None)
 
     def has_sample(self) -> bool:
         folder = self._studio.home.datasets / NAME
-        return any(entry.folder.parent == folder for entry in self.known())
+        return any(entry.folder.parent == folder for entry in self.all_entries())
 
     def _on_list(self, entries: list[DataEntry]) -> None:
         self.entries = entries
@@ -68,13 +68,13 @@ class DataState(QObject):
     def _compare_sources(self) -> None:
         """Find sources that changed since the import.
 
-        One at a time: an unreachable drive blocks one thread only.
+        One at a time, so that an unreachable drive blocks only one thread.
         """
         if self._comparing.is_busy:
-            self._compares_again = True
+            self._compare_again = True
             return
-        self._compares_again = False
-        specs = {entry.folder: entry.spec for entry in self.known() if entry.spec is not None}
+        self._compare_again = False
+        specs = {entry.folder: entry.spec for entry in self.all_entries() if entry.spec is not None}
         digests = self._digests
 
         def work(progress: background.Progress) -> dict[Path, str]:
@@ -91,10 +91,10 @@ class DataState(QObject):
         if sources != self.sources:
             self.sources = sources
             self.listed.emit()
-        if self._compares_again:
+        if self._compare_again:
             self._compare_sources()
 
-    # ── adding what needs no questions ───────────────────────────────────────────────────────
+    # ── adding ───────────────────────────────────────────────────────────────────────────────
 
     def add_sample(self) -> None:
         home = self._studio.home
@@ -126,7 +126,7 @@ class DataState(QObject):
         if self.is_adding:
             return
         self.is_adding = True
-        background.run(self, work, self._on_added, self._on_not_added)
+        background.run(self, work, self._on_added, self._on_add_failed)
         self.listed.emit()
 
     def _on_added(self, folder: Path) -> None:
@@ -134,7 +134,7 @@ class DataState(QObject):
         self._studio.datasets_changed.emit()
         self.added.emit(folder)
 
-    def _on_not_added(self, error: BaseException) -> None:
+    def _on_add_failed(self, error: BaseException) -> None:
         self.is_adding = False
         self.listed.emit()
         self._studio.notices.show(error)
@@ -158,7 +158,7 @@ class DataState(QObject):
         trash.delete(self, self._studio.notices, entry.folder, sentence, changed)
 
     def discard(self, folder: Path) -> None:
-        """Move a version made a moment ago to the trash, without confirmation."""
+        """Move a version that was just created to the trash, without confirmation."""
         background.run(
             self,
             lambda: trash.move_to_trash(folder),

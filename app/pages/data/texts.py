@@ -1,9 +1,9 @@
-"""Texts on a data set, on the list and on its page."""
+"""Texts about a data set, for the list and its page."""
 
 from pathlib import Path
 
 from app.library import DataEntry
-from app.pages.data.cells import one_line, roles_in
+from app.pages.data.cells import column_roles, one_line
 from app.translation import in_language, tr, translated
 from app.widgets.entries import Entry
 from app.widgets.text import numbers
@@ -16,9 +16,9 @@ from engine.data.formats import FORMATS
 from engine.phrases import join
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
-SHOWN_CHANGES = 10
-SHOWN_FILES = 4  # named on the card
-DRAWN: tuple[SplitName, ...] = ("validation", "test")  # splits drawn at random
+MAX_CHANGES = 10
+MAX_FILES = 4  # named on the card
+RANDOM_SPLITS: tuple[SplitName, ...] = ("validation", "test")  # splits drawn at random
 
 Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
@@ -39,7 +39,7 @@ def dataset_entry(data: DataEntry, source: str) -> Entry:
         data.folder,
         spec.name,
         summary_line(spec),
-        "tags" if roles_in(spec.mapping).keys() - {spec.mapping.text} else "file-text",
+        "tags" if column_roles(spec.mapping).keys() - {spec.mapping.text} else "file-text",
         figure=numbers.count(sum(spec.rows.values())),
         unit=tr("rows"),
         mark=tr("Source changed") if source == "changed" else "",
@@ -53,8 +53,8 @@ def summary_line(spec: DatasetSpec) -> str:
     if spec.mapping.pair is not None:
         parts.append(tr("text pairs"))
     files = list_files(spec.sources)
-    names = ", ".join(one_line(path.name[:60]) for _, path in files[:SHOWN_FILES])
-    if len(files) > SHOWN_FILES:
+    names = ", ".join(one_line(path.name[:60]) for _, path in files[:MAX_FILES])
+    if len(files) > MAX_FILES:
         names += ", …"
     return " · ".join([*parts, sizes_of_splits(spec.rows, " / "), names])
 
@@ -63,7 +63,7 @@ def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     """Properties for the page of the data set."""
     roles = [
         f"{title_of(role, Mapping.model_fields[role])}: {one_line(column[:100])}"
-        for column, role in roles_in(spec.mapping).items()
+        for column, role in column_roles(spec.mapping).items()
     ]
     sizes = [f"{split_title(name)}: {numbers.count(rows)}" for name, rows in spec.rows.items()]
     facts: list[Fact] = [
@@ -83,7 +83,7 @@ def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
 
 
 def _source(spec: DatasetSpec) -> str:
-    """Imported files, or what was downloaded from the hub."""
+    """Imported files, or the download from the hub."""
     if spec.hub is None:
         return "\n".join(str(path) for _, path in list_files(spec.sources))
     lines = [
@@ -99,9 +99,9 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
     """Parent of a version, and the differences."""
     if spec.made_from is None:
         return []
-    made_from = tr("version {0}").format(spec.made_from)
-    changes = join("\n", spec.changes[:SHOWN_CHANGES])
-    facts: list[Fact] = [(tr("Made from"), made_from)]
+    parent = tr("version {0}").format(spec.made_from)
+    changes = join("\n", spec.changes[:MAX_CHANGES])
+    facts: list[Fact] = [(tr("Made from"), parent)]
     return [*facts, (tr("Changes"), translated(changes))] if changes else facts
 
 
@@ -112,7 +112,7 @@ def _status(source: str) -> tuple[str, TextStyle]:
             tr("Changed since the import. Import it again as a new version."),
             "warn",
         ),
-        "missing": (tr("No longer there. The imported rows are kept."), "muted"),
+        "missing": (tr("No longer available. The imported rows are kept."), "muted"),
         "same": (tr("Unchanged since the import."), "body"),
         "hub": (tr("Fetched from the Hugging Face Hub at this revision."), "body"),
     }
@@ -139,7 +139,7 @@ def _split(spec: DatasetSpec) -> str:
         return tr("Column “{0}”").format(split.column[:100])
     parts = [
         f"{split_title(name)} {numbers.percent(fraction, 0)}"
-        for name in DRAWN
+        for name in RANDOM_SPLITS
         if name not in spec.sources and (fraction := getattr(split, name))
     ]
     if parts:

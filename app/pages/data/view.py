@@ -41,22 +41,22 @@ def file_patterns() -> str:
 
 
 class DataPage(QWidget):
-    """Shows one of its three views, which stays open."""
+    """Shows one of its three views, and the same one on return."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
         self._studio = studio
         self.state = DataState(studio, self)
         self.dataset: DatasetView | None = None
-        self._wanted: Path | None = None  # to open once the list is read
-        self._back_to: Path | None = None  # to open after the current version is deleted
+        self._requested: Path | None = None  # opened once the list is read
+        self._return_to: Path | None = None  # opened after the current version is deleted
         self._models: list[ModelEntry] = []
         self._reading_models = background.Latest(self)
         self.stack = QStackedWidget()
         layouts.column(self.stack, parent=self)
         self.getting = GettingData(studio, self)
         self.list = DataList(self)
-        self.importing = ImportView(ImportState(studio, self.state.known, self), self.stack)
+        self.importing = ImportView(ImportState(studio, self.state.all_entries, self), self.stack)
         self.stack.addWidget(self.list)
         self.stack.addWidget(self.importing)
         studio.settings.remember(self.importing.splitter, "data.import")
@@ -68,8 +68,8 @@ class DataPage(QWidget):
         self.getting.fetched.connect(
             lambda download: self.import_from(list(download.splits()), download)
         )
-        self.importing.left.connect(self.show_list)
-        self.importing.files_asked.connect(self.choose_files)
+        self.importing.closed.connect(self.show_list)
+        self.importing.files_requested.connect(self.choose_files)
         self.importing.state.imported.connect(self._on_imported)
         self.state.listed.connect(self._on_listed)
         self.state.added.connect(self.open_dataset)
@@ -81,7 +81,7 @@ class DataPage(QWidget):
         self.state.read_list()
         self._read_models()
         if isinstance(argument, Path):
-            self._wanted = argument
+            self._requested = argument
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_files()
 
@@ -129,7 +129,7 @@ class DataPage(QWidget):
         cache, name = self._studio.home.cache, self.tr("Pasted table")
         background.run(
             self,
-            lambda: file_with(text, cache, name),
+            lambda: write_pasted(text, cache, name),
             lambda file: self.import_from([file]),
             notices.show,
         )
@@ -138,7 +138,7 @@ class DataPage(QWidget):
         """Show the import page for these files; `fetched` has the splits of those from the hub."""
         self._read_models()
         self.importing.state.open(list(paths), fetched)
-        self.importing.begin()
+        self.importing.show_opening()
         self.stack.setCurrentWidget(self.importing)
         self.importing.table.setFocus()
 
@@ -152,16 +152,16 @@ class DataPage(QWidget):
         if self.stack.currentWidget() is self.importing:
             self.importing.state.close()
         self.stack.setCurrentWidget(self.list)
-        self._forget_dataset()
+        self._close_dataset()
         self.list.list.setFocus()
 
     def open_dataset(self, folder: Path) -> None:
-        self._forget_dataset()
+        self._close_dataset()
         view = DatasetView(self._studio, folder, self.stack)
-        view.left.connect(self.show_list)
-        view.deleted.connect(self._on_delete)
-        view.undone.connect(lambda: self._on_delete(view.editing.review.made_from))
-        view.deleted_asked.connect(self._show_deleted)
+        view.closed.connect(self.show_list)
+        view.delete_requested.connect(self._on_delete)
+        view.undo_requested.connect(lambda: self._on_delete(view.editing.review.parent_version))
+        view.deleted_requested.connect(self._show_deleted)
         edits = view.editing.state
         edits.saved.connect(lambda version: self._on_revised(edits, folder, version))
         view.checks_state.fixed.connect(
@@ -176,12 +176,12 @@ class DataPage(QWidget):
         view.search.setFocus()
         self._read_models()
 
-    def _on_revised(self, edits: EditsState, before: Path, version: Path) -> None:
+    def _on_revised(self, edits: EditsState, parent: Path, version: Path) -> None:
         saved, file = edits.last_saved, edits.file
         self.open_dataset(version)
 
         def undo() -> None:
-            """Go back to the parent version, with the edits as they were before saving."""
+            """Return to the parent version, with the edits as before saving."""
             try:
                 if saved is not None:
                     saved.write(file)
@@ -189,7 +189,7 @@ class DataPage(QWidget):
                 self._studio.notices.show(error)
                 return
             self.state.discard(version)
-            self.open_dataset(before)
+            self.open_dataset(parent)
 
         self._studio.notices.info(
             self.tr("Saved as version {0} of “{1}”.").format(version.name, version.parent.name),
@@ -197,12 +197,12 @@ class DataPage(QWidget):
             undo,
         )
 
-    def _on_fixed(self, before: Path, version: Path, change: str) -> None:
+    def _on_fixed(self, parent: Path, version: Path, change: str) -> None:
         self.open_dataset(version)
 
         def undo() -> None:
             self.state.discard(version)
-            self.open_dataset(before)
+            self.open_dataset(parent)
 
         self._studio.notices.info(
             self.tr("Version {0}: {1}").format(version.name, translated(change)),
@@ -210,11 +210,11 @@ class DataPage(QWidget):
             undo,
         )
 
-    def _show_deleted(self, older: Path, rows: NDArray[np.int64]) -> None:
+    def _show_deleted(self, parent: Path, rows: NDArray[np.int64]) -> None:
         """Open the parent version at the rows missing in the current one."""
         assert self.dataset is not None
         title = self.tr("Rows deleted in version {0}").format(self.dataset.state.folder.name)
-        self.open_dataset(older)
+        self.open_dataset(parent)
         view = self.dataset
 
         def show() -> None:
@@ -223,7 +223,7 @@ class DataPage(QWidget):
 
         view.state.opened.connect(show)
 
-    def _forget_dataset(self) -> None:
+    def _close_dataset(self) -> None:
         if self.dataset is not None:
             self.dataset.editing.close()
             self.dataset.checks_state.close()
@@ -243,10 +243,12 @@ class DataPage(QWidget):
 
     def _on_listed(self) -> None:
         state = self.state
-        self.list.show_entries(state.known(), state.sources, state.has_sample(), state.is_adding)
+        self.list.show_entries(
+            state.all_entries(), state.sources, state.has_sample(), state.is_adding
+        )
         self._show_source()
-        if self._wanted is not None:
-            folder, self._wanted = self._wanted, None
+        if self._requested is not None:
+            folder, self._requested = self._requested, None
             self.open_dataset(folder)
 
     def _show_source(self) -> None:
@@ -256,19 +258,19 @@ class DataPage(QWidget):
     def _on_removed(self, folder: Path) -> None:
         if self.dataset is None or self.dataset.state.folder != folder:
             return
-        if self._back_to is not None:
-            self.open_dataset(self._back_to)
+        if self._return_to is not None:
+            self.open_dataset(self._return_to)
         else:
             self.show_list()
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
-    def _on_delete(self, back_to: Path | None = None) -> None:
-        """Delete the current version; `back_to` is an older one to open then."""
+    def _on_delete(self, return_to: Path | None = None) -> None:
+        """Delete the current version, then open the older one `return_to`."""
         assert self.dataset is not None
-        self._back_to = back_to
+        self._return_to = return_to
         folder = self.dataset.state.folder
-        entry = self.state.entry_at(folder) or DataEntry(folder.parent.name, folder, None)
+        entry = self.state.find_entry(folder) or DataEntry(folder.parent.name, folder, None)
         self.state.find_uses(folder, lambda uses: self._ask_to_delete(entry, uses))
 
     def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
@@ -282,8 +284,8 @@ class DataPage(QWidget):
         ]
         title = self.tr("Delete “{0}”?").format(entry.name)
         choice = Choice("delete", self.tr("Move to trash"), "danger")
-        if self._back_to is not None:
-            title = self.tr("Go back to version {0}?").format(self._back_to.name)
+        if self._return_to is not None:
+            title = self.tr("Go back to version {0}?").format(self._return_to.name)
             choice = Choice("delete", self.tr("Go back"), "primary")
         dialogs.confirm(self, title, " ".join(sentences), choice, lambda: self.state.delete(entry))
 
@@ -341,12 +343,12 @@ class DataList(Page):
 
 
 def copied_files(content: QMimeData) -> list[Path]:
-    """Copied files."""
+    """Local files in the clipboard."""
     return [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
 
 
-def file_with(text: str, cache: Path, name: str) -> Path:
-    """New file with a pasted text; tabs make it a table."""
+def write_pasted(text: str, cache: Path, name: str) -> Path:
+    """Write a pasted text to a new file; a text with tabs is a table."""
     suffix = ".tsv" if "\t" in text[:TABLE_CHARACTERS] else ".txt"
     folder = cache / PASTED
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Actions on runs, for menus, keys and buttons; those of the table of runs."""
+"""Actions on runs, for menus, keys and buttons, and those of the table of runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from app import resources
 from app.pages.runs.columns import column_info
 from app.pages.runs.questions import (
     ask_after,
+    ask_delete,
+    ask_export,
     ask_name,
     ask_notes,
     ask_order,
     ask_tags,
-    ask_to_delete,
-    ask_to_export,
 )
 from app.pages.runs.rows import RunRow
 from app.pages.runs.sentence import comparison
@@ -32,15 +32,15 @@ ON_HOLD = "on hold"
 
 @dataclass(frozen=True)
 class RunAction:
-    """An action. `text` is its title for some runs, `why_not` the reason why a run cannot have it
-    (“” if it can), and `do` applies it to runs that can."""
+    """An action. `text` is its title for given runs, `why_not` the reason why a run cannot have
+    it (“” if it can), and `apply` applies it to runs that can."""
 
     key: str
     text: Callable[[Rows], str]
     icon: str
     keys: str
     why_not: Callable[[RunRow], str]
-    do: Callable[[QWidget, RunsState, Rows], None]
+    apply: Callable[[QWidget, RunsState, Rows], None]
     for_many: bool = False
 
 
@@ -49,34 +49,35 @@ def run_actions() -> Sequence[RunAction | None]:
     again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
     export, order, after = tr("E&xport runs…"), tr("Order of the &queue…"), tr("Start a&fter…")
     explore, repeat, folder = tr("Open in &Explore"), tr("Run aga&in"), tr("Open fol&der")
+    compare, next_ = tr("&Compare"), tr("Start ne&xt")
     return (
-        RunAction("open", _is(tr("&Open")), "chart-line", "Return", _always, _open),
-        RunAction("compare", _is(tr("&Compare")), "chart-line", "Ctrl+M", _always, _compare, True),
+        RunAction("open", _text(tr("&Open")), "chart-line", "Return", _always, _open),
+        RunAction("compare", _text(compare), "chart-line", "Ctrl+M", _always, _compare, True),
         None,
-        RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _stops, _stop, True),
-        RunAction("resume", _is(tr("&Resume")), "play", "Ctrl+G", _resumes, _resume, True),
+        RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _no_stop, _stop, True),
+        RunAction("resume", _text(tr("&Resume")), "play", "Ctrl+G", _no_resume, _resume, True),
         None,
-        RunAction("next", _is(tr("Start ne&xt")), "arrow-right", "Ctrl+Up", _waits, _next, True),
-        RunAction("order", _is(order), "history", "Ctrl+Shift+Up", _waits, ask_order, True),
-        RunAction("after", _is(after), "git-branch", "Ctrl+Shift+F", _waits, ask_after, True),
-        RunAction("hold", hold_text, "hourglass", "Ctrl+H", _waits, _hold, True),
+        RunAction("next", _text(next_), "arrow-right", "Ctrl+Up", _unqueued, _next, True),
+        RunAction("order", _text(order), "history", "Ctrl+Shift+Up", _unqueued, ask_order, True),
+        RunAction("after", _text(after), "git-branch", "Ctrl+Shift+F", _unqueued, ask_after, True),
+        RunAction("hold", hold_text, "hourglass", "Ctrl+H", _unqueued, _hold, True),
         None,
-        RunAction("explore", _is(explore), "microscope", "Ctrl+I", _has_checkpoint, _explore),
-        RunAction("fine_tune", _is(fine_tune), "flag", "Ctrl+U", _has_checkpoint, _fine_tune),
-        RunAction("again", _is(again), "copy", "Ctrl+R", _has_job, _start_again),
-        RunAction("repeat", _is(repeat), "copy", "Ctrl+Alt+R", _repeats, _run_again, True),
-        RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _lacks_newer, _train_on_newer),
+        RunAction("explore", _text(explore), "microscope", "Ctrl+I", _no_checkpoint, _explore),
+        RunAction("fine_tune", _text(fine_tune), "flag", "Ctrl+U", _no_checkpoint, _fine_tune),
+        RunAction("again", _text(again), "copy", "Ctrl+R", _no_job, _start_again),
+        RunAction("repeat", _text(repeat), "copy", "Ctrl+Alt+R", _no_repeat, _run_again, True),
+        RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _no_newer, _train_on_newer),
         None,
-        RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, ask_name),
-        RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, ask_notes),
+        RunAction("rename", _text(tr("Rena&me")), "pencil", "F2", _always, ask_name),
+        RunAction("notes", _text(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, ask_notes),
         RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
-        RunAction("tags", _is(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, ask_tags, True),
-        RunAction("archive", archive_text, "box", "Ctrl+E", _archives, _archive, True),
-        RunAction("export", _is(export), "upload", "Ctrl+Shift+E", _exports, ask_to_export, True),
-        RunAction("lineage", _is(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
-        RunAction("folder", _is(folder), "folder-open", "Ctrl+O", _always, _open_folder),
+        RunAction("tags", _text(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, ask_tags, True),
+        RunAction("archive", archive_text, "box", "Ctrl+E", _active, _archive, True),
+        RunAction("export", _text(export), "upload", "Ctrl+Shift+E", _no_export, ask_export, True),
+        RunAction("lineage", _text(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
+        RunAction("folder", _text(folder), "folder-open", "Ctrl+O", _always, _open_folder),
         None,
-        RunAction("delete", _is(tr("De&lete…")), "trash-2", "Del", _deletes, ask_to_delete, True),
+        RunAction("delete", _text(tr("De&lete…")), "trash-2", "Del", _working, ask_delete, True),
     )
 
 
@@ -85,7 +86,7 @@ def run_action(key: str) -> RunAction:
 
 
 def why_not(key: str, row: RunRow) -> str:
-    """Reason why the run cannot have this action; “” if it can."""
+    """Reason why this action is not possible for the run; “” if it is."""
     return run_action(key).why_not(row)
 
 
@@ -125,10 +126,10 @@ def newer_text(rows: Rows) -> str:
     return tr("Train again on &version {0}…").format(newer.name)
 
 
-# ── why it cannot be done ────────────────────────────────────────────────────────────────────
+# ── reasons why not ──────────────────────────────────────────────────────────────────────────
 
 
-def _is(text: str) -> Callable[[Rows], str]:
+def _text(text: str) -> Callable[[Rows], str]:
     return lambda rows: text
 
 
@@ -136,17 +137,17 @@ def _always(_: RunRow) -> str:
     return ""
 
 
-def _stops(row: RunRow) -> str:
+def _no_stop(row: RunRow) -> str:
     if row.state == "stopping":
         return tr("This run is already stopping.")
     return "" if row.is_active else tr("This run is not running.")
 
 
-def _waits(row: RunRow) -> str:
+def _unqueued(row: RunRow) -> str:
     return "" if row.is_waiting else tr("This run is not in the queue.")
 
 
-def _resumes(row: RunRow) -> str:
+def _no_resume(row: RunRow) -> str:
     if row.state == ON_HOLD:
         return ""
     if row.is_active:
@@ -156,21 +157,21 @@ def _resumes(row: RunRow) -> str:
     return "" if row.can_resume else tr("This run cannot be resumed.")
 
 
-def _has_checkpoint(row: RunRow) -> str:
+def _no_checkpoint(row: RunRow) -> str:
     if row.checkpoint is not None:
         return ""
     return tr("This run has no checkpoint yet.")
 
 
-def _has_job(row: RunRow) -> str:
+def _no_job(row: RunRow) -> str:
     if row.job is not None:
         return ""
     return tr("The settings of this run come from another version of BERT Studio.")
 
 
-def _lacks_newer(row: RunRow) -> str:
+def _no_newer(row: RunRow) -> str:
     if row.job is None:
-        return _has_job(row)
+        return _no_job(row)
     if row.is_active:
         return tr("This run is still running or queued.")
     if row.newer_data() is None:
@@ -178,29 +179,29 @@ def _lacks_newer(row: RunRow) -> str:
     return ""
 
 
-def _archives(row: RunRow) -> str:
+def _active(row: RunRow) -> str:
     return tr("This run is still running or queued.") if row.is_active else ""
 
 
-def _exports(row: RunRow) -> str:
+def _no_export(row: RunRow) -> str:
     if row.is_working:
         return tr("Stop this run first.")
-    return _has_job(row)
+    return _no_job(row)
 
 
-def _deletes(row: RunRow) -> str:
+def _working(row: RunRow) -> str:
     return tr("Stop this run first.") if row.is_working else ""
 
 
-# ── how it is done ───────────────────────────────────────────────────────────────────────────
+# ── effects ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _open(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    runs.open_wanted.emit(rows[0].id)
+    runs.open_requested.emit(rows[0].id)
 
 
 def _compare(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    runs.compare_wanted.emit(rows)
+    runs.compare_requested.emit(rows)
 
 
 def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -236,10 +237,10 @@ def _fine_tune(_: QWidget, runs: RunsState, rows: Rows) -> None:
         runs.fine_tune(checkpoint)
 
 
-def _repeats(row: RunRow) -> str:
+def _no_repeat(row: RunRow) -> str:
     if row.job is not None and not row.started:
         return tr("This run has not started yet.")
-    return _has_job(row)
+    return _no_job(row)
 
 
 def _run_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -266,14 +267,14 @@ def _archive(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 
 def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    runs.lineage_wanted.emit(rows[0].id)
+    runs.lineage_requested.emit(rows[0].id)
 
 
 def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
 
 
-SAID = 40  # characters of a cell in the menu
+CELL_CHARACTERS = 40  # characters of a cell in the menu
 
 
 class ListActions(QObject):
@@ -284,7 +285,7 @@ class ListActions(QObject):
         narrowed: a comparison to add to the filter.
     """
 
-    rename_wanted = Signal(object)
+    rename_requested = Signal(object)
     narrowed = Signal(str)
 
     def __init__(
@@ -310,7 +311,7 @@ class ListActions(QObject):
         self.by_key[action.key] = result
 
     def enable(self) -> None:
-        """Enable the actions that the selected runs allow; the others show why not."""
+        """Enable the actions that the selected runs allow; tooltips of the others say why not."""
         rows = self._selected()
         for action in run_actions():
             if action is not None:
@@ -323,13 +324,13 @@ class ListActions(QObject):
         """Apply an action to those of the selected runs that allow it."""
         rows = self._selected()
         action = run_action(key)
-        able = [row for row in rows if not action.why_not(row)]
-        if not able or _why_not(action, rows):
+        allowed = [row for row in rows if not action.why_not(row)]
+        if not allowed or _why_not(action, rows):
             return
         if key == "rename":
-            self.rename_wanted.emit(able[0])
+            self.rename_requested.emit(allowed[0])
         else:
-            action.do(self._table, self._state, able)
+            action.apply(self._table, self._state, allowed)
 
     def _on_menu(self, point: QPoint) -> None:
         if not self._selected():
@@ -351,7 +352,9 @@ class ListActions(QObject):
         info = column_info(key)
         if not isinstance(row, RunRow) or info is None:
             return
-        sentence = plain_menu_text(f"{info.title()}: {info.text(row)[:SAID] or tr('none')}")
+        sentence = plain_menu_text(
+            f"{info.title()}: {info.text(row)[:CELL_CHARACTERS] or tr('none')}"
+        )
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
             condition = comparison(key, row, negated)
             menu.addAction(text.format(sentence)).triggered.connect(

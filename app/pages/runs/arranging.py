@@ -20,7 +20,7 @@ from engine.runs.groups import Aggregate, aggregate
 Test = Callable[[RunRow], bool]
 
 
-class Shown(IntEnum):
+class RunFilter(IntEnum):
     """The filter buttons."""
 
     ALL = 0
@@ -43,9 +43,9 @@ class GroupRow:
         """“Token classification (NER) · Learning rate 3e-5”."""
         texts = []
         for info, value in zip(self.columns, self.values, strict=True):
-            name, shown = info.title(), info.text(self.rows[0])
+            name, text = info.title(), info.text(self.rows[0])
             is_text = isinstance(value, str) and info.key not in job_titles()
-            part = shown if is_text else f"{name} {shown}"
+            part = text if is_text else f"{name} {text}"
             texts.append(part if value is not None else tr("{0}: none").format(name))
         return " · ".join(texts)
 
@@ -53,18 +53,18 @@ class GroupRow:
 Item = RunRow | GroupRow
 
 
-def is_shown(row: RunRow, shown: Shown) -> bool:
+def is_shown(row: RunRow, run_filter: RunFilter) -> bool:
     """True if the row passes this filter. Archived runs appear only under ARCHIVED."""
-    if row.archived or shown is Shown.ARCHIVED:
-        return row.archived and shown is Shown.ARCHIVED
-    match shown:
-        case Shown.ACTIVE:
+    if row.archived or run_filter is RunFilter.ARCHIVED:
+        return row.archived and run_filter is RunFilter.ARCHIVED
+    match run_filter:
+        case RunFilter.ACTIVE:
             return row.is_active
-        case Shown.FINISHED:
+        case RunFilter.FINISHED:
             return row.state == "finished"
-        case Shown.STOPPED_OR_FAILED:
+        case RunFilter.STOPPED_OR_FAILED:
             return row.can_resume or row.state == "unreadable"
-        case Shown.STARRED:
+        case RunFilter.STARRED:
             return row.star
         case _:
             return True
@@ -79,8 +79,8 @@ def search_text(row: RunRow) -> str:
     """Searchable text of a run, casefolded and cached in the row."""
     haystack: str | None = row.__dict__.get("_haystack")
     if haystack is None:
-        known = _task_and_state(row.task, row.state)
-        texts = (row.name, row.notes, row.data, row.base_model, known, *row.tags)
+        titles = _task_and_state(row.task, row.state)
+        texts = (row.name, row.notes, row.data, row.base_model, titles, *row.tags)
         haystack = " ".join(texts).casefold()
         row.__dict__["_haystack"] = haystack
     return haystack
@@ -88,7 +88,7 @@ def search_text(row: RunRow) -> str:
 
 @lru_cache(1024)
 def _task_and_state(task: str, state: str) -> str:
-    """Cached: ten thousand runs share a few of them."""
+    """Cached: even ten thousand runs have few different ones."""
     return f"{task} {run_texts.task_title(task)} {state} {run_texts.state_text(state)}"
 
 
@@ -98,9 +98,9 @@ def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow
     if info is None:
         return list(rows)
     pairs = [(info.sort_key(row), row) for row in rows]
-    known = [pair for pair in pairs if pair[0] is not None]
-    known.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in known] + [row for order, row in pairs if order is None]
+    keyed = [pair for pair in pairs if pair[0] is not None]
+    keyed.sort(key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in keyed] + [row for order, row in pairs if order is None]
 
 
 def group_rows(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
@@ -118,14 +118,14 @@ def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
     None if fewer than two groups have a score, or the scores are of several metrics.
     """
     scored = [[row for row in group.rows if row.best_score is not None] for group in groups]
-    rows = [row for some in scored for row in some]
+    rows = [row for group in scored for row in group]
     if len({(row.best_metric, row.higher_is_better) for row in rows}) != 1:
         return None
     sign = 1 if rows[0].higher_is_better else -1
     means = [
-        (sign * fmean(row.best_score or 0.0 for row in some), -index)
-        for index, some in enumerate(scored)
-        if some
+        (sign * fmean(row.best_score or 0.0 for row in group), -index)
+        for index, group in enumerate(scored)
+        if group
     ]
     return groups[-max(means)[1]] if len(means) > 1 else None
 
@@ -157,13 +157,13 @@ def group_text(group: GroupRow, key: str) -> str:
 def _spread(result: Aggregate, metric: str) -> str:
     """“82.1 % ± 0.6 %” for a metric; other numbers with four digits."""
 
-    def say(value: float) -> str:
+    def format_value(value: float) -> str:
         return (
             run_texts.metric_value(metric, value) if metric else number_text(float(f"{value:.4g}"))
         )
 
-    deviation = f" ± {say(result.deviation)}" if result.deviation is not None else ""
-    return say(result.mean) + deviation
+    deviation = f" ± {format_value(result.deviation)}" if result.deviation is not None else ""
+    return format_value(result.mean) + deviation
 
 
 def waiting_runs(rows: Iterable[RunRow]) -> list[RunRow]:
@@ -172,27 +172,31 @@ def waiting_runs(rows: Iterable[RunRow]) -> list[RunRow]:
 
 
 def order_after_drop(
-    queue: Sequence[str], moved: Sequence[str], above: Item | None, below: Item | None, rising: bool
+    queue: Sequence[str],
+    moved: Sequence[str],
+    above: Item | None,
+    below: Item | None,
+    ascending: bool,
 ) -> list[str] | None:
     """The order of the queue after rows are dropped between two others.
 
     Args:
         queue: the ids of all waiting runs, the next one first.
         moved: the dropped ids; they keep their order.
-        above, below: the rows at the drop position; None: there is none.
-        rising: True if the table shows the next run first.
+        above, below: the rows at the drop position, or None.
+        ascending: True if the table shows the next run first.
 
     Returns:
         None if neither neighbour is waiting, or nothing changes.
     """
-    there = [run for run in queue if run in set(moved)]
+    dropped = [run for run in queue if run in set(moved)]
     rest = [run for run in queue if run not in set(moved)]
-    before, after = (above, below) if rising else (below, above)
+    before, after = (above, below) if ascending else (below, above)
     if isinstance(after, RunRow) and after.id in rest:
         index = rest.index(after.id)
     elif isinstance(before, RunRow) and before.id in rest:
         index = rest.index(before.id) + 1
     else:
         return None
-    order = [*rest[:index], *there, *rest[index:]]
+    order = [*rest[:index], *dropped, *rest[index:]]
     return order if order != list(queue) else None

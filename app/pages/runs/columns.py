@@ -1,7 +1,7 @@
 """Columns of the table of runs: title, text, tooltip, sort order.
 
-`COLUMNS` has those of a run itself. Each setting of the job and each metric is a column as well, by
-its path, or by its name and point on the curve (`column_of`).
+`COLUMNS` has those of a run itself. Each setting of the job and each metric is a column as well: by
+its path, or by its name and point on the curve (`column_info`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Column(StrEnum):
     EXAMPLES = "examples"
     STEP = "step"
     BEST_STEP = "best_step"
-    JOB = "job"  # the job of several runs that it belongs to
+    JOB = "job"  # the job with several runs that the run belongs to
 
 
 DEFAULT = (
@@ -68,9 +68,9 @@ class ColumnInfo:
     """One column: its texts, and its values to sort and filter by.
 
     `order` is the sort key, None to come last; it defaults to the text. `tooltip` adds to the text;
-    if “”, the text is the tooltip. `value` is what filters and charts read: a number, a boolean, or
-    a text; None: the cell's text. `names` are synonyms of that text. `measure` is the metric to
-    read for it.
+    if “”, the text is the tooltip. `value` is read by filters and charts: a number, a boolean, or a
+    text; it defaults to the text. `names` are synonyms of the text. `measure` is the metric of the
+    column, if any.
     """
 
     title: Callable[[], str]
@@ -128,7 +128,7 @@ def _time(row: RunRow) -> str:
 
 
 def seeds_tooltip(row: RunRow, seeds: Sequence[RunRow]) -> str:
-    """Number of finished seeds behind a mean, given the runs that differ only in the seed."""
+    """Number of finished runs behind a mean, given the runs that differ only in the seed."""
     if row.job is None or row.job.group is None:
         return ""
     group = row.job.group
@@ -171,21 +171,21 @@ def _count(number: int) -> str:
     return numbers.count(number) if number else ""
 
 
-def _number(
+def _numeric(
     title: Callable[[], str],
     width: int,
     text: Callable[[RunRow], str],
     value: Callable[[RunRow], float | None],
-    **more: Any,
+    **kwargs: Any,
 ) -> ColumnInfo:
-    return ColumnInfo(title, width, text, value, value=value, is_number=True, **more)
+    return ColumnInfo(title, width, text, value, value=value, is_number=True, **kwargs)
 
 
-def _counted(
+def _counts(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
 ) -> ColumnInfo:
     """A column of a whole number; 0 is shown empty."""
-    return _number(title, width, lambda row: _count(number(row)), lambda row: number(row) or None)
+    return _numeric(title, width, lambda row: _count(number(row)), lambda row: number(row) or None)
 
 
 COLUMNS = {
@@ -218,24 +218,24 @@ COLUMNS = {
         value=lambda row: row.best_score,
         is_number=True,
     ),
-    # its texts depend on other runs, which the table knows
+    # the table provides its texts, which depend on other runs
     Column.SEEDS: ColumnInfo(
         lambda: tr("Mean ± SD (seeds)"), 136, lambda row: "", lambda row: row.group or None
     ),
-    Column.LOSS: _number(
+    Column.LOSS: _numeric(
         lambda: tr("Training loss"),
         100,
         lambda row: numbers.decimal(row.loss, 3) if row.loss is not None else "",
         lambda row: row.loss,
     ),
-    Column.PROGRESS: _number(
+    Column.PROGRESS: _numeric(
         lambda: tr("Progress"),
         96,
         lambda row: numbers.percent(row.fraction, 0) if row.steps else "",
         lambda row: row.fraction if row.steps else None,
         tooltip=lambda row: " · ".join(filter(None, (stage_text(row), step_text(row)))),
     ),
-    Column.TIME: _number(lambda: tr("Time"), 104, _time, lambda row: row.seconds or None),
+    Column.TIME: _numeric(lambda: tr("Time"), 104, _time, lambda row: row.seconds or None),
     Column.STARTED: ColumnInfo(
         lambda: tr("Started"),
         76,
@@ -254,10 +254,10 @@ COLUMNS = {
         lambda row: value_text(row.device) if row.device else "",
         names=lambda row: (row.device,),
     ),
-    Column.PARAMETERS: _counted(lambda: tr("Parameters"), lambda row: row.parameters),
-    Column.EXAMPLES: _counted(lambda: tr("Training examples"), lambda row: row.examples),
-    Column.STEP: _counted(lambda: tr("Step"), lambda row: row.step, 76),
-    Column.BEST_STEP: _counted(lambda: tr("Best step"), lambda row: row.best_step, 76),
+    Column.PARAMETERS: _counts(lambda: tr("Parameters"), lambda row: row.parameters),
+    Column.EXAMPLES: _counts(lambda: tr("Training examples"), lambda row: row.examples),
+    Column.STEP: _counts(lambda: tr("Step"), lambda row: row.step, 76),
+    Column.BEST_STEP: _counts(lambda: tr("Best step"), lambda row: row.best_step, 76),
     Column.JOB: ColumnInfo(
         lambda: tr("Job with several runs"),
         110,
@@ -271,7 +271,7 @@ COLUMNS = {
 
 @cache
 def column_info(key: str) -> ColumnInfo | None:
-    """The column of this key; None if there is none."""
+    """The column with this key, or None."""
     name, at, when = key.partition("@")
     if key in COLUMNS:
         return replace(COLUMNS[Column(key)], key=str(key))
@@ -281,26 +281,26 @@ def column_info(key: str) -> ColumnInfo | None:
 
 
 def known_columns(keys: Iterable[str]) -> list[ColumnInfo]:
-    """The columns of these keys, each once; unknown ones are left out."""
+    """The columns with these keys, without duplicates and unknown ones."""
     return [info for key in dict.fromkeys(keys) if (info := column_info(key)) is not None]
 
 
 def all_columns() -> Iterator[str]:
-    """Keys of all columns; of equal names in a filter the first one wins."""
+    """Keys of all columns; in a filter, the first of several equal names wins."""
     yield from Column
-    of_evaluations = [m.key for m in all_measures() if m.name.startswith(run_texts.VALIDATION)]
-    yield from of_evaluations
+    evaluations = [m.key for m in all_measures() if m.name.startswith(run_texts.VALIDATION)]
+    yield from evaluations
     yield from job_titles()
-    yield from (m.key for m in all_measures() if m.key not in of_evaluations)
+    yield from (m.key for m in all_measures() if m.key not in evaluations)
 
 
 @cache
 def all_measures() -> tuple[Measure, ...]:
     """Each metric of each task at the best checkpoint and at the last evaluation, and its best
     value."""
-    of_tasks = {m.name: m for kind in TASKS.values() for m in kind.info.metrics}
+    metrics = {m.name: m for task in TASKS.values() for m in task.info.metrics}
     result = []
-    for name, metric in of_tasks.items():
+    for name, metric in metrics.items():
         best: When = "highest" if metric.higher_is_better else "lowest"
         times: tuple[When, ...] = ("at best", "last", best)
         result += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in times]
@@ -311,8 +311,8 @@ def all_measures() -> tuple[Measure, ...]:
 def measure_title(measure: Measure) -> str:
     """“macro F1”, “last macro F1”, “lowest training loss”."""
     is_validation = measure.name.startswith(run_texts.VALIDATION)
-    say = run_texts.evaluation_title if is_validation else run_texts.metric_title
-    title = say(measure.name)
+    get_title = run_texts.evaluation_title if is_validation else run_texts.metric_title
+    title = get_title(measure.name)
     if measure.name == f"{run_texts.VALIDATION}loss":
         title = run_texts.metric_title(measure.name)
     template = {
@@ -335,7 +335,7 @@ def _metric_column(measure: Measure) -> ColumnInfo:
         sentence = measure_title(measure)
         return sentence[:1].upper() + sentence[1:]
 
-    return _number(title, WIDTH, text, lambda row: row.measured.get(key), measure=measure, key=key)
+    return _numeric(title, WIDTH, text, lambda row: row.measured.get(key), measure=measure, key=key)
 
 
 def _job_column(path: str) -> ColumnInfo:

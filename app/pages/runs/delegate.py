@@ -25,21 +25,21 @@ from app.widgets.text import run_texts
 from app.widgets.text.labels import font
 
 ROW_HEIGHT = 40  # px
-ICON_SIDE = 16  # px
-BAR = 6  # px, height of the progress bar
+ICON_SIZE = 16  # px
+BAR_HEIGHT = 6  # px, of progress bars
 
 
 class RunDelegate(QStyledItemDelegate):
     """Paints each cell over the style's selection, hover and focus.
 
-    `spark` returns the downsampled training loss of a run.
+    `get_losses` returns the downsampled training loss of a run.
     """
 
     def __init__(
-        self, owner: QWidget, table: RunsTable, spark: Callable[[RunRow], Sequence[float]]
+        self, owner: QWidget, table: RunsTable, get_losses: Callable[[RunRow], Sequence[float]]
     ) -> None:
         super().__init__(owner)
-        self._table, self._spark = table, spark
+        self._table, self._get_losses = table, get_losses
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(super().sizeHint(option, index).width(), ROW_HEIGHT)
@@ -48,7 +48,7 @@ class RunDelegate(QStyledItemDelegate):
         row, key = index.data(ROW_ROLE), self._table.keys[index.column()]
         if not isinstance(row, RunRow | GroupRow):
             return
-        self._paint_ground(painter, option, index)
+        self._paint_base(painter, option, index)
         inner = QRectF(option.rect).adjusted(2 * SPACE, 0, -2 * SPACE, 0)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -66,7 +66,7 @@ class RunDelegate(QStyledItemDelegate):
             case Column.STATE:
                 paint_state(painter, inner, row.state, text)
             case Column.LOSS:
-                _paint_loss(painter, inner, self._spark(row), text)
+                _paint_loss(painter, inner, self._get_losses(row), text)
             case Column.PROGRESS:
                 _paint_progress(painter, inner, row, text)
             case Column.NAME:
@@ -90,31 +90,31 @@ class RunDelegate(QStyledItemDelegate):
         star = is_score and self._table.is_best_group(group)
         _paint_text(painter, inner, star, index.data())
 
-    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def _paint_base(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Selection, hover and focus as the style draws them, without the text."""
-        ground = QStyleOptionViewItem(option)
-        self.initStyleOption(ground, index)
-        ground.text = ""
-        ground.features &= ~QStyleOptionViewItem.ViewItemFeature.HasDecoration
+        item = QStyleOptionViewItem(option)
+        self.initStyleOption(item, index)
+        item.text = ""
+        item.features &= ~QStyleOptionViewItem.ViewItemFeature.HasDecoration
         style = option.widget.style() if option.widget else QApplication.style()
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, ground, painter, option.widget)
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, item, painter, option.widget)
 
 
-def paint_state(painter: QPainter, box: QRectF, state: str, word: str) -> None:
+def paint_state(painter: QPainter, box: QRectF, state: str, text: str) -> None:
     name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
     rest = _paint_icon(painter, box, resources.icon(name, role))
     painter.setPen(theme.colour(Role.TEXT if role is Role.MUTED else role))
-    shown = painter.fontMetrics().elidedText(
-        word, Qt.TextElideMode.ElideRight, int(rest.width()) + 1
+    elided = painter.fontMetrics().elidedText(
+        text, Qt.TextElideMode.ElideRight, int(rest.width()) + 1
     )
-    painter.drawText(rest, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+    painter.drawText(rest, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, elided)
 
 
 def _paint_icon(painter: QPainter, box: QRectF, icon: QIcon) -> QRectF:
-    """Paint an icon at the left; returns the rest of the place."""
-    square = QRectF(box.left(), box.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
+    """Paint an icon at the left; returns the remaining space."""
+    square = QRectF(box.left(), box.center().y() - ICON_SIZE / 2, ICON_SIZE, ICON_SIZE)
     icon.paint(painter, square.toRect())
-    return box.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
+    return box.adjusted(ICON_SIZE + 1.5 * SPACE, 0, 0, 0)
 
 
 def _paint_text(
@@ -127,35 +127,35 @@ def _paint_text(
     if star:
         box = _paint_icon(painter, box, resources.icon("star", Role.WARN))
     painter.setPen(theme.colour(Role.TEXT))
-    shown = painter.fontMetrics().elidedText(text, elide, int(box.width()))
-    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+    elided = painter.fontMetrics().elidedText(text, elide, int(box.width()))
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, elided)
 
 
-def _paint_loss(painter: QPainter, box: QRectF, losses: Sequence[float], word: str) -> None:
+def _paint_loss(painter: QPainter, box: QRectF, losses: Sequence[float], text: str) -> None:
     width = painter.fontMetrics().horizontalAdvance("00.000")
     painter.setPen(theme.colour(Role.MUTED))
-    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, text)
     curve = QRectF(box.left(), box.top() + 9, box.width() - width - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
         paint_sparkline(painter, curve, losses)
 
 
-def _paint_progress(painter: QPainter, box: QRectF, row: RunRow, word: str) -> None:
+def _paint_progress(painter: QPainter, box: QRectF, row: RunRow, text: str) -> None:
     if not row.steps:
         return
     width = painter.fontMetrics().horizontalAdvance("100 %") + 4.0
-    bar = QRectF(box.left(), box.center().y() - BAR / 2, box.width() - width - 8, BAR)
+    bar = QRectF(box.left(), box.center().y() - BAR_HEIGHT / 2, box.width() - width - 8, BAR_HEIGHT)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.BORDER))
-    painter.drawRoundedRect(bar, BAR / 2, BAR / 2)
+    painter.drawRoundedRect(bar, BAR_HEIGHT / 2, BAR_HEIGHT / 2)
     done = QRectF(bar)
-    done.setWidth(max(BAR, bar.width() * row.fraction))
+    done.setWidth(max(BAR_HEIGHT, bar.width() * row.fraction))
     _, role = run_texts.ICONS.get(row.state, ("", Role.MUTED))
     painter.setBrush(theme.colour(role))
     if row.fraction > 0:
-        painter.drawRoundedRect(done, BAR / 2, BAR / 2)
+        painter.drawRoundedRect(done, BAR_HEIGHT / 2, BAR_HEIGHT / 2)
     painter.setPen(theme.colour(Role.MUTED))
-    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, word)
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, text)
 
 
 class StateBadge(QWidget):
@@ -175,7 +175,7 @@ class StateBadge(QWidget):
     def sizeHint(self) -> QSize:
         width = self.fontMetrics().horizontalAdvance(run_texts.state_text(self._state))
         return QSize(
-            ICON_SIDE + 2 * SPACE + width + 2, max(ICON_SIDE, self.fontMetrics().height()) + 4
+            ICON_SIZE + 2 * SPACE + width + 2, max(ICON_SIZE, self.fontMetrics().height()) + 4
         )
 
     def minimumSizeHint(self) -> QSize:

@@ -40,28 +40,28 @@ class FilterLine(QWidget):
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.completer.setWidget(self.field)
         self.completer.activated.connect(self._complete)
-        self.wrong = Text("", "bad")
-        self.wrong.hide()
+        self.error = Text("", "bad")
+        self.error.hide()
         self._parsed = Parsed()
-        layouts.column(self.field, self.wrong, parent=self, spacing=SPACE)
-        self._pause = debounced(self, TYPING_PAUSE_MS, self._offer)
+        layouts.column(self.field, self.error, parent=self, spacing=SPACE)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._suggest)
         self.field.textChanged.connect(self._on_text)
         self.field.textEdited.connect(lambda _: self._pause.start())
         self.field.installEventFilter(self)
 
     def add(self, comparison: str) -> None:
         """Add a comparison to the filter."""
-        before = self.field.text().strip()
-        if before and not is_sentence(before):
-            before = f"name contains {quote(before)}"
-        if before and " or " in before.casefold():
-            before = f"({before})"
-        self.field.setText(f"{before} and {comparison}" if before else comparison)
+        current = self.field.text().strip()
+        if current and not is_sentence(current):
+            current = f"name contains {quote(current)}"
+        if current and " or " in current.casefold():
+            current = f"({current})"
+        self.field.setText(f"{current} and {comparison}" if current else comparison)
 
     def _on_text(self, text: str) -> None:
-        """Filter at once; an incomplete sentence leaves the filter as it is."""
+        """Filter immediately; an incomplete sentence leaves the filter unchanged."""
         if not is_sentence(text):
-            self._say("")
+            self._show("")
             words = text.replace('"', "").casefold().split()
             self._parsed = Parsed()
             self.filtered.emit(has_words(words), [])
@@ -69,30 +69,30 @@ class FilterLine(QWidget):
         self._parsed = parse(text)
         error = self._parsed.error
         if error is None:
-            self._say("")
+            self._show("")
             self.filtered.emit(self._parsed.test, self._parsed.measures)
             return
         excerpt = text[error.start : error.end].strip()
         message = (
             self.tr("At “{0}”: {1}").format(excerpt, error.message) if excerpt else error.message
         )
-        self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else message)
+        self._show("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else message)
 
     def show_error(self) -> None:
         """Show the error, even if the sentence is only incomplete."""
         if self._parsed.error is not None and is_sentence(self.field.text()):
-            self._say(self._parsed.error.message)
+            self._show(self._parsed.error.message)
             self.field.setSelection(
                 self._parsed.error.start, self._parsed.error.end - self._parsed.error.start
             )
 
-    def _say(self, wrong: str) -> None:
-        self.wrong.setText(wrong)
-        self.wrong.setVisible(bool(wrong))
+    def _show(self, message: str) -> None:
+        self.error.setText(message)
+        self.error.setVisible(bool(message))
 
     # ── completion ───────────────────────────────────────────────────────────────────────────
 
-    def _offer(self) -> None:
+    def _suggest(self) -> None:
         text = self.field.text()
         if not text or self.field.cursorPosition() != len(text) or not self.field.hasFocus():
             self._hide_options()
@@ -123,8 +123,8 @@ class FilterLine(QWidget):
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self.show_error()
-            is_asked = event.key() == Qt.Key.Key_Space
-            if is_asked and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-                self._offer()
+            is_space = event.key() == Qt.Key.Key_Space
+            if is_space and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._suggest()
                 return True
         return False

@@ -36,9 +36,9 @@ def _title(job: JobSpec, path: str) -> str:
 
 
 def field_title(job: JobSpec, path: str) -> str:
-    """Title of a searched field, or of a whole part of the job."""
-    whole = {"base_model": tr("Base model"), "data": tr("Data set")}
-    return whole.get(path) or _title(job, path)
+    """Title of a searched field, or of a part of the job."""
+    titles = {"base_model": tr("Base model"), "data": tr("Data set")}
+    return titles.get(path) or _title(job, path)
 
 
 def is_pruned(row: RunRow) -> bool:
@@ -85,8 +85,8 @@ def seeds_key(row: RunRow) -> tuple[str, str, int]:
 
 def best_scores(rows: Sequence[RunRow]) -> list[float]:
     """The best scores of the finished runs."""
-    ended = [row.best_score for row in rows if row.state == "finished"]
-    return [score for score in ended if score is not None]
+    scores = [row.best_score for row in rows if row.state == "finished"]
+    return [score for score in scores if score is not None]
 
 
 def mean_and_deviation(rows: Sequence[RunRow]) -> str:

@@ -1,4 +1,4 @@
-"""Settings of a job by path, in little memory for ten thousand jobs, and their titles."""
+"""Settings of jobs by path, compact enough for ten thousand jobs, and their titles."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -14,30 +14,30 @@ from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 
 Value = str | int | float | bool | None
-LEFT_OUT = ("name",)  # the user may have renamed the run
-MOST_SHARED = 50_000  # values shared among jobs
+EXCLUDED = ("name",)  # the user may have renamed the run
+MAX_SHARED = 50_000  # values shared among jobs
 
 _layouts: dict[tuple[str, ...], dict[str, int]] = {}
 _shared: dict[tuple[type, Value], Value] = {}
 
 
 def is_number(value: Value) -> bool:
-    """True for numbers; a boolean is none."""
+    """True for numbers, but not for booleans."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class JobFields:
-    """Settings by paths as “training.learning_rate”. Jobs of one kind share the paths, and all jobs
-    share equal values."""
+    """Settings by path, such as “training.learning_rate”. Jobs of one kind share the paths, and all
+    jobs share equal values."""
 
     __slots__ = ("_layout", "_values")
 
     def __init__(self, job: dict[str, Any]) -> None:
         """`job` is a JobSpec of any version, as JSON."""
-        pairs = list(_flat(job, ""))
+        pairs = list(_flatten(job, ""))
         paths = tuple(path for path, _ in pairs)
         self._layout = _layouts.setdefault(paths, {path: n for n, path in enumerate(paths)})
-        self._values = tuple(_once(value) for _, value in pairs)
+        self._values = tuple(_intern(value) for _, value in pairs)
 
     def get(self, path: str) -> Value:
         """The value at `path`; None if the job lacks it."""
@@ -49,18 +49,18 @@ class JobFields:
         return tuple(self._layout)
 
 
-def _flat(job: dict[str, Any], path: str) -> Iterator[tuple[str, Value]]:
+def _flatten(job: dict[str, Any], path: str) -> Iterator[tuple[str, Value]]:
     for name, value in job.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{path}{name}.")
+            yield from _flatten(value, f"{path}{name}.")
         elif isinstance(value, list):
             yield f"{path}{name}", ", ".join(map(str, value))
-        elif path or name not in LEFT_OUT:
+        elif path or name not in EXCLUDED:
             yield f"{path}{name}", value if isinstance(value, Value) else str(value)
 
 
-def _once(value: Value) -> Value:
-    if len(_shared) > MOST_SHARED:
+def _intern(value: Value) -> Value:
+    if len(_shared) > MAX_SHARED:
         _shared.clear()
     return _shared.setdefault((type(value), value), value)
 

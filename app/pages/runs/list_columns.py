@@ -15,10 +15,10 @@ from app.pages.runs.table import RunsTable
 from app.theme import Role
 from app.translation import tr
 
-LEAST = 44  # px of a column
-SQUEEZED = 0.9  # of a column's default width; narrower texts are hardly readable
-# hidden one by one if there is too little room
-YIELDING = (Column.LOSS, Column.TIME, Column.STARTED)
+MIN_WIDTH = 44  # px of a column
+MIN_SCALE = 0.9  # of a column's default width; narrower ones are hardly readable
+# hidden one by one if there is too little space
+HIDEABLE = (Column.LOSS, Column.TIME, Column.STARTED)
 
 
 class ListColumns(QObject):
@@ -26,13 +26,13 @@ class ListColumns(QObject):
 
     Signals:
         changed: the user changed columns, order or groups.
-        choosing: the user wants to choose columns.
-        grouping: keys of the columns to group by.
+        columns_requested: the user wants to choose columns.
+        groups_requested: keys of the columns to group by.
     """
 
     changed = Signal()
-    choosing = Signal()
-    grouping = Signal(object)
+    columns_requested = Signal()
+    groups_requested = Signal(object)
 
     def __init__(self, table: QTableView, model: RunsTable) -> None:
         super().__init__(table)
@@ -40,18 +40,18 @@ class ListColumns(QObject):
         self._widths: dict[str, int] = {}
         self._is_fitting = False
         self.pinned = 0
-        self.frozen = PinnedColumns(table)
+        self.pinned_view = PinnedColumns(table)
         header = table.horizontalHeader()
         header.setSectionsMovable(True)
         header.setHighlightSections(False)
         header.setTextElideMode(Qt.TextElideMode.ElideRight)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setMinimumSectionSize(LEAST)
+        header.setMinimumSectionSize(MIN_WIDTH)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._on_menu)
         header.sectionResized.connect(self._on_resized)
-        header.sectionMoved.connect(lambda *_: QTimer.singleShot(0, self, self._take_order))
+        header.sectionMoved.connect(lambda *_: QTimer.singleShot(0, self, self._apply_order))
         header.sortIndicatorChanged.connect(lambda *_: self.changed.emit())
         model.modelReset.connect(self.fit)
         table.viewport().installEventFilter(self)
@@ -95,29 +95,29 @@ class ListColumns(QObject):
     def fit(self) -> None:
         """Share the width among the columns that the user has not resized."""
         self._is_fitting = True  # hiding and showing columns changes widths, too
-        self._yield_room()
+        self._hide_columns()
         self._is_fitting = False
         header, keys = self._table.horizontalHeader(), self._model.keys
         shown = [n for n in range(len(keys)) if not self._table.isColumnHidden(n)]
-        usual = {n: _usual(keys[n]) for n in shown if keys[n] not in self._widths}
+        defaults = {n: _default_width(keys[n]) for n in shown if keys[n] not in self._widths}
         fixed = {n: self._widths[keys[n]] for n in shown if keys[n] in self._widths}
-        room = self._table.viewport().width() - sum(fixed.values())
-        least = sum(max(LEAST, round(0.7 * width)) for width in usual.values())
-        factor = max(room, least) / max(1, sum(usual.values()))
+        available = self._table.viewport().width() - sum(fixed.values())
+        minimum = sum(max(MIN_WIDTH, round(0.7 * width)) for width in defaults.values())
+        factor = max(available, minimum) / max(1, sum(defaults.values()))
         with QSignalBlocker(header):
-            scaled = {n: int(w * factor) for n, w in usual.items()}
+            scaled = {n: int(w * factor) for n, w in defaults.items()}
             for column, width in {**scaled, **fixed}.items():
-                header.resizeSection(column, max(LEAST, width))
-        self.frozen.pin(self.pinned)
+                header.resizeSection(column, max(MIN_WIDTH, width))
+        self.pinned_view.pin(self.pinned)
 
-    def _yield_room(self) -> None:
+    def _hide_columns(self) -> None:
         """Hide the mean over seeds if there are none, and further columns if there is too little
-        room."""
-        keys, room = self._model.keys, self._table.viewport().width()
-        hidden = set() if self._model.has_groups() else {str(Column.SEEDS)}
-        for yielding in YIELDING if keys == DEFAULT and not self._widths else ():
-            if sum(_usual(item) for item in keys if item not in hidden) * SQUEEZED > room:
-                hidden.add(str(yielding))
+        space."""
+        keys, width = self._model.keys, self._table.viewport().width()
+        hidden = set() if self._model.has_seeds() else {str(Column.SEEDS)}
+        for column in HIDEABLE if keys == DEFAULT and not self._widths else ():
+            if sum(_default_width(item) for item in keys if item not in hidden) * MIN_SCALE > width:
+                hidden.add(str(column))
         for column, key in enumerate(keys):
             if self._table.isColumnHidden(column) != (key in hidden):
                 self._table.setColumnHidden(column, key in hidden)
@@ -125,15 +125,15 @@ class ListColumns(QObject):
     def pin(self, columns: int) -> None:
         """Pin the first `columns`; 0: none."""
         self.pinned = columns
-        self.frozen.pin(columns)
+        self.pinned_view.pin(columns)
         self.changed.emit()
 
     def hide(self, key: str) -> None:
         """Hide a column, unless it is the last one."""
-        left = [other for other in self._model.keys if other != key]
-        if left:
-            self.pinned = min(self.pinned, len(left) - 1)
-            self.show_columns(left)
+        remaining = [other for other in self._model.keys if other != key]
+        if remaining:
+            self.pinned = min(self.pinned, len(remaining) - 1)
+            self.show_columns(remaining)
             self.changed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -147,48 +147,48 @@ class ListColumns(QObject):
         order = Qt.SortOrder
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        by = self._table.sortByColumn
+        sort = self._table.sortByColumn
         entries = [
-            (tr("Sort &ascending"), lambda: by(column, order.AscendingOrder)),
-            (tr("Sort &descending"), lambda: by(column, order.DescendingOrder)),
+            (tr("Sort &ascending"), lambda: sort(column, order.AscendingOrder)),
+            (tr("Sort &descending"), lambda: sort(column, order.DescendingOrder)),
             None,
-            (tr("&Group by this column"), lambda: self.grouping.emit((key,))),
+            (tr("&Group by this column"), lambda: self.groups_requested.emit((key,))),
             (tr("&Pin the columns up to this one"), lambda: self.pin(column + 1)),
             *([(tr("&Unpin"), lambda: self.pin(0))] if self.pinned else []),
             (tr("&Hide this column"), lambda: self.hide(key)),
             None,
-            (tr("&Columns…"), self.choosing.emit),
+            (tr("&Columns…"), self.columns_requested.emit),
         ]
         for entry in entries:
             if entry is None:
                 menu.addSeparator()
             else:
-                text, act = entry
-                menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
+                text, action = entry
+                menu.addAction(text).triggered.connect(lambda _=False, action=action: action())
         return menu
 
-    def _on_menu(self, at: QPoint) -> None:
+    def _on_menu(self, position: QPoint) -> None:
         header = self._table.horizontalHeader()
-        column = header.logicalIndexAt(at)
+        column = header.logicalIndexAt(position)
         if column >= 0:
-            self.menu(column).popup(header.mapToGlobal(at))
+            self.menu(column).popup(header.mapToGlobal(position))
 
     def _on_resized(self, column: int, _: int, width: int) -> None:
         if self._is_fitting:
             return
         self._widths[self._model.keys[column]] = width
-        self.frozen.pin(self.pinned)
+        self.pinned_view.pin(self.pinned)
         self.changed.emit()
 
-    def _take_order(self) -> None:
+    def _apply_order(self) -> None:
         header, keys = self._table.horizontalHeader(), self._model.keys
         self.show_columns([keys[header.logicalIndex(column)] for column in range(len(keys))])
         self.changed.emit()
 
 
-def _usual(key: str) -> int:
+def _default_width(key: str) -> int:
     info = column_info(key)
-    return info.width if info is not None else LEAST
+    return info.width if info is not None else MIN_WIDTH
 
 
 class PinnedColumns(QObject):
@@ -209,7 +209,7 @@ class PinnedColumns(QObject):
         """Pin the first `columns`; 0: none."""
         self.columns = columns
         if columns and self._view is None:
-            self._view = self._made()
+            self._view = self._create_view()
         if self._view is not None:
             self._arrange(self._view)
 
@@ -218,7 +218,7 @@ class PinnedColumns(QObject):
             self._arrange(self._view)
         return False
 
-    def _made(self) -> QTableView:
+    def _create_view(self) -> QTableView:
         view = QTableView(self._table)
         view.setModel(self._table.model())
         view.setSelectionModel(self._table.selectionModel())
@@ -263,8 +263,8 @@ class PinnedColumns(QObject):
         view.horizontalHeader().setFixedHeight(header.height())
         frame = table.frameWidth()
         width = sum(table.columnWidth(column) for column in shown)
-        high = header.height() + table.viewport().height()
-        view.setGeometry(frame, frame, min(width, table.viewport().width()), high)
+        height = header.height() + table.viewport().height()
+        view.setGeometry(frame, frame, min(width, table.viewport().width()), height)
         view.setVisible(bool(shown) and width < table.viewport().width())
         self._scroll(table.verticalScrollBar().value())
 

@@ -19,9 +19,9 @@ from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.forms.controls import CheckableMenu
 from app.widgets.text.labels import plain_menu_text
 
-PRESENT_KEY, VIEWS_KEY = "runs.table", "runs.views"  # keys in the settings
-MOST_VIEWS, VIEW_NAME = 50, 80  # characters of a name
-LONGEST_SENTENCE = 1_000  # characters
+CURRENT_KEY, VIEWS_KEY = "runs.table", "runs.views"  # keys in the settings
+MAX_VIEWS, MAX_NAME = 50, 80  # views, and characters of a name
+MAX_SENTENCE = 1_000  # characters
 
 
 @dataclass(frozen=True)
@@ -38,32 +38,32 @@ class Layout:
     sentence: str = ""
     shown: int = 0
 
-    def plain(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON for the settings."""
         return {**asdict(self), "columns": list(self.columns), "groups": list(self.groups)}
 
 
-def layout_from(plain: object) -> Layout:
+def read_layout(stored: object) -> Layout:
     """Read a layout from the settings; invalid parts fall back to the defaults."""
-    result = plain if isinstance(plain, dict) else {}
-    first = Layout()
-    columns = _keys(result.get("columns")) or first.columns
-    sort = result.get("sort")
-    widths = result.get("widths")
+    parts = stored if isinstance(stored, dict) else {}
+    default = Layout()
+    columns = _keys(parts.get("columns")) or default.columns
+    sort = parts.get("sort")
+    widths = parts.get("widths")
     return replace(
-        first,
+        default,
         columns=columns,
-        pinned=min(_whole(result.get("pinned")), len(columns) - 1),
+        pinned=min(_count(parts.get("pinned")), len(columns) - 1),
         widths={
             key: min(width, 2_000)
             for key, width in (widths.items() if isinstance(widths, dict) else ())
             if key in columns and isinstance(width, int) and width > 0
         },
-        sort=sort if isinstance(sort, str) and column_info(sort) is not None else first.sort,
-        descending=bool(result.get("descending", True)),
-        groups=_keys(result.get("groups")),
-        sentence=str(result.get("sentence") or "")[:LONGEST_SENTENCE],
-        shown=_whole(result.get("shown")),
+        sort=sort if isinstance(sort, str) and column_info(sort) is not None else default.sort,
+        descending=bool(parts.get("descending", True)),
+        groups=_keys(parts.get("groups")),
+        sentence=str(parts.get("sentence") or "")[:MAX_SENTENCE],
+        shown=_count(parts.get("shown")),
     )
 
 
@@ -74,45 +74,45 @@ class Views:
         self._settings = settings
 
     def names(self) -> list[str]:
-        return sorted(self._kept(), key=str.casefold)
+        return sorted(self._saved(), key=str.casefold)
 
     def get(self, name: str) -> Layout:
-        return layout_from(self._kept().get(name))
+        return read_layout(self._saved().get(name))
 
     def save(self, name: str, layout: Layout) -> None:
-        views = self._kept() | {name[:VIEW_NAME]: layout.plain()}
-        self._settings.set_state(VIEWS_KEY, dict(list(views.items())[-MOST_VIEWS:]))
+        views = self._saved() | {name[:MAX_NAME]: layout.to_json()}
+        self._settings.set_state(VIEWS_KEY, dict(list(views.items())[-MAX_VIEWS:]))
 
     def delete(self, name: str) -> None:
-        others = {key: item for key, item in self._kept().items() if key != name}
+        others = {key: item for key, item in self._saved().items() if key != name}
         self._settings.set_state(VIEWS_KEY, others)
 
-    def present(self) -> Layout:
+    def current(self) -> Layout:
         """The layout of the last session."""
-        return layout_from(self._settings.get_state(PRESENT_KEY))
+        return read_layout(self._settings.get_state(CURRENT_KEY))
 
-    def keep_present(self, layout: Layout) -> None:
-        self._settings.set_state(PRESENT_KEY, layout.plain())
+    def save_current(self, layout: Layout) -> None:
+        self._settings.set_state(CURRENT_KEY, layout.to_json())
 
-    def _kept(self) -> dict[str, Any]:
+    def _saved(self) -> dict[str, Any]:
         views = self._settings.get_state(VIEWS_KEY, {})
         return {str(name): item for name, item in views.items()} if isinstance(views, dict) else {}
 
 
-def _keys(result: object) -> tuple[str, ...]:
-    """The known columns among them, each once."""
-    listed = result if isinstance(result, list | tuple) else ()
+def _keys(stored: object) -> tuple[str, ...]:
+    """The known column keys in a stored list, without duplicates."""
+    listed = stored if isinstance(stored, list | tuple) else ()
     return tuple(info.key for info in known_columns(key for key in listed if isinstance(key, str)))
 
 
-def _whole(result: object) -> int:
-    return max(0, result) if isinstance(result, int) else 0
+def _count(stored: object) -> int:
+    return max(0, stored) if isinstance(stored, int) else 0
 
 
-USUAL = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
-MOST_READ = 300  # runs whose settings are compared for the menu
-MOST_SETTINGS = 12  # offered to group by
-NOT_TO_GROUP = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.SEEDS)
+PREFERRED = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
+MAX_READ = 300  # runs whose settings are compared for the menu
+MAX_SETTINGS = 12  # offered to group by
+EXCLUDED = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.SEEDS)
 
 
 class _MenuButton(QToolButton):
@@ -135,7 +135,7 @@ class _MenuButton(QToolButton):
 
 
 class ColumnsButton(_MenuButton):
-    """A menu in which columns are checked: those of `offered`; `now` has the checked ones.
+    """A menu of columns to check: those of `offered`; `checked` returns the checked ones.
 
     Signals:
         chosen: the keys of the checked columns, in the order in which they were checked.
@@ -148,11 +148,11 @@ class ColumnsButton(_MenuButton):
         text: str,
         icon: str,
         offered: Callable[[], Iterable[str]],
-        now: Callable[[], Sequence[str]],
+        checked: Callable[[], Sequence[str]],
         with_nothing: bool = False,
     ) -> None:
         super().__init__(text, icon)
-        self._offered, self._now, self._with_nothing = offered, now, with_nothing
+        self._offered, self._checked, self._with_nothing = offered, checked, with_nothing
 
     def _fill(self) -> None:
         menu = self.menu()
@@ -163,30 +163,30 @@ class ColumnsButton(_MenuButton):
         for info in known_columns(self._offered()):
             action = menu.addAction(plain_menu_text(info.title()))
             action.setCheckable(True)
-            action.setChecked(info.key in self._now())
+            action.setChecked(info.key in self._checked())
             action.triggered.connect(lambda _=False, key=info.key: self._toggle(key))
 
     def _toggle(self, key: str) -> None:
-        before = self._now()
-        after = [item for item in before if item != key] + ([key] if key not in before else [])
-        self.chosen.emit(tuple(after))
+        keys = self._checked()
+        changed = [item for item in keys if item != key] + ([key] if key not in keys else [])
+        self.chosen.emit(tuple(changed))
 
 
 def grouping_columns(model: RunsTable) -> list[str]:
-    """Columns to group the runs by: usual ones, settings that differ, and those shown."""
-    keys = [*USUAL, *varied(model.rows()), *model.keys, *model.group_keys]
-    return [str(key) for key in keys if key not in NOT_TO_GROUP or key in model.group_keys]
+    """Columns to group the runs by: common ones, settings that differ, and those shown."""
+    keys = [*PREFERRED, *differing_settings(model.rows()), *model.keys, *model.group_keys]
+    return [str(key) for key in keys if key not in EXCLUDED or key in model.group_keys]
 
 
-def varied(rows: Iterable[RunRow]) -> list[str]:
-    """The settings in which runs differ, those with the fewest values first."""
+def differing_settings(rows: Iterable[RunRow]) -> list[str]:
+    """The settings in which runs differ, those with fewest values first."""
     result: dict[str, set[object]] = {}
-    for _, row in zip(range(MOST_READ), rows, strict=False):
+    for _, row in zip(range(MAX_READ), rows, strict=False):
         for path in row.fields.paths():
             if column_info(path) is not None:
                 result.setdefault(path, set()).add(row.fields.get(path))
     counts = {path: len(values) for path, values in result.items() if len(values) > 1}
-    return sorted(counts, key=lambda path: counts[path])[:MOST_SETTINGS]
+    return sorted(counts, key=lambda path: counts[path])[:MAX_SETTINGS]
 
 
 class ViewMenu(_MenuButton):
@@ -198,9 +198,9 @@ class ViewMenu(_MenuButton):
 
     chosen = Signal(object)
 
-    def __init__(self, views: Views, present: Callable[[], Layout]) -> None:
+    def __init__(self, views: Views, current: Callable[[], Layout]) -> None:
         super().__init__(tr("&View"), "layout-panel-left")
-        self._views, self._present = views, present
+        self._views, self._current = views, current
 
     def _fill(self) -> None:
         menu = self.menu()
@@ -227,10 +227,10 @@ class ViewMenu(_MenuButton):
             self,
             (
                 tr("Save this view"),
-                tr("Columns, order, groups and filter of the table are kept under a name."),
+                tr("Columns, order, groups and filter of the table are saved under a name."),
             ),
             "",
-            VIEW_NAME,
+            MAX_NAME,
             Choice("save", tr("&Save"), "primary"),
-            lambda name: self._views.save(name, self._present()),
+            lambda name: self._views.save(name, self._current()),
         )

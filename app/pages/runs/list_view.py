@@ -1,4 +1,4 @@
-"""The table of all runs with search, filters, groups and saved views."""
+"""The table of all runs with search, run_filter, groups and saved views."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QTableView, QWidget
 
 from app.pages.runs.actions import ListActions
-from app.pages.runs.arranging import GroupRow, Shown, Test
+from app.pages.runs.arranging import GroupRow, RunFilter, Test
 from app.pages.runs.columns import Column
 from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
 from app.pages.runs.filter_line import FilterLine
@@ -37,26 +37,26 @@ class RunsList(QWidget):
         self.model.renamed.connect(state.rename)
         self.model.queue_ordered.connect(state.dispatcher.order)
         # ids of the selected runs, and of the current one
-        self._kept: tuple[set[str], str] = (set(), "")
+        self._selection: tuple[set[str], str] = (set(), "")
         self.table = self._table()
         self.columns = ListColumns(self.table, self.model)
         self.actions_ = ListActions(self.table, state, self.selected)
-        self.actions_.rename_wanted.connect(self._rename)
-        self.kept_views = Views(state.studio.settings)
+        self.actions_.rename_requested.connect(self._rename)
+        self.saved_views = Views(state.studio.settings)
         self.views = QStackedWidget()
-        self.views.addWidget(self._whole())
+        self.views.addWidget(self._content())
         self.views.addWidget(self._empty())
         self.copying = ProgressLine(self.tr("Copying a run"), in_bytes=True)
         self.copying.cancelled.connect(state.dispatcher.cancel_copies)
         self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
         self.exchange.cancelled.connect(state.exchange.cancel)
-        state.exchange.begun.connect(self.exchange.begin)
+        state.exchange.started.connect(self.exchange.begin)
         state.exchange.progressed.connect(self.exchange.show_progress)
         state.exchange.ended.connect(self.exchange.end)
         layouts.column(self.copying, self.exchange, self.views, parent=self, spacing=3 * SPACE)
         self._connect_columns()
         state.measured.connect(self.model.rearrange)
-        state.sparked.connect(self.table.viewport().update)
+        state.sparks_read.connect(self.table.viewport().update)
         state.listed.connect(self._on_listed)
         state.changed.connect(self._on_changed)
         state.removed.connect(self._on_removed)
@@ -67,19 +67,19 @@ class RunsList(QWidget):
     def _connect_columns(self) -> None:
         """Connect columns, groups and views, and restore the last layout."""
         self.actions_.narrowed.connect(self.filter.add)
-        self.columns.choosing.connect(self.choose_columns)
-        self.columns.grouping.connect(self.group_by)
-        self.columns.changed.connect(self._keep_layout)
-        self.model.modelAboutToBeReset.connect(self._keep_selection)
+        self.columns.columns_requested.connect(self.choose_columns)
+        self.columns.groups_requested.connect(self.group_by)
+        self.columns.changed.connect(self._save_layout)
+        self.model.modelAboutToBeReset.connect(self._save_selection)
         self.model.modelReset.connect(self._restore_selection)
         self.table.clicked.connect(self._on_clicked)
         self.table.selectionModel().selectionChanged.connect(self._on_selected)
         self._on_selected()
-        self.apply(self.kept_views.present())
+        self.apply(self.saved_views.current())
 
     def _table(self) -> QTableView:
         table = make_table(self.tr("Runs"), self.model)
-        table.setItemDelegate(RunDelegate(table, self.model, self._state.spark))
+        table.setItemDelegate(RunDelegate(table, self.model, self._state.sparkline))
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSortingEnabled(True)
@@ -92,11 +92,11 @@ class RunsList(QWidget):
         rows.setDefaultSectionSize(ROW_HEIGHT)
         return table
 
-    def _whole(self) -> QWidget:
+    def _content(self) -> QWidget:
         self.filter = FilterLine(self.model.rows)
         self.filter.filtered.connect(self._on_filtered)
         self.search = self.filter.field
-        self.counted = Text("", "muted", wraps=False)
+        self.count_label = Text("", "muted", wraps=False)
         self.group_menu = ColumnsButton(
             self.tr("&Group by"),
             "layers",
@@ -105,7 +105,7 @@ class RunsList(QWidget):
             with_nothing=True,
         )
         self.group_menu.chosen.connect(self.group_by)
-        self.view_menu = ViewMenu(self.kept_views, self._layout)
+        self.view_menu = ViewMenu(self.saved_views, self._layout)
         self.view_menu.chosen.connect(self.apply)
         self.compare = buttons.plain(
             self.tr("Co&mpare"), lambda: self.actions_.do("compare"), "chart-line"
@@ -115,7 +115,7 @@ class RunsList(QWidget):
         first = layouts.row((self.filter, 1), *at_top, spacing=2 * SPACE)
         second = layouts.row(
             self._filters(),
-            self.counted,
+            self.count_label,
             layouts.STRETCH,
             self.group_menu,
             self.compare,
@@ -125,17 +125,17 @@ class RunsList(QWidget):
 
     def _filters(self) -> buttons.Segments:
         titles = {
-            Shown.ALL: self.tr("All"),
-            Shown.ACTIVE: self.tr("Active"),
-            Shown.FINISHED: self.tr("Finished"),
-            Shown.STOPPED_OR_FAILED: self.tr("Stopped or failed"),
-            Shown.STARRED: self.tr("Starred"),
-            Shown.ARCHIVED: self.tr("Archived"),
+            RunFilter.ALL: self.tr("All"),
+            RunFilter.ACTIVE: self.tr("Active"),
+            RunFilter.FINISHED: self.tr("Finished"),
+            RunFilter.STOPPED_OR_FAILED: self.tr("Stopped or failed"),
+            RunFilter.STARRED: self.tr("Starred"),
+            RunFilter.ARCHIVED: self.tr("Archived"),
         }
-        self.shown = buttons.Segments([titles[shown] for shown in Shown], self.tr("Filter"))
-        self.shown.choose(Shown.ALL)
-        self.shown.chosen.connect(self._on_shown)
-        return self.shown
+        self.run_filter = buttons.Segments([titles[f] for f in RunFilter], self.tr("Filter"))
+        self.run_filter.choose(RunFilter.ALL)
+        self.run_filter.chosen.connect(self._on_run_filter)
+        return self.run_filter
 
     def _empty(self) -> QWidget:
         go = self._state.studio.go
@@ -159,11 +159,11 @@ class RunsList(QWidget):
 
     def _on_listed(self) -> None:
         self.model.show_rows(list(self._state.rows.values()))
-        self._count()
+        self._update_count()
 
     def _on_changed(self, row: RunRow) -> None:
         self.model.show_row(row)
-        self._count()
+        self._update_count()
         self.actions_.enable()
 
     def _on_copying(self) -> None:
@@ -180,41 +180,41 @@ class RunsList(QWidget):
 
     def _on_removed(self, run_id: str) -> None:
         self.model.remove_row(run_id)
-        self._count()
+        self._update_count()
 
-    def _count(self) -> None:
-        shown, there = self.model.count()
-        nothing = self._state.is_listed and there == 0
+    def _update_count(self) -> None:
+        shown, total = self.model.count()
+        nothing = self._state.is_listed and total == 0
         self.views.setCurrentIndex(1 if nothing else 0)
-        self.counted.setText(
-            self.tr("%Ln run(s)", "", there)
-            if shown == there
-            else self.tr("{0} of {1}").format(numbers.count(shown), numbers.count(there))
+        self.count_label.setText(
+            self.tr("%Ln run(s)", "", total)
+            if shown == total
+            else self.tr("{0} of {1}").format(numbers.count(shown), numbers.count(total))
         )
 
-    # ── what is shown and how ────────────────────────────────────────────────────────────────
+    # ── layout and run_filter ───────────────────────────────────────────────────────────────────
 
     def apply(self, layout: Layout) -> None:
         """Show columns, order, groups and filter of a layout."""
         self.columns.apply(layout)
-        self._state.want_columns(layout.columns)
-        self.shown.choose(min(layout.shown, len(Shown) - 1))
-        self._on_shown(self.shown.choice())
+        self._state.request_columns(layout.columns)
+        self.run_filter.choose(min(layout.shown, len(RunFilter) - 1))
+        self._on_run_filter(self.run_filter.choice())
         self.search.setText(layout.sentence)
-        self._keep_layout()
+        self._save_layout()
 
     def choose_columns(self) -> None:
         ask_for_columns(self, self.model.keys, self.show_columns)
 
     def show_columns(self, keys: Sequence[str]) -> None:
         self.columns.show_columns(keys)
-        self._state.want_columns(keys)
-        self._keep_layout()
+        self._state.request_columns(keys)
+        self._save_layout()
 
     def group_by(self, keys: Sequence[str]) -> None:
-        self._state.want_columns(keys)
+        self._state.request_columns(keys)
         self.model.group_by(keys)
-        self._keep_layout()
+        self._save_layout()
 
     def sort_by(self, key: str, descending: bool = False) -> None:
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
@@ -224,22 +224,22 @@ class RunsList(QWidget):
         self.compare.setEnabled(len(self.selected()) > 1)
 
     def _on_filtered(self, test: Test, measures: Sequence[Measure]) -> None:
-        self._state.want(measures)
+        self._state.request(measures)
         self.model.set_filter(test)
-        self._count()
-        self._keep_layout()
+        self._update_count()
+        self._save_layout()
 
-    def _on_shown(self, number: int) -> None:
-        self.model.show_only(Shown(number))
-        self._count()
-        self._keep_layout()
+    def _on_run_filter(self, index: int) -> None:
+        self.model.show_only(RunFilter(index))
+        self._update_count()
+        self._save_layout()
 
     def _layout(self) -> Layout:
-        return self.columns.layout(self.search.text(), max(0, self.shown.choice()))
+        return self.columns.layout(self.search.text(), max(0, self.run_filter.choice()))
 
-    def _keep_layout(self) -> None:
+    def _save_layout(self) -> None:
         """Save the layout for the next start, without the search."""
-        self.kept_views.keep_present(replace(self._layout(), sentence="", shown=0))
+        self.saved_views.save_current(replace(self._layout(), sentence="", shown=0))
 
     def _on_clicked(self, index: QModelIndex) -> None:
         item = index.data(ROW_ROLE)
@@ -247,28 +247,28 @@ class RunsList(QWidget):
         if isinstance(item, GroupRow) and is_name:
             self.model.toggle(item)
 
-    def _keep_selection(self) -> None:
+    def _save_selection(self) -> None:
         current = self.table.currentIndex().data(ROW_ROLE)
         run_ids = {row.id for row in self.selected()}
-        self._kept = run_ids, current.id if isinstance(current, RunRow) else ""
+        self._selection = run_ids, current.id if isinstance(current, RunRow) else ""
 
     def _restore_selection(self) -> None:
         """Select the same runs after a reset of the model."""
-        run_ids, current = self._kept
-        rows = sorted(row for run in run_ids if (row := self.model.place(run)) >= 0)
+        run_ids, current = self._selection
+        rows = sorted(row for run in run_ids if (row := self.model.find_row(run)) >= 0)
         last = len(self.model.keys) - 1
         chosen = QItemSelection()
         for row in rows:
             chosen.select(self.model.index(row, 0), self.model.index(row, last))
         flags = QItemSelectionModel.SelectionFlag
         selection = self.table.selectionModel()
-        if (row := self.model.place(current)) >= 0:
+        if (row := self.model.find_row(current)) >= 0:
             index = self.model.index(row, max(0, self.model.column(Column.NAME)))
             selection.setCurrentIndex(index, flags.NoUpdate)
         selection.select(chosen, flags.ClearAndSelect)
         self.actions_.enable()
 
-    # ── which are selected ───────────────────────────────────────────────────────────────────
+    # ── selection ────────────────────────────────────────────────────────────────────────────
 
     def selected(self) -> list[RunRow]:
         """The selected runs in table order, with all runs of a selected group."""
@@ -286,7 +286,7 @@ class RunsList(QWidget):
         self._select(run_id)
 
     def _select(self, run_id: str) -> None:
-        row = self.model.place(run_id)
+        row = self.model.find_row(run_id)
         if row >= 0:
             flags = QItemSelectionModel.SelectionFlag
             index = self.model.index(row, max(0, self.model.column(Column.NAME)))
@@ -294,10 +294,10 @@ class RunsList(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self.table.currentIndex().data(ROW_ROLE)
-        opens = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+        is_open_key = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
         if event.matches(QKeySequence.StandardKey.Find):
             self.search.setFocus()
-        elif isinstance(item, GroupRow) and opens:
+        elif isinstance(item, GroupRow) and is_open_key:
             self.model.toggle(item)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.selected():
             self.actions_.do("open")
@@ -309,4 +309,4 @@ class RunsList(QWidget):
         if column < 0:
             ask_name(self, self._state, [row])
         else:
-            self.table.edit(self.model.index(self.model.place(row.id), column))
+            self.table.edit(self.model.index(self.model.find_row(row.id), column))

@@ -74,15 +74,15 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     field = QLineEdit(", ".join(common))
     field.setAccessibleName(tr("Tags"))
     field.setPlaceholderText(tr("paper, second try"))
-    known = QCompleter(runs.all_tags(), field)
-    known.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-    field.setCompleter(known)
+    completer = QCompleter(runs.all_tags(), field)
+    completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+    field.setCompleter(completer)
 
     def save() -> None:
         tags = [tag.strip() for tag in field.text().split(",") if tag.strip()]
         for row in rows:
-            own = [tag for tag in row.tags if tag not in common]
-            runs.set_tags(row.id, [*tags, *own])
+            others = [tag for tag in row.tags if tag not in common]
+            runs.set_tags(row.id, [*tags, *others])
 
     confirm(
         owner,
@@ -94,7 +94,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     )
 
 
-def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+def ask_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     checkpoints = (
         (tr("The best checkpoint of each run"), "best"),
         (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),
@@ -135,8 +135,8 @@ def _runs_text(rows: Sequence[RunRow]) -> str:
     return f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
 
 
-def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
-    """Say what is deleted and what stays, then delete."""
+def ask_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    """Ask before deleting, and say what is deleted and what stays."""
     if len(rows) == 1:
         title = tr("Delete the run “{0}”?").format(rows[0].name)
     else:
@@ -145,7 +145,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         "Its folder with curves, log and checkpoints moves to the system trash. Data sets and"
         " base models are not affected."
     )
-    if names := _left_without_base(runs, rows):
+    if names := _find_dependents(runs, rows):
         template = tr(
             "These unfinished runs start from its checkpoints and can no longer begin: {0}."
         )
@@ -159,14 +159,14 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
     )
 
 
-def _left_without_base(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
+def _find_dependents(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
     """Names of unfinished runs whose base model is deleted with these."""
-    gone = {row.id for row in rows}
+    ids = {row.id for row in rows}
     folders = [row.folder for row in rows]
     result = []
     for row in runs.rows.values():
         base = row.job.base_model if row.job is not None else None
-        if row.id in gone or row.state == "finished" or not isinstance(base, FromCheckpoint):
+        if row.id in ids or row.state == "finished" or not isinstance(base, FromCheckpoint):
             continue
         if any(base.path.is_relative_to(folder) for folder in folders):
             result.append(f"“{row.name[:60]}”")
@@ -179,7 +179,7 @@ MAX_RUNS = 500  # offered in a list
 
 
 class OrderedList(QListWidget):
-    """Items with a key each, reordered by dragging or by Ctrl+Up and Ctrl+Down."""
+    """Items with keys, reordered by dragging or by Ctrl+Up and Ctrl+Down."""
 
     def __init__(self, name: str, items: Iterable[QListWidgetItem]) -> None:
         super().__init__()
@@ -196,8 +196,8 @@ class OrderedList(QListWidget):
         """The keys in the chosen order."""
         return [str(self.item(row).data(KEY)) for row in range(self.count())]
 
-    def move_current(self, by: int) -> None:
-        row, target = self.currentRow(), self.currentRow() + by
+    def move_current(self, offset: int) -> None:
+        row, target = self.currentRow(), self.currentRow() + offset
         if row >= 0 and 0 <= target < self.count():
             self.insertItem(target, self.takeItem(row))
             self.setCurrentRow(target)
@@ -255,11 +255,11 @@ class ColumnChoice(QWidget):
     def __init__(self, chosen: Sequence[str]) -> None:
         super().__init__()
         self.search = SearchField(tr("Search settings and metrics"), tr("Search the columns"))
-        self.search.textChanged.connect(self._narrow)
+        self.search.textChanged.connect(self._filter)
         self.all = QListWidget()
         self.all.setAccessibleName(tr("All columns"))
         self.all.setMinimumHeight(LIST_HEIGHT)
-        self.shown = OrderedList(tr("Shown columns"), map(_column_item, known_columns(chosen)))
+        self.chosen = OrderedList(tr("Shown columns"), map(_column_item, known_columns(chosen)))
         for info in known_columns(all_columns()):
             item = _column_item(info)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
@@ -267,15 +267,15 @@ class ColumnChoice(QWidget):
             item.setCheckState(checked)
             self.all.addItem(item)
         self.all.itemChanged.connect(self._on_checked)
-        self.up = buttons.plain(tr("Move &up"), lambda: self.shown.move_current(-1))
-        self.down = buttons.plain(tr("Move &down"), lambda: self.shown.move_current(1))
+        self.up = buttons.plain(tr("Move &up"), lambda: self.chosen.move_current(-1))
+        self.down = buttons.plain(tr("Move &down"), lambda: self.chosen.move_current(1))
         self.remove = buttons.plain(tr("&Remove"), self._remove)
         left = layouts.column(self.search, (self.all, 1))
         title = Text(tr("Shown, from left to right"), "muted")
-        right = layouts.column(title, (self.shown, 1), self.up, self.down, self.remove)
+        right = layouts.column(title, (self.chosen, 1), self.up, self.down, self.remove)
         layouts.row((left, 1), (right, 1), parent=self, spacing=2 * SPACE)
 
-    def _narrow(self, text: str) -> None:
+    def _filter(self, text: str) -> None:
         words = text.casefold().split()
         for row in range(self.all.count()):
             item = self.all.item(row)
@@ -283,14 +283,14 @@ class ColumnChoice(QWidget):
             item.setHidden(not all(word in sentence for word in words))
 
     def _on_checked(self, item: QListWidgetItem) -> None:
-        key, shown = str(item.data(KEY)), self.shown.keys()
+        key, shown = str(item.data(KEY)), self.chosen.keys()
         if item.checkState() == Qt.CheckState.Checked and key not in shown:
-            self.shown.addItem(_column_item(*known_columns([key])))
+            self.chosen.addItem(_column_item(*known_columns([key])))
         elif item.checkState() != Qt.CheckState.Checked and key in shown:
-            self.shown.takeItem(shown.index(key))
+            self.chosen.takeItem(shown.index(key))
 
     def _remove(self) -> None:
-        item = self.shown.currentItem()
+        item = self.chosen.currentItem()
         if item is not None:
             rows = [self.all.item(row) for row in range(self.all.count())]
             next(entry for entry in rows if entry.data(KEY) == item.data(KEY)).setCheckState(
@@ -301,14 +301,14 @@ class ColumnChoice(QWidget):
 def ask_for_columns(
     owner: QWidget, chosen: Sequence[str], on_chosen: Callable[[Sequence[str]], object]
 ) -> Question:
-    """Open the dialog; `on_chosen` gets the keys of at least one column."""
+    """Open the dialog; `on_chosen` is called with the keys of at least one column."""
     choice = ColumnChoice(chosen)
 
     def answered(key: str) -> None:
         if key == "default":
             on_chosen(DEFAULT)
-        elif key == "show" and choice.shown.keys():
-            on_chosen(choice.shown.keys())
+        elif key == "show" and choice.chosen.keys():
+            on_chosen(choice.chosen.keys())
 
     return ask(
         owner,

@@ -22,17 +22,17 @@ from engine.record.checkpoints import best_and_last, get_checkpoints
 from engine.record.metrics import When, get_values_by_run, sparkline
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
-from engine.record.runs import run as find
+from engine.record.runs import run as find_run
 from engine.runs.folder import checkpoint_step
 
-SPARKS = 60  # points of a sparkline
+POINTS = 60  # points of a sparkline
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of each run: a metric by its event name, and the point on its curve."""
+    """One number for each run: a metric by its event name, and a point on its curve."""
 
     name: str
     when: When
@@ -55,7 +55,7 @@ class RunRow(RunProgress):
     archived: bool
     task: str
     job_text: str
-    group: str  # id of the job of several runs; “” for a single run
+    group: str  # id of a job with several runs; “” for a single run
     setting: int  # index of its combination in its search; -1: none
     sweep: str  # features that a run of a layer sweep reads; “” for other runs
     data: str
@@ -123,16 +123,16 @@ class RunRow(RunProgress):
 
     @property
     def branched(self) -> str:
-        """The run, step and changes that it branched from; “” if it is no branch."""
+        """The run and step that it branched from, and the changes; “” if it is no branch."""
         return next((item for item in self.remarks if item.startswith(Branched.BEGINNING)), "")
 
 
-MADE = {"tags", "versions", "remarks"}  # converted from the record
-SAME = tuple(  # as in the record
+CONVERTED = {"tags", "versions", "remarks"}  # converted from the record
+COPIED = tuple(  # as in the record
     attribute.name
     for attribute in fields(RunRow)
     if attribute.name in Run.__table__.columns
-    and attribute.name not in {*MADE, *RunProgress.__annotations__}
+    and attribute.name not in {*CONVERTED, *RunProgress.__annotations__}
 )
 
 
@@ -151,7 +151,7 @@ def read_rows(record: Record) -> list[RunRow]:
 def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> RunRow | None:
     """A run with these metrics; None if it was removed."""
     with record.read() as session:
-        run = find(session, run_id)
+        run = find_run(session, run_id)
         if run is None:
             return None
         saved = get_checkpoints(session, run.id)
@@ -166,7 +166,7 @@ def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> Ru
 
 
 def read_measures(record: Record, measure: Measure) -> dict[str, float]:
-    """This number of all runs that have it, by run id."""
+    """Values of this metric by run id, for runs that have it."""
     with record.read() as session:
         return get_values_by_run(session, measure.name, measure.when)
 
@@ -174,7 +174,7 @@ def read_measures(record: Record, measure: Measure) -> dict[str, float]:
 def read_sparks(record: Record, run_ids: Iterable[str]) -> dict[str, tuple[float, ...]]:
     """Downsampled training loss of these runs."""
     with record.read() as session:
-        return {run_id: tuple(sparkline(session, run_id, "loss", SPARKS)) for run_id in run_ids}
+        return {run_id: tuple(sparkline(session, run_id, "loss", POINTS)) for run_id in run_ids}
 
 
 def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
@@ -182,10 +182,10 @@ def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
     job = from_json(run.job)
     group = job.get("group") or {}
     checkpoint, checkpoint_step = saved if saved is not None else (None, 0)
-    loaded = vars(run)  # ORM attributes are ten times as slow, for ten thousand runs
+    values = vars(run)  # ten times as fast as ORM attributes
     return RunRow(
         **vars(RunProgress.from_record(run)),
-        **{name: loaded[name] for name in SAME},
+        **{name: values[name] for name in COPIED},
         tags=tuple(run.tags),
         job_text=run.job,
         group=group.get("id", ""),

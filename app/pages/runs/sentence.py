@@ -49,14 +49,14 @@ NUMBER = re.compile(
     r"([+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(%|s|min|h|d|k|m)?", re.IGNORECASE
 )
 DATE = re.compile(r"\d{4}-\d{2}(-\d{2}( \d{2}:\d{2})?)?")
-TRUTHS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
-CLOSE = 1e-6  # relative difference below which numbers count as equal
-LONGEST_NAME = 8  # words
-MOST_OFFERED = 200
+BOOLEANS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
+TOLERANCE = 1e-6  # relative, of equal numbers
+MAX_NAME_WORDS = 8  # words
+MAX_COMPLETIONS = 200
 
 
 class SentenceError(Exception):
-    """An error in one sentence, at the characters from `start` to `end`."""
+    """An error in a sentence, at the characters from `start` to `end`."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         super().__init__(text)
@@ -65,9 +65,9 @@ class SentenceError(Exception):
 
 @dataclass
 class Parsed:
-    """A test for runs, the metrics that it reads, and what the end of the text belongs to.
+    """A test for runs, the metrics that it reads, and the part that the end of the text belongs to.
 
-    `expected` begins at `start`; a value belongs to the column `key`.
+    The `expected` part begins at `start`; a value belongs to the column `key`.
     """
 
     test: Test = lambda row: True
@@ -101,12 +101,12 @@ def parse(text: str) -> Parsed:
     reader = _Reader(text)
     try:
         if reader.tokens:
-            reader.found.test = reader.sentence()
+            reader.parsed.test = reader.sentence()
             reader.expect_end()
     except SentenceError as error:
-        reader.found.error = error
-        reader.found.test = lambda row: True
-    return reader.found
+        reader.parsed.error = error
+        reader.parsed.test = lambda row: True
+    return reader.parsed
 
 
 def quote(value: str) -> str:
@@ -125,11 +125,11 @@ def comparison(key: str, row: RunRow, negated: bool = False) -> str:
     value = info.row_value(row) if info is not None else None
     if value is None or value == "":
         return f"{name} {'is not empty' if negated else 'is empty'}"
-    text = _written(value)
+    text = _format(value)
     return f"{name} {'is not' if negated else 'is'} {text}"
 
 
-def _written(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int | float):
@@ -154,7 +154,7 @@ def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
             names = _values(parsed.key, rows)
     begin = [name for name in names if name.casefold().startswith(typed)]
     inside = [name for name in names if typed in name.casefold() and name not in begin]
-    return list(dict.fromkeys([*begin, *inside]))[:MOST_OFFERED]
+    return list(dict.fromkeys([*begin, *inside]))[:MAX_COMPLETIONS]
 
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
@@ -164,10 +164,10 @@ def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
     result: dict[str, None] = {}
     for row in rows:
         value = info.row_value(row)
-        text = row.tags if key == Column.TAGS else (_written(value),)
+        text = row.tags if key == Column.TAGS else (_format(value),)
         if value is not None:
             result.update(dict.fromkeys(text))
-        if len(result) >= MOST_OFFERED:
+        if len(result) >= MAX_COMPLETIONS:
             break
     return sorted(result)
 
@@ -187,21 +187,21 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Reader:
-    """Recursive-descent parser that notes what the end of the text belongs to."""
+    """Recursive-descent parser that notes the part which the end of the text belongs to."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.tokens, self.place = text, _tokens(text), 0
-        self.found = Parsed()
+        self.text, self.tokens, self.position = text, _tokens(text), 0
+        self.parsed = Parsed()
 
     def sentence(self) -> Test:
         tests = [self._part()]
-        while self._takes("or"):
+        while self._accept("or"):
             tests.append(self._part())
         return tests[0] if len(tests) == 1 else lambda row: any(test(row) for test in tests)
 
     def expect_end(self) -> None:
-        if self.place < len(self.tokens):
-            token = self.tokens[self.place]
+        if self.position < len(self.tokens):
+            token = self.tokens[self.position]
             text = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
             raise SentenceError(text.format(token.text), token.start, token.end)
         if self.text.endswith(" "):
@@ -209,18 +209,18 @@ class _Reader:
 
     def _part(self) -> Test:
         tests = [self._single()]
-        while self._takes("and"):
+        while self._accept("and"):
             tests.append(self._single())
         return tests[0] if len(tests) == 1 else lambda row: all(test(row) for test in tests)
 
     def _single(self) -> Test:
-        self._note("field", self._at())
-        if self._takes("not"):
+        self._note("field", self._offset())
+        if self._accept("not"):
             inner = self._single()
             return lambda row: not inner(row)
-        if self._takes("("):
+        if self._accept("("):
             inside = self.sentence()
-            if not self._takes(")"):
+            if not self._accept(")"):
                 text = tr("A bracket is not closed: add “)”.")
                 raise SentenceError(text, len(self.text), len(self.text))
             return inside
@@ -228,88 +228,88 @@ class _Reader:
         info = column_info(key)
         assert info is not None  # it was found by its name
         if info.measure is not None:
-            self.found.measures.append(info.measure)
+            self.parsed.measures.append(info.measure)
         operator, text = self._operator(key)
         if operator in ("empty", "filled"):
-            wants = operator == "empty"
-            return lambda row: (info.row_value(row) in (None, "")) == wants
-        return self._compared(key, info, operator, text)
+            is_empty = operator == "empty"
+            return lambda row: (info.row_value(row) in (None, "")) == is_empty
+        return self._comparison(key, info, operator, text)
 
     def _field(self) -> str:
         words = self._words_ahead()
-        for length in range(min(len(words), LONGEST_NAME), 0, -1):
+        for length in range(min(len(words), MAX_NAME_WORDS), 0, -1):
             name = " ".join(word.text for word in words[:length]).casefold()
             if name in field_keys():
-                self.place += length
+                self.position += length
                 return field_keys()[name]
         if not words:
             text = tr("A comparison is missing here, as in: learning rate = 3e-5.")
-            raise SentenceError(text, self._at(), len(self.text))
+            raise SentenceError(text, self._offset(), len(self.text))
         return self._unknown(words)
 
     def _unknown(self, words: Sequence[_Token]) -> str:
         end = next((n for n, word in enumerate(words) if _begins_operator(words, n)), len(words))
-        meant = words[: max(1, end)]
-        name = " ".join(word.text for word in meant)
-        near = difflib.get_close_matches(name.casefold(), field_keys(), 1, 0.6)
+        unknown = words[: max(1, end)]
+        name = " ".join(word.text for word in unknown)
+        similar = difflib.get_close_matches(name.casefold(), field_keys(), 1, 0.6)
         text = tr("There is no field “{0}”.").format(name)
-        if near:
-            text = tr("There is no field “{0}”: did you mean “{1}”?").format(name, near[0])
-        raise SentenceError(text, meant[0].start, meant[-1].end)
+        if similar:
+            text = tr("There is no field “{0}”: did you mean “{1}”?").format(name, similar[0])
+        raise SentenceError(text, unknown[0].start, unknown[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
-        """The operator, and as it was typed."""
-        self._note("operator", self._at(), key)
-        tokens = self.tokens[self.place : self.place + 3]
+        """The operator, and its text."""
+        self._note("operator", self._offset(), key)
+        tokens = self.tokens[self.position : self.position + 3]
         if tokens and not tokens[0].quote and tokens[0].text in SYMBOLS:
-            self.place += 1
+            self.position += 1
             return SYMBOLS[tokens[0].text], tokens[0].text
         for words, operator in WORDS.items():
             if tuple(token.word for token in tokens[: len(words)]) == words:
-                self.place += len(words)
+                self.position += len(words)
                 return operator, " ".join(words)
         name = column_name(key)
         text = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
-        raise SentenceError(text, self._at(), max(self._at(), len(self.text)))
+        raise SentenceError(text, self._offset(), max(self._offset(), len(self.text)))
 
-    def _compared(self, key: str, info: ColumnInfo, operator: str, text: str) -> Test:
-        self._note("value", self._at(), key)
+    def _comparison(self, key: str, info: ColumnInfo, operator: str, text: str) -> Test:
+        self._note("value", self._offset(), key)
         if operator in ("in", "not in"):
-            items = self._listed()
-            tests = [_test(info, "=", self._checked(info, "=", item)) for item in items]
+            items = self._list()
+            tests = [_test(info, "=", self._check(info, "=", item)) for item in items]
             is_in = operator == "in"
             return lambda row: any(test(row) for test in tests) == is_in
         token = self._value(f"{column_name(key)} {text}")
-        return _test(info, operator, self._checked(info, operator, token))
+        return _test(info, operator, self._check(info, operator, token))
 
-    def _listed(self) -> list[_Token]:
-        if not self._takes("("):
+    def _list(self) -> list[_Token]:
+        if not self._accept("("):
             return [self._value("in")]
         items = [self._value("in")]
-        while self._takes(","):
+        while self._accept(","):
             items.append(self._value(","))
-        if not self._takes(")"):
+        if not self._accept(")"):
             text = tr("A bracket is not closed: add “)”.")
             raise SentenceError(text, len(self.text), len(self.text))
         return items
 
     def _value(self, after: str) -> _Token:
-        self._note("value", self._at(), self.found.key)
-        if self.place < len(self.tokens) and self.tokens[self.place].quote:
-            self.place += 1
-            return self.tokens[self.place - 1]
+        self._note("value", self._offset(), self.parsed.key)
+        if self.position < len(self.tokens) and self.tokens[self.position].quote:
+            self.position += 1
+            return self.tokens[self.position - 1]
         words = self._words_ahead()
         ends = [n for n, word in enumerate(words) if word.word in ("and", "or")]
         words = words[: ends[0]] if ends else words
         if not words:
             text = tr("After “{0}” comes a value.").format(after)
-            raise SentenceError(text, self._at(), len(self.text))
-        self.place += len(words)
+            raise SentenceError(text, self._offset(), len(self.text))
+        self.position += len(words)
         start, end = words[0].start, words[-1].end
         return _Token(self.text[start:end], start, end)
 
-    def _checked(self, info: ColumnInfo, operator: str, token: _Token) -> str:
-        number = as_number(token.text)
+    def _check(self, info: ColumnInfo, operator: str, token: _Token) -> str:
+        number = parse_number(token.text)
         if info.is_number and number is None and operator not in ("contains", "lacks"):
             text = tr("“{0}” is not a number, but “{1}” is.")
             raise SentenceError(text.format(token.text, info.title()), token.start, token.end)
@@ -322,25 +322,25 @@ class _Reader:
 
     def _words_ahead(self) -> list[_Token]:
         result = []
-        for token in self.tokens[self.place :]:
+        for token in self.tokens[self.position :]:
             if not token.quote and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
                 break
             result.append(token)
         return result
 
-    def _takes(self, word: str) -> bool:
-        if self.place < len(self.tokens) and self.tokens[self.place].word == word:
-            self.place += 1
+    def _accept(self, word: str) -> bool:
+        if self.position < len(self.tokens) and self.tokens[self.position].word == word:
+            self.position += 1
             return True
         return False
 
-    def _at(self) -> int:
-        if self.place < len(self.tokens):
-            return self.tokens[self.place].start
+    def _offset(self) -> int:
+        if self.position < len(self.tokens):
+            return self.tokens[self.position].start
         return len(self.text)
 
     def _note(self, expected: Expected, start: int, key: str = "") -> None:
-        self.found.expected, self.found.start, self.found.key = expected, start, key
+        self.parsed.expected, self.parsed.start, self.parsed.key = expected, start, key
 
 
 def _begins_operator(words: Sequence[_Token], index: int) -> bool:
@@ -349,8 +349,8 @@ def _begins_operator(words: Sequence[_Token], index: int) -> bool:
     )
 
 
-def as_number(text: str) -> float | None:
-    """A number with its unit, as 3e-5, 1,000, 70 %, 10 min; None if it is none."""
+def parse_number(text: str) -> float | None:
+    """A number with its unit, such as 3e-5, 1,000, 70 %, 10 min; None for other texts."""
     match = NUMBER.fullmatch(text.strip())
     if match is None:
         return None
@@ -363,18 +363,18 @@ def as_number(text: str) -> float | None:
 
 def _test(info: ColumnInfo, operator: str, other: str) -> Test:
     """Test the value of a run in a column against `other`."""
-    number, text = as_number(other), other.casefold()
-    truth = TRUTHS.get(text)
-    holds = _HOLDS.get(operator)
+    number, text = parse_number(other), other.casefold()
+    truth = BOOLEANS.get(text)
+    compare = _COMPARISONS.get(operator)
 
-    known: dict[Value, bool] = {}
+    cache: dict[Value, bool] = {}
 
-    def says(row: RunRow, value: Value) -> bool:
-        """True if the value, its cell text or a synonym equals the wanted one."""
-        if value not in known:
+    def matches(row: RunRow, value: Value) -> bool:
+        """True if the value, its cell text or a synonym equals `other`."""
+        if value not in cache:
             names = (str(value or ""), info.text(row), *info.names(row))
-            known[value] = any(text == name.casefold() for name in names)
-        return known[value]
+            cache[value] = any(text == name.casefold() for name in names)
+        return cache[value]
 
     def test(row: RunRow) -> bool:
         value = info.row_value(row)
@@ -384,26 +384,28 @@ def _test(info: ColumnInfo, operator: str, other: str) -> Test:
         if isinstance(value, bool) and truth is not None:
             return (value == truth) == (operator == "=")
         if isinstance(value, int | float) and not isinstance(value, bool) and number is not None:
-            return holds is not None and holds(float(value), number)
+            return compare is not None and compare(float(value), number)
         if operator in ORDERS:
             is_dated = isinstance(value, str) and DATE.match(value) is not None
-            return is_dated and holds is not None and _dated(str(value), other, operator)
-        return says(row, value) == (operator == "=")
+            return is_dated and compare is not None and _compare_dates(str(value), other, operator)
+        return matches(row, value) == (operator == "=")
 
     return test
 
 
-def _dated(value: str, other: str, operator: str) -> bool:
+def _compare_dates(value: str, other: str, operator: str) -> bool:
     """Compare moments as texts; `other` may be a month or a day."""
-    cut = value[: len(other)]
-    return {"<": cut < other, ">": cut > other, "≤": cut <= other, "≥": cut >= other}[operator]
+    start = value[: len(other)]
+    return {"<": start < other, ">": start > other, "≤": start <= other, "≥": start >= other}[
+        operator
+    ]
 
 
 def _is_close(item: float, other: float) -> bool:
-    return math.isclose(item, other, rel_tol=CLOSE, abs_tol=1e-12)
+    return math.isclose(item, other, rel_tol=TOLERANCE, abs_tol=1e-12)
 
 
-_HOLDS: dict[str, Callable[[float, float], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "=": _is_close,
     "≠": lambda value, other: not _is_close(value, other),
     "<": lambda value, other: value < other,
@@ -415,7 +417,7 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 @cache
 def field_keys() -> dict[str, str]:
-    """Columns by the names that can be typed, casefolded; of equal names the first wins.
+    """Columns by the names that can be typed, casefolded; the first of equal names wins.
 
     Cached for the language: names are titles, and the keys.
     """
@@ -432,14 +434,14 @@ def column_names(key: str) -> list[str]:
     title = info.title() if info is not None else key
     measure = info.measure if info is not None else None
     if measure is not None:
-        return _names_of_measure(measure, title)
+        return _measure_names(measure, title)
     short = title.partition(" (")[0]
     last = key.rpartition(".")[2]
-    own = ["score"] if key == Column.BEST else []
-    return [short.lower() if short.isascii() else short, title, *own, key, last]
+    extra = ["score"] if key == Column.BEST else []
+    return [short.lower() if short.isascii() else short, title, *extra, key, last]
 
 
-def _names_of_measure(measure: Measure, title: str) -> list[str]:
+def _measure_names(measure: Measure, title: str) -> list[str]:
     metric = get_metric(measure.name.removeprefix(VALIDATION))
     if not measure.name.startswith(VALIDATION) or metric is None:
         return [title.lower(), title, measure.key]

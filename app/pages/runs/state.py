@@ -23,31 +23,31 @@ from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
 from engine.progress import Cancelled
-from engine.record import runs as table
+from engine.record import runs
 from engine.runs.advice import Advice
 from engine.runs.bundle import Checkpoints, pack, unpack
 from engine.runs.curve_files import CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.tensorboard import TensorBoardFiles
 
-READ_DELAY_MS = 200  # changes within it are read together
-SPARK_DELAY_MS = 30  # sparklines requested within it are read together
-MOST_SPARKS = 60  # rows on a screen
-ROWS_AT_ONCE = 50  # jobs parsed before the GUI thread gets its turn
-TURN_SECONDS = 0.002
+READ_DELAY_MS = 200  # changes within this time are read together
+SPARK_DELAY_MS = 30  # sparklines requested within this time are read together
+MAX_SPARKS = 60  # rows on a screen
+BATCH_ROWS = 50  # jobs parsed before the GUI thread can run
+PAUSE_SECONDS = 0.002
 
 
 class Exchange(QObject):
     """Exports and imports, one job at a time.
 
     Signals:
-        begun: title of the job.
+        started: title of the job.
         progressed: bytes done and in total.
         ended: the job has ended.
         unpacked: the run folders to copy in, with the notes and tags of each.
     """
 
-    begun = Signal(str)
+    started = Signal(str)
     progressed = Signal(int, int)
     ended = Signal()
     unpacked = Signal(object)
@@ -96,7 +96,7 @@ class Exchange(QObject):
 
         self._start(tr("Opening {0}").format(path.name), work, self._on_unpacked)
 
-    def forget(self, root: Path) -> None:
+    def delete(self, root: Path) -> None:
         background.run(self, lambda: shutil.rmtree(root, ignore_errors=True), lambda _: None)
 
     def cancel(self) -> None:
@@ -108,7 +108,7 @@ class Exchange(QObject):
         if self.is_busy():
             self._studio.notices.info(tr("Another file of runs is being written or read."))
             return
-        self.begun.emit(text)
+        self.started.emit(text)
         report = self.progressed.emit
         self._job = background.run(self, work, done, self._on_failed, progress=report)
 
@@ -141,10 +141,10 @@ class RunsState(QObject):
         copying: `copies` changed.
         arrived: the id of a run that was copied in and is now listed.
         measured: requested metrics are in `measured` of the rows.
-        sparked: requested sparklines are there; see `spark`.
-        open_wanted: the id of a run whose page is to be shown.
-        compare_wanted: at least two runs to compare.
-        lineage_wanted: the id of a run whose lineage is to be shown.
+        sparks_read: requested sparklines were read; see `sparkline`.
+        open_requested: the id of a run whose page is to be shown.
+        compare_requested: at least two runs to compare.
+        lineage_requested: the id of a run whose lineage is to be shown.
     """
 
     listed = Signal()
@@ -153,10 +153,10 @@ class RunsState(QObject):
     copying = Signal()
     arrived = Signal(str)
     measured = Signal()
-    sparked = Signal()
-    open_wanted = Signal(str)
-    compare_wanted = Signal(object)
-    lineage_wanted = Signal(str)
+    sparks_read = Signal()
+    open_requested = Signal(str)
+    compare_requested = Signal(object)
+    lineage_requested = Signal(str)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -169,15 +169,15 @@ class RunsState(QObject):
         self.exchange = Exchange(studio, self)
         self.exchange.unpacked.connect(self._on_unpacked)
         # notes and tags of runs that are not listed yet
-        self._to_say: dict[str, dict[str, Any]] = {}
+        self._annotations: dict[str, dict[str, Any]] = {}
         # folders being copied in, with notes and tags
         self._unpacked: dict[Path, dict[str, Any]] = {}
         self._reading = False
         self._measures: set[Measure] = set()
         self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run
-        self._sparks_wanted: dict[str, int] = {}
-        self._sparking = debounced(self, SPARK_DELAY_MS, self._read_sparks)
-        self._is_over = False
+        self._sparks_requested: dict[str, int] = {}
+        self._spark_pause = debounced(self, SPARK_DELAY_MS, self._read_sparks)
+        self._is_closing = False
         studio.closing.connect(self._on_closing)
         self._home = studio.home
         self._fixing: background.Job | None = None
@@ -190,9 +190,9 @@ class RunsState(QObject):
         dispatcher.copied.connect(self._on_copied)
 
     def _on_closing(self) -> None:
-        self._is_over = True
+        self._is_closing = True
         self._pause.stop()
-        self._sparking.stop()
+        self._spark_pause.stop()
 
     def read(self) -> None:
         record, measures = self.studio.record, tuple(self._measures)
@@ -212,11 +212,11 @@ class RunsState(QObject):
         self.rows = {row.id: row for row in rows}
         self.is_listed = True
         self.listed.emit()
-        background.run(self, lambda: _take_apart(rows), lambda _: None)
+        background.run(self, lambda: _parse_jobs(rows), lambda _: None)
 
-    # ── what is read of them when it is wanted ───────────────────────────────────────────────
+    # ── requested values ─────────────────────────────────────────────────────────────────────
 
-    def want(self, measures: Iterable[Measure]) -> None:
+    def request(self, measures: Iterable[Measure]) -> None:
         """Read these metrics of all runs, and of each run that changes from now on."""
         record = self.studio.record
         new = [measure for measure in measures if measure not in self._measures]
@@ -230,9 +230,9 @@ class RunsState(QObject):
         if self.is_listed:
             background.run(self, work, self._on_measures)
 
-    def want_columns(self, keys: Iterable[str]) -> None:
+    def request_columns(self, keys: Iterable[str]) -> None:
         """Read the metrics that are shown in these columns."""
-        self.want(info.measure for info in known_columns(keys) if info.measure is not None)
+        self.request(info.measure for info in known_columns(keys) if info.measure is not None)
 
     def _on_measures(self, result: list[tuple[str, dict[str, float]]]) -> None:
         for key, values in result:
@@ -241,29 +241,29 @@ class RunsState(QObject):
                     self.rows[run_id].measured[key] = value
         self.measured.emit()
 
-    def spark(self, row: RunRow) -> tuple[float, ...]:
-        """The known downsampled training loss; requests a newer one."""
+    def sparkline(self, row: RunRow) -> tuple[float, ...]:
+        """The last known downsampled training loss; requests a newer one."""
         step, values = self._sparks.get(row.id, (-1, ()))
         if step != row.step:
-            self._sparks_wanted[row.id] = row.step
-            if not self._sparking.isActive() and not self._is_over:
-                self._sparking.start()
+            self._sparks_requested[row.id] = row.step
+            if not self._spark_pause.isActive() and not self._is_closing:
+                self._spark_pause.start()
         return values
 
     def _read_sparks(self) -> None:
         record = self.studio.record
-        requested = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
-        self._sparks_wanted = {}
+        requested = dict(list(self._sparks_requested.items())[-MAX_SPARKS:])
+        self._sparks_requested = {}
 
         def done(result: dict[str, tuple[float, ...]]) -> None:
             self._sparks.update((run, (requested[run], values)) for run, values in result.items())
-            self.sparked.emit()
+            self.sparks_read.emit()
 
         background.run(self, lambda: read_sparks(record, requested), done)
 
     def _on_changed(self, run_id: str) -> None:
         self._stale.add(run_id)
-        if not self._pause.isActive() and not self._reading and not self._is_over:
+        if not self._pause.isActive() and not self._reading and not self._is_closing:
             self._pause.start()
 
     def _read_stale(self) -> None:
@@ -275,7 +275,7 @@ class RunsState(QObject):
             read = (read_row(record, run, measures) for run in run_ids)
             return [row for row in read if row is not None]
 
-        background.run(self, work, self._on_read, self._on_not_read)
+        background.run(self, work, self._on_read, self._on_failed)
 
     def _on_read(self, rows: list[RunRow]) -> None:
         self._reading = False
@@ -284,13 +284,13 @@ class RunsState(QObject):
             self.changed.emit(row)
             if row.id in self._awaited:
                 self._awaited.discard(row.id)
-                if row.id in self._to_say:
-                    self._say(row.id, self._to_say.pop(row.id))
+                if row.id in self._annotations:
+                    self._annotate(row.id, self._annotations.pop(row.id))
                 self.arrived.emit(row.id)
-        if self._stale and not self._is_over:
+        if self._stale and not self._is_closing:
             self._pause.start()
 
-    def _on_not_read(self, error: BaseException) -> None:
+    def _on_failed(self, error: BaseException) -> None:
         self._reading = False
         self.studio.notices.show(error)
 
@@ -299,24 +299,24 @@ class RunsState(QObject):
         if self.rows.pop(run_id, None) is not None:
             self.removed.emit(run_id)
 
-    # ── what the user says of a run ──────────────────────────────────────────────────────────
+    # ── annotations ──────────────────────────────────────────────────────────────────────────
 
     def rename(self, run_id: str, name: str) -> None:
         if name.strip():
-            self._write(run_id, lambda s: table.annotate(s, run_id, name=name.strip()[:200]))
+            self._write(run_id, lambda s: runs.annotate(s, run_id, name=name.strip()[:200]))
 
     def set_notes(self, run_id: str, notes: str) -> None:
-        self._write(run_id, lambda s: table.annotate(s, run_id, notes=notes))
+        self._write(run_id, lambda s: runs.annotate(s, run_id, notes=notes))
 
     def set_star(self, run_id: str, star: bool) -> None:
-        self._write(run_id, lambda s: table.annotate(s, run_id, star=star))
+        self._write(run_id, lambda s: runs.annotate(s, run_id, star=star))
 
     def set_tags(self, run_id: str, tags: Sequence[str]) -> None:
-        self._write(run_id, lambda s: table.annotate(s, run_id, tags=tags))
+        self._write(run_id, lambda s: runs.annotate(s, run_id, tags=tags))
 
     def set_archived(self, run_ids: Sequence[str], archived: bool) -> None:
         for run_id in run_ids:
-            self._write(run_id, partial(table.annotate, run_id=run_id, archived=archived))
+            self._write(run_id, partial(runs.annotate, run_id=run_id, archived=archived))
 
     def all_tags(self) -> list[str]:
         """All tags in use, in alphabetical order."""
@@ -332,7 +332,7 @@ class RunsState(QObject):
 
         background.run(self, change, lambda _: self.dispatcher.run_changed.emit(run_id))
 
-    # ── what the user wants of a run ─────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def open_in_explore(self, checkpoint: Path) -> None:
         self.studio.go.emit("explore", checkpoint)
@@ -341,7 +341,7 @@ class RunsState(QObject):
         self.studio.go.emit("train", {"model": checkpoint})
 
     def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
-        """Open the wizard with the job of a run, changed by an advice if given."""
+        """Open the wizard with the job of a run, changed as advised."""
         if row.job is None:
             return
         if advice is not None and advice.fix is not None:
@@ -360,19 +360,19 @@ class RunsState(QObject):
             self.studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
-        """True if a run can try it: a fix needs a data set of this home."""
+        """True if a run can apply it: a fix needs a data set of this home."""
         if advice.fix is None:
             return bool(advice.change)
         data = row.job.data if row.job is not None else None
         return isinstance(data, StoredData) and data.folder.parent.parent == self._home.datasets
 
     def _start_fixed(self, job: JobSpec, fix: FixName) -> None:
-        """Make a fixed version of the data set, then open the wizard with it."""
+        """Create a fixed version of the data set, then open the wizard with it."""
         if self._fixing is not None or not isinstance(job.data, StoredData):
             return
         folder = job.data.folder
 
-        def made(into: Path) -> None:
+        def done(into: Path) -> None:
             self._fixing = None
             self.studio.datasets_changed.emit()
             data = StoredData(folder=into)
@@ -382,7 +382,7 @@ class RunsState(QObject):
             self._fixing = None
             self.studio.notices.show(error)
 
-        self._fixing = background.run(self, lambda: _fixed(folder, fix), made, failed)
+        self._fixing = background.run(self, lambda: _apply_fix(folder, fix), done, failed)
 
     def train_on(self, row: RunRow, data: Path) -> None:
         """Open the wizard with the job of a run and another version of its data set."""
@@ -390,7 +390,7 @@ class RunsState(QObject):
             job = row.job.model_copy(update={"data": StoredData(folder=data)})
             self.studio.go.emit("train", {"job": job})
 
-    # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
+    # ── imported runs ────────────────────────────────────────────────────────────────────────
 
     def _on_copying(self, folder: Path, done: int, total: int) -> None:
         self.copies[folder] = done, total
@@ -401,29 +401,29 @@ class RunsState(QObject):
         for folder in result:
             self.dispatcher.adopt(folder)
 
-    def _say_again(self, folder: Path, run_id: str) -> None:
+    def _keep_annotations(self, folder: Path, run_id: str) -> None:
         """Keep name, notes, star and tags until the run is listed; delete its unpacked folder."""
         text = self._unpacked.pop(folder)
         if not any(other.parent == folder.parent for other in self._unpacked):
-            self.exchange.forget(folder.parent.parent)
+            self.exchange.delete(folder.parent.parent)
         if run_id:
-            self._to_say[run_id] = text
+            self._annotations[run_id] = text
 
-    def _say(self, run_id: str, text: dict[str, Any]) -> None:
-        self._write(run_id, lambda session: table.apply_annotations(session, run_id, text))
+    def _annotate(self, run_id: str, text: dict[str, Any]) -> None:
+        self._write(run_id, lambda session: runs.apply_annotations(session, run_id, text))
 
     def _on_copied(self, folder: Path, run_id: str) -> None:
         del self.copies[folder]
         self.copying.emit()
         if folder in self._unpacked:
-            self._say_again(folder, run_id)
+            self._keep_annotations(folder, run_id)
         if run_id:
             self._awaited.add(run_id)
             self._on_changed(run_id)
 
 
-def _fixed(folder: Path, fix: FixName) -> Path:
-    """The next version of a data set with a fix applied.
+def _apply_fix(folder: Path, fix: FixName) -> Path:
+    """Create the next version of a data set with a fix applied.
 
     Raises StudioError if the data set is gone or the fix leaves too few rows.
     """
@@ -437,13 +437,13 @@ def _fixed(folder: Path, fix: FixName) -> Path:
     return into
 
 
-def _take_apart(rows: Sequence[RunRow]) -> None:
+def _parse_jobs(rows: Sequence[RunRow]) -> None:
     """Parse the settings of all jobs ahead of the first filter.
 
     Pauses between batches: a thread gives up the interpreter lock only every 5 ms, and painting the
     table takes it hundreds of times.
     """
-    for first in range(0, len(rows), ROWS_AT_ONCE):
-        for row in rows[first : first + ROWS_AT_ONCE]:
+    for first in range(0, len(rows), BATCH_ROWS):
+        for row in rows[first : first + BATCH_ROWS]:
             _ = row.fields
-        time.sleep(TURN_SECONDS)
+        time.sleep(PAUSE_SECONDS)

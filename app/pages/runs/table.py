@@ -1,6 +1,6 @@
-"""The item model of all runs; filters, sorts and groups by itself.
+"""The item model of all runs, which filters, sorts and groups.
 
-A proxy model works row by row, which takes seconds for ten thousand runs; this makes one list.
+A proxy model works row by row, which takes seconds for ten thousand runs; this builds one list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from app import resources
 from app.pages.runs.arranging import (
     GroupRow,
     Item,
-    Shown,
+    RunFilter,
     Test,
     best_group,
     group_rows,
@@ -40,11 +40,11 @@ from app.widgets.text.labels import tooltip, visible
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
 DRAGGED = "application/x-bert-studio-waiting-runs"  # ids, one per line
-LONGEST_CELL = 300  # characters
+MAX_CELL = 300  # characters
 
 
 class RunsTable(QAbstractTableModel):
-    """Rows are replaced one by one, so that the selection stays.
+    """Changed rows are replaced individually, so that the selection stays.
 
     Waiting runs can be dragged while the table shows the queue: sorted by Started, without groups.
 
@@ -63,18 +63,18 @@ class RunsTable(QAbstractTableModel):
         self.group_keys: tuple[str, ...] = ()
         self._rows: dict[str, RunRow] = {}
         self._items: list[Item] = []
-        self._places: dict[str, int] = {}  # row of each shown run
+        self._indices: dict[str, int] = {}  # row of each shown run
         # runs that differ only in the seed
         self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}
         self._groups: dict[str, list[RunRow]] = {}  # runs of each job
         self._best_values: tuple[object, ...] | None = None  # of the group with the best mean
         self._best: dict[str, int] = {}  # combination with the best mean score of each search
         self._open: set[tuple[object, ...]] = set()  # expanded groups
-        self._fitting = 0  # runs that pass the filter, including those in collapsed groups
-        self._shown = Shown.ALL
+        self._passing = 0  # runs that pass the filter, including those in collapsed groups
+        self._run_filter = RunFilter.ALL
         self._test: Test = lambda row: True
 
-    # ── which rows there are ─────────────────────────────────────────────────────────────────
+    # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
         """Replace all rows."""
@@ -84,69 +84,69 @@ class RunsTable(QAbstractTableModel):
 
     def show_row(self, row: RunRow) -> None:
         """Replace the row of this run, or add it."""
-        before = self._rows.get(row.id)
-        if before == row:
+        old = self._rows.get(row.id)
+        if old == row:
             return
-        self._rows = self._rows | {row.id: row} if before else {row.id: row} | self._rows
-        if row.group or (before is not None and before.group):
+        self._rows = self._rows | {row.id: row} if old else {row.id: row} | self._rows
+        if row.group or (old is not None and old.group):
             self._find_seeds()
-        index = self._places.get(row.id, -1)
-        if index >= 0 and before is not None and self._stays(before, row):
+        index = self._indices.get(row.id, -1)
+        if index >= 0 and old is not None and self._keeps_position(old, row):
             self._items[index] = row
-            self._say_changed(index)
+            self._emit_changed(index)
         elif index >= 0 or self._accepts(row):
             self._rearrange()
         is_search = row.group and row.setting >= 0
         others = self._groups[row.group] if is_search else self._seed_runs(row)
         for other in others:  # their mean or the best among them changed
-            if other.id != row.id and other.id in self._places:
-                self._say_changed(self._places[other.id])
+            if other.id != row.id and other.id in self._indices:
+                self._emit_changed(self._indices[other.id])
 
     def remove_row(self, run_id: str) -> None:
         if self._rows.pop(run_id, None) is None:
             return
         self._find_seeds()
-        index = self._places.get(run_id)
+        index = self._indices.get(run_id)
         if index is None or self.group_keys:
             self._rearrange()
             return
         self.beginRemoveRows(NOWHERE, index, index)
         del self._items[index]
-        self._fitting -= 1
-        self._number()
+        self._passing -= 1
+        self._index_rows()
         self.endRemoveRows()
 
-    def place(self, run_id: str) -> int:
-        """The row of a run; -1 if it is not shown."""
-        return self._places.get(run_id, -1)
+    def find_row(self, run_id: str) -> int:
+        """The index of a run; -1 if it is not shown."""
+        return self._indices.get(run_id, -1)
 
     def count(self) -> tuple[int, int]:
         """Number of runs that pass the filter, and of all runs."""
-        return self._fitting, len(self._rows)
+        return self._passing, len(self._rows)
 
-    def has_groups(self) -> bool:
-        """True if some run is one of several seeds."""
+    def has_seeds(self) -> bool:
+        """True if any run is one of several seeds."""
         return bool(self._seeds)
 
-    def shown_rows(self) -> list[RunRow]:
+    def passing_rows(self) -> list[RunRow]:
         """The runs that pass the filter, including those in collapsed groups."""
         rows = [row for row in self._rows.values() if self._accepts(row)]
-        self._fitting = len(rows)
+        self._passing = len(rows)
         return sort_rows(rows, self.sort_key, self.descending)
 
     def rows(self) -> Iterable[RunRow]:
         """All runs, shown or not."""
         return self._rows.values()
 
-    # ── how they are arranged ────────────────────────────────────────────────────────────────
+    # ── arrangement ──────────────────────────────────────────────────────────────────────────
 
     def set_filter(self, test: Test) -> None:
         """Show the runs that pass this test."""
         self._test = test
         self._rearrange()
 
-    def show_only(self, shown: Shown) -> None:
-        self._shown = shown
+    def show_only(self, run_filter: RunFilter) -> None:
+        self._run_filter = run_filter
         self._rearrange()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -170,7 +170,7 @@ class RunsTable(QAbstractTableModel):
         return group.values in self._open
 
     def set_columns(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order; unknown ones are dropped."""
+        """Show these columns in this order, without unknown ones."""
         self.beginResetModel()
         self.keys = tuple(info.key for info in known_columns(keys)) or DEFAULT
         self.endResetModel()
@@ -180,17 +180,17 @@ class RunsTable(QAbstractTableModel):
         return self.keys.index(key) if key in self.keys else -1
 
     def rearrange(self) -> None:
-        """Update after values were read that cells, order or filter depend on."""
+        """Update after reading values that cells, order or filter depend on."""
         self._rearrange()
         if self._items:
             last = self.index(len(self._items) - 1, len(self.keys) - 1)
             self.dataChanged.emit(self.index(0, 0), last)
 
     def _rearrange(self) -> None:
-        fitting = self.shown_rows()
-        rows: list[Item] = list(fitting)
+        passing = self.passing_rows()
+        rows: list[Item] = list(passing)
         if self.group_keys:
-            rows, groups = [], group_rows(fitting, self.group_keys)
+            rows, groups = [], group_rows(passing, self.group_keys)
             best = best_group(groups)
             self._best_values = best.values if best is not None else None
             for group in groups:
@@ -199,20 +199,20 @@ class RunsTable(QAbstractTableModel):
             return
         self.beginResetModel()
         self._items = rows
-        self._number()
+        self._index_rows()
         self.endResetModel()
 
-    def _stays(self, before: RunRow, row: RunRow) -> bool:
+    def _keeps_position(self, old: RunRow, row: RunRow) -> bool:
         """True if a changed row keeps its position."""
         info = column_info(self.sort_key)
-        same = info is None or info.sort_key(before) == info.sort_key(row)
+        same = info is None or info.sort_key(old) == info.sort_key(row)
         return same and self._accepts(row) and not self.group_keys
 
     def _accepts(self, row: RunRow) -> bool:
-        return is_shown(row, self._shown) and self._test(row)
+        return is_shown(row, self._run_filter) and self._test(row)
 
-    def _number(self) -> None:
-        self._places = {
+    def _index_rows(self) -> None:
+        self._indices = {
             item.id: index for index, item in enumerate(self._items) if isinstance(item, RunRow)
         }
 
@@ -239,10 +239,10 @@ class RunsTable(QAbstractTableModel):
     def _seed_runs(self, row: RunRow) -> list[RunRow]:
         return self._seeds.get(seeds_key(row), []) if row.group else []
 
-    def _say_changed(self, row: int) -> None:
+    def _emit_changed(self, row: int) -> None:
         self.dataChanged.emit(self.index(row, 0), self.index(row, len(self.keys) - 1))
 
-    # ── what Qt asks ─────────────────────────────────────────────────────────────────────────
+    # ── Qt interface ─────────────────────────────────────────────────────────────────────────
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
         return 0 if parent.isValid() else len(self._items)
@@ -254,14 +254,14 @@ class RunsTable(QAbstractTableModel):
         if not index.isValid():  # a drop between two rows
             drops = Qt.ItemFlag.ItemIsDropEnabled
             return drops if self.shows_queue() else Qt.ItemFlag.NoItemFlags
-        usual = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
+        flags = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
         item = self._items[index.row()]
         if isinstance(item, RunRow) and item.is_waiting and self.shows_queue():
-            usual |= Qt.ItemFlag.ItemIsDragEnabled
+            flags |= Qt.ItemFlag.ItemIsDragEnabled
         is_name = self.keys[index.column()] == Column.NAME
         if is_name and isinstance(self._items[index.row()], RunRow):
-            return usual | Qt.ItemFlag.ItemIsEditable
-        return usual
+            return flags | Qt.ItemFlag.ItemIsEditable
+        return flags
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -306,15 +306,15 @@ class RunsTable(QAbstractTableModel):
 
     def _info(self, column: int) -> ColumnInfo:
         info = column_info(self.keys[column])
-        assert info is not None  # `set_columns` drops unknown keys
+        assert info is not None  # `set_columns` removes unknown keys
         return info
 
     def _text(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
-            return visible(group_text(item, self.keys[column])[:LONGEST_CELL])
+            return visible(group_text(item, self.keys[column])[:MAX_CELL])
         if self.keys[column] == Column.SEEDS:
             return visible(mean_and_deviation(self._seed_runs(item)))
-        return visible(self._info(column).text(item)[:LONGEST_CELL])
+        return visible(self._info(column).text(item)[:MAX_CELL])
 
     def _tooltip(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):

@@ -34,19 +34,19 @@ class RunsPage(QWidget):
         super().__init__()
         self._studio = studio
         self.state = RunsState(studio, self)
-        self.state.open_wanted.connect(self.open)
-        self.state.compare_wanted.connect(self.compare)
-        self.state.lineage_wanted.connect(lambda run_id: self.show_lineage(run_key(run_id)))
-        self._all = Page(
+        self.state.open_requested.connect(self.open)
+        self.state.compare_requested.connect(self.compare)
+        self.state.lineage_requested.connect(lambda run_id: self.show_lineage(run_key(run_id)))
+        self._list_page = Page(
             self.tr("Runs"), self.tr("Your training runs: finished, running and queued.")
         )
         layouts.extend(
-            self._all.action_row,
+            self._list_page.action_row,
             buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import"),
             buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus"),
         )
         self._stack = QStackedWidget()
-        self._stack.addWidget(self._all)
+        self._stack.addWidget(self._list_page)
         self.run: RunView | None = None
         self.lineage: LineageView | None = None
         self.comparison: CompareView | None = None
@@ -54,9 +54,9 @@ class RunsPage(QWidget):
 
     @cached_property
     def list(self) -> RunsList:
-        """The table of all runs; made on first use, as a new run opens its own page."""
+        """The table of all runs; created on first use, as a new run opens its own page."""
         runs = RunsList(self.state)
-        self._all.body.addWidget(runs, 1)
+        self._list_page.body.addWidget(runs, 1)
         return runs
 
     # ── called by the window ─────────────────────────────────────────────────────────────────
@@ -76,7 +76,7 @@ class RunsPage(QWidget):
         """Copy in run folders or exported runs; a table of data goes to the open run."""
         if self.run is not None and self.run.accept_drop(paths):
             return True
-        folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
+        folders = [folder for path in paths if path.is_dir() for folder in _find_runs(path)]
         for folder in folders:
             self.state.dispatcher.adopt(folder)
         bundles = [path for path in paths if path.is_file() and is_bundle(path)]
@@ -96,7 +96,7 @@ class RunsPage(QWidget):
         if not self.state.is_listed:
             self.state.read()
 
-    # ── between the two ──────────────────────────────────────────────────────────────────────
+    # ── views ────────────────────────────────────────────────────────────────────────────────
 
     def open(self, run_id: str) -> None:
         """Show the page of a run; Back returns to the previous view."""
@@ -107,8 +107,8 @@ class RunsPage(QWidget):
         state = RunState(self._studio, self.state, run_id)
         view = RunView(state, self._studio)
         state.setParent(view)
-        view.left.connect(self._leave_run)
-        state.gone.connect(self.show_all)
+        view.closed.connect(self._leave_run)
+        state.removed.connect(self.show_all)
         self.run = view
         self._add(view)
         state.open()
@@ -120,8 +120,8 @@ class RunsPage(QWidget):
             template = self.tr("The first {0} of these runs are compared.")
             self._studio.notices.info(template.format(MAX_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
-        view.left.connect(self.show_all)
-        view.state.flips_wanted.connect(self._show_flips)
+        view.closed.connect(self.show_all)
+        view.state.flips_requested.connect(self._show_flips)
         self.comparison = view
         self._add(view)
 
@@ -134,7 +134,7 @@ class RunsPage(QWidget):
         """Show the sources and results of this node."""
         self._close_all()
         view = LineageView(LineageState(self._studio, key))
-        view.left.connect(self.show_all)
+        view.closed.connect(self.show_all)
         self.lineage = view
         self._add(view)
         view.picture.setFocus()
@@ -149,7 +149,7 @@ class RunsPage(QWidget):
         self.list.table.setFocus()
 
     def _leave_run(self) -> None:
-        """Back to the comparison, the lineage, or the table."""
+        """Return to the comparison, the lineage, or the table."""
         back = self.comparison or self.lineage
         if back is None:
             self.show_all()
@@ -181,7 +181,7 @@ class RunsPage(QWidget):
         view.deleteLater()
 
 
-def _runs_at(path: Path) -> list[Path]:
+def _find_runs(path: Path) -> list[Path]:
     """The run folder itself, or those of a job with several seeds."""
     if (path / "spec.json").is_file():
         return [path]

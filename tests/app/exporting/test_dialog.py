@@ -58,7 +58,7 @@ def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
     qtbot.addWidget(owner)
     owner.show()
     state = ExportState(studio, studio.home.models / "little", "little", parent=owner)
-    state.set_place(tmp_path)
+    state.set_folder(tmp_path)
     shown = ask(owner, state)
     qtbot.waitUntil(shown.isVisible)
     yield shown
@@ -120,7 +120,7 @@ def test_half_precision_is_offered_first_for_a_model_in_half_precision(studio, t
 def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
     other = tmp_path / "other"
     (other / "little-hf").mkdir(parents=True)
-    qtbot.mouseClick(dialog.choices.place, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.choices.choose_folder, Qt.MouseButton.LeftButton)
     dialog.findChild(QFileDialog).fileSelected.emit(str(other))
     assert dialog.state.target == other / "little-hf-2", "the first free name"
     qtbot.mouseClick(dialog.choices.choose_texts, Qt.MouseButton.LeftButton)
@@ -136,7 +136,7 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
 def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, workers, dialog, tmp_path):
     choose(qtbot, dialog.choices.form, "onnx")
     choose(qtbot, dialog.choices.precision, "int8")
-    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     (asked,) = workers.asked
     assert (asked.form, asked.precision) == ("onnx", "int8")
     assert asked.into == tmp_path / "little-onnx-int8"

@@ -98,13 +98,13 @@ def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(open_filter, q
     QTest.keyClick(bar.editor.values[0], Qt.Key.Key_Escape)
     assert said(bar) == ["the prediction is wrong", "“text” contains “so”"]
     assert bar.chips[1].hasFocus()
-    bar.removes[0].setFocus()
-    QTest.keyClick(bar.removes[0], Qt.Key.Key_Space)
+    bar.remove_buttons[0].setFocus()
+    QTest.keyClick(bar.remove_buttons[0], Qt.Key.Key_Space)
     assert said(bar) == ["“text” contains “so”"]
-    assert bar.removes[0].hasFocus()
+    assert bar.remove_buttons[0].hasFocus()
     assert_accessible(bar)
     assert bar.chips[0].accessibleName() == "Change: “text” contains “so”"
-    assert bar.removes[0].accessibleName() == "Remove: “text” contains “so”"
+    assert bar.remove_buttons[0].accessibleName() == "Remove: “text” contains “so”"
 
 
 def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot) -> None:
@@ -184,7 +184,7 @@ def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter) -> 
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()
     assert as_typed(Rows(rows=(1,))) is None
-    bar.removes[0].click()
+    bar.remove_buttons[0].click()
     assert bar.chips == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app import background
-from app.results.evaluating import results_of_run
+from app.results.evaluating import run_results
 from engine.config.dataset import FileData, Split
 from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
@@ -32,14 +32,14 @@ def trained(tmp_path_factory) -> RunFolder:
 
 
 def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, studio, trained):
-    view = opened(studio, qtbot, results_of_run(trained))
+    view = opened(studio, qtbot, run_results(trained))
     (kept,) = stored_predictions(trained.results)
     rows, listed = kept.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
+    qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
 
     # a cell of the matrix lists its rows, whose number it says
-    matrix = view.pictures.made["confusion"].matrix
+    matrix = view.pictures.pictures["confusion"].matrix
     counts = matrix.confusion.counts
     filled = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
     matrix.pressed.emit(filled)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget,
 from pytestqt.qtbot import QtBot
 
 from app.results.comparison import Other
-from app.results.evaluating import ResultsOf
+from app.results.evaluating import ResultsSource
 from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
 from app.results.view import ResultsView, explore_inputs
@@ -40,9 +40,9 @@ PREDICTED = ["good", "bad", "good", "good", "bad"]
 TEXTS = ["fine", "so so", "poor", "awful & <b>bad</b>", "dull"]
 
 
-def results_of(folder: Path) -> ResultsOf:
+def results_of(folder: Path) -> ResultsSource:
     """Results of a model in `folder` that can score any part."""
-    return ResultsOf(
+    return ResultsSource(
         folder / "results",
         lambda facts: folder if facts.model == "First" else None,
         lambda part: Evaluate(
@@ -55,7 +55,7 @@ def results_of(folder: Path) -> ResultsOf:
     )
 
 
-def opened(studio: Studio, qtbot: QtBot, of: ResultsOf) -> ResultsView:
+def opened(studio: Studio, qtbot: QtBot, of: ResultsSource) -> ResultsView:
     view = ResultsView(studio, of)
     qtbot.addWidget(view)
     view.resize(1000, 560)
@@ -75,7 +75,7 @@ def show(studio, qtbot, tmp_path) -> Show:
         view = opened(studio, qtbot, results_of(tmp_path))
         view.resize(width, height)
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-        qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
+        qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
         return view
 
     return make
@@ -116,7 +116,7 @@ def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_
 
 def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, tmp_path) -> None:
     view = show()
-    matrix = view.pictures.made["confusion"].matrix
+    matrix = view.pictures.pictures["confusion"].matrix
     matrix.setFocus()
     QTest.keyClick(matrix, Qt.Key.Key_Right)
     QTest.keyClick(matrix, Qt.Key.Key_Return)
@@ -127,7 +127,7 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     assert view.rows.filters.chips == []
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
+    view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
     for suffix in ("csv", "tsv", "jsonl", "parquet"):
         view.rows.export.click()
@@ -142,15 +142,15 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
 
 def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(show, qtbot) -> None:
     view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, -1))
+    view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
     view.pictures.choice.setCurrentIndex(1)
-    labels = view.pictures.made["labels"]
+    labels = view.pictures.pictures["labels"]
     qtbot.waitUntil(lambda: labels.model.rowCount() == 2)
     labels.table.chosen.emit(labels.model.index(0, 2))
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
     said = [chip.text() for chip in view.rows.filters.chips]
     assert said == ["gold is “bad”", "predicted is not “bad”"]
-    view.rows.filters.removes[1].click()
+    view.rows.filters.remove_buttons[1].click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
     view.rows.filters.clear.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
@@ -203,8 +203,8 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.whole() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
-    qtbot.waitUntil(lambda: len(view.pictures.made["frequency"].measured.lines) == 2)
-    table = view.pictures.made["frequency"].table
+    qtbot.waitUntil(lambda: len(view.pictures.pictures["frequency"].measured.lines) == 2)
+    table = view.pictures.pictures["frequency"].table
     table.setCurrentIndex(table.model().index(0, 0))
     QTest.keyClick(table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 20)
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
 def test_no_part_vanishes_in_a_low_window(show) -> None:
     """Everything together scrolls, and short labels leave their room to the texts."""
     view = show(width=960, height=380)
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
+    view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     view.comparison.show()
     area = view.findChild(QScrollArea)
     QApplication.processEvents()
@@ -282,7 +282,7 @@ def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch) -> None:
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view, told = show(), []
     studio.notices.added.connect(told.append)
-    view.evaluating.score_file(results_of(view._of.folder.parent), Path("new rows.csv"))
+    view.evaluating.score_file(results_of(view._source.folder.parent), Path("new rows.csv"))
     qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
     asked = worker.asked[0]
     assert (asked.part, asked.source) == ("file", "new rows.csv")
@@ -296,7 +296,7 @@ def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbo
     monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
     view, told = show(), []
     studio.notices.added.connect(told.append)
-    view.evaluating.score_file(view._of, Path("empty.csv"))
+    view.evaluating.score_file(view._source, Path("empty.csv"))
     qtbot.waitUntil(lambda: bool(told))
     assert told[0].problem == "The file has no text."
     assert view.menu_button.isEnabled()
@@ -305,16 +305,16 @@ def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbo
 
 def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> None:
     view = show()
-    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))
+    view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
-    view.rows.filters.keep.click()
+    view.rows.filters.save.click()
     asked = question(qtbot)
     name = asked.findChild(QLineEdit)
     assert name.text() == "gold is “bad” and predicted is “good”"
     name.setText("Bad taken for good")
     asked.buttons["keep"].click()
-    qtbot.waitUntil(lambda: "slices" in view.pictures.made)
-    table: Any = view.pictures.made["slices"]
+    qtbot.waitUntil(lambda: "slices" in view.pictures.pictures)
+    table: Any = view.pictures.pictures["slices"]
     qtbot.waitUntil(lambda: table.model.rowCount() == 1)
     cells = [table.model.index(0, column).data() for column in range(3)]
     assert (cells[0], cells[2]) == ("Bad taken for good", "2")
@@ -332,7 +332,7 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
         save_slice(studio.home.slices, Slice(name=name, source="Reviews", conditions=wrong))
     view = show()
     view.pictures.choice.setCurrentText("Slices")
-    picture: Any = view.pictures.made["slices"]
+    picture: Any = view.pictures.pictures["slices"]
     qtbot.waitUntil(lambda: picture.model.rowCount() == 2)
 
     def named() -> list[str]:
@@ -375,8 +375,8 @@ def test_a_slice_without_rows_is_drawn(show, studio, qtbot) -> None:
     save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=nothing))
     view = show()
     view.pictures.choice.setCurrentText("Slices")
-    qtbot.waitUntil(lambda: "slices" in view.pictures.made)
-    table: Any = view.pictures.made["slices"]
+    qtbot.waitUntil(lambda: "slices" in view.pictures.pictures)
+    table: Any = view.pictures.pictures["slices"]
     qtbot.waitUntil(lambda: table.model.rowCount() == 1)
     assert [table.model.index(0, column).data() for column in range(3)] == ["None", "–", "0"]
     assert table.model.index(0, COUNT).data(SHARE) == 0

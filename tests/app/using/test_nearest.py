@@ -58,14 +58,14 @@ def tab(qtbot, studio: Studio, encoder: FineTuned) -> Iterator[UseTab]:
 def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_data) -> None:
     view = tab.nearest
     assert isinstance(view, NearestView) and tab.trying is not None
-    assert "Add a data set" in view.said.text() and not view.compute.isEnabled()
+    assert "Add a data set" in view.status.text() and not view.compute.isEnabled()
     add_data()
     qtbot.waitUntil(lambda: view.data.count() == 1)
     assert view.data.currentText() == "films · 1" and view.part.count() == len(view.state.parts)
-    assert "are computed once" in view.said.text()
+    assert "are computed once" in view.status.text()
     qtbot.mouseClick(view.compute, Qt.MouseButton.LeftButton)
     assert view.stop.isVisible() and view.bar.isVisible() and not view.compute.isVisible()
-    qtbot.waitUntil(lambda: "Type a text" in view.said.text(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "Type a text" in view.status.text(), timeout=PATIENCE)
     assert view.state.has_vectors
     qtbot.keyClicks(tab.trying.text, TEXTS[0])
     qtbot.waitUntil(lambda: view.model.index(0, 0).data() == "1.000", timeout=PATIENCE)
@@ -86,11 +86,11 @@ def test_what_is_computed_is_stopped_and_refusals_are_said(
     qtbot.waitUntil(lambda: state.data is not None)
     state.compute()
     state._on_working(Working(stage="Computing vectors", done=1, total=4))
-    assert tab.nearest.bar.value() == 250 and tab.nearest.said.text() == "Computing vectors …"
+    assert tab.nearest.bar.value() == 250 and tab.nearest.status.text() == "Computing vectors …"
     qtbot.mouseClick(tab.nearest.stop, Qt.MouseButton.LeftButton)
     assert state.working is None and not state.has_vectors
     state._on_refused(Refused(problem="There is no room.", advice="Make some."))
-    assert "There is no room." in tab.nearest.said.text()
+    assert "There is no room." in tab.nearest.status.text()
     assert tab.nearest.compute.isVisible()
 
 

@@ -85,7 +85,7 @@ def saved(qtbot: Any, tab: UseTab, path: Path) -> None:
     dialog.fileSelected.emit(str(path))
     dialog.close()
     assert not tab.report.isEnabled() and "Saving" in tab.report.text()
-    qtbot.waitUntil(lambda: not tab.saving.is_at_work, timeout=20_000)
+    qtbot.waitUntil(lambda: not tab.saving.is_busy, timeout=20_000)
     assert tab.report.isEnabled() and "Save the" in tab.report.text()
 
 

@@ -76,7 +76,7 @@ def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
     dialog.choices.threshold.setValue(0.99)
     qtbot.waitUntil(lambda: state.first and "unsure" in state.first.columns, timeout=PATIENCE)
     assert_accessible(dialog)
-    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
     with open(tmp_path / "new-predicted.csv", encoding="utf-8", newline="") as out:
         rows = list(csv.DictReader(out))
@@ -121,7 +121,7 @@ def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, 
     state = tab.dialog.state
     qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
     state.set_form(DATASET)
-    qtbot.waitUntil(lambda: not state.is_looking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not state.is_loading, timeout=PATIENCE)
     state.start()
     qtbot.waitUntil(lambda: state.dataset is not None, timeout=PATIENCE)
     spec = open_dataset(state.dataset).spec
@@ -164,13 +164,13 @@ def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
     def first(kept: int) -> None:
         studio.explorer.answered.emit(
             FirstPredicted(
-                to=state._asked, columns=("text", "label"), rows=(("a film", "good"),),
+                to=state._question, columns=("text", "label"), rows=(("a film", "good"),),
                 predicted=1, cached=kept,
             )
         )  # fmt: skip
 
     first(0)
-    assert dialog.choices.go.text() == "&Apply"
+    assert dialog.choices.start.text() == "&Apply"
     state.start()
     assert not worker.asked[-1].resume
     worker.working(Working(stage="5 rows predicted", done=1, total=2))
@@ -178,12 +178,12 @@ def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
     qtbot.mouseClick(dialog.progress.leave, Qt.MouseButton.LeftButton)
     assert worker.cancelled == 1
     first(5)
-    assert dialog.choices.go.text() == "&Continue"
-    assert "5 row(s) of this file are predicted already" in dialog.choices.said.text()
+    assert dialog.choices.start.text() == "&Continue"
+    assert "5 row(s) of this file are predicted already" in dialog.choices.status.text()
     state.start()
     assert worker.asked[-1].resume
     worker.refused(Refused(problem="The disk is full.", advice="Free some space."))
-    assert "The disk is full." in dialog.choices.said.text()
+    assert "The disk is full." in dialog.choices.status.text()
     dialog.close()
 
 
@@ -202,9 +202,9 @@ def test_every_task_has_its_boxes(qtbot, tab, tuned, monkeypatch, studio):
 
 
 def test_a_page_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
-    assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.none.text()
+    assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.placeholder.text()
     tab.show_model(Path(__file__).parent, "nothing")
-    qtbot.waitUntil(lambda: "not been fine-tuned" in tab.none.text())
+    qtbot.waitUntil(lambda: "not been fine-tuned" in tab.placeholder.text())
 
 
 def test_the_code_and_the_card_can_be_copied(qtbot, tab, tuned):

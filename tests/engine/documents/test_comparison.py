@@ -73,7 +73,7 @@ def test_scores_stand_with_intervals_and_what_may_be_claimed(sections, runs):
     main = next(one for one in compared.metrics if one.name == "accuracy")
     assert rows["first"]["Difference"] == ""
     assert rows["quick"]["Difference"] == f"{main.difference.value:+.4f}"
-    assert rows["quick"]["95 % interval of it"] == (
+    assert rows["quick"]["Its 95 % interval"] == (
         f"{main.difference.low:.4f} to {main.difference.high:.4f}"
     )
     assert int(rows["quick"]["Worse"]) == int(compared.worse.sum())

@@ -27,8 +27,8 @@ from engine.data.datasets.importing import label_notes
 from engine.phrases import join
 
 MAX_LENGTHS = (64, 128, 256, 512)  # choices
-SHOWN_NOTES = 20
-SHOWN_SPELLINGS = 5
+MAX_NOTES = 20
+MAX_SPELLINGS = 5
 
 
 class LabelsCard(Card):
@@ -44,13 +44,13 @@ class LabelsCard(Card):
         self.title = Text(self.tr("Labels"), "heading")
         self.balance = Text("", "muted")
         self.bars = LabelBars()
-        self.all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
-        self.all.hide()
+        self.show_all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
+        self.show_all.hide()
         self.scale = Scale()
         self.scale.hide()
         self.spellings = Text("", "warn")
         self.spellings.hide()
-        parts = (self.title, self.balance, self.spellings, self.bars, self.scale, self.all)
+        parts = (self.title, self.balance, self.spellings, self.bars, self.scale, self.show_all)
         layouts.extend(self.body, *parts)
         self.bars.chosen.connect(self._on_chosen)
 
@@ -83,8 +83,8 @@ class LabelsCard(Card):
             self.show_labels(None)
         elif is_scale(spec.labels):
             self.show_scale(spec.labels)
-        elif (several := count_label_sets(spec.labels)) is not None:
-            self.show_several(several, rows)
+        elif (label_sets := count_label_sets(spec.labels)) is not None:
+            self.show_several(label_sets, rows)
         else:
             self.show_labels(spec.labels)
 
@@ -108,7 +108,7 @@ class LabelsCard(Card):
         self.show_spellings(labels)
 
     def show_answers(self, without: int, missing_answers: int) -> None:
-        """Show how many questions have no answer, and how many have one their passage lacks."""
+        """Show how many questions have no answer, and how many answers their passage lacks."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
         texts = []
@@ -118,8 +118,8 @@ class LabelsCard(Card):
             texts.append(
                 self.tr("%Ln answer(s) that the passage does not contain.", "", missing_answers)
             )
-        whole = self.tr("Every question has an answer in its passage.")
-        self.balance.setText(" ".join(texts) or whole)
+        complete = self.tr("Every question has an answer in its passage.")
+        self.balance.setText(" ".join(texts) or complete)
 
     def show_endings(self, labels: dict[str, int]) -> None:
         """Show how often each choice is correct, if known."""
@@ -144,7 +144,7 @@ class LabelsCard(Card):
 
     def show_spellings(self, labels: dict[str, int]) -> None:
         """Name labels that seem to be one label in several spellings."""
-        background.run(self, lambda: label_notes(labels)[:SHOWN_SPELLINGS], self._on_spellings)
+        background.run(self, lambda: label_notes(labels)[:MAX_SPELLINGS], self._on_spellings)
 
     def _on_spellings(self, notes: list[str]) -> None:
         self.spellings.setText(join("\n", notes))
@@ -152,7 +152,7 @@ class LabelsCard(Card):
 
     def _on_chosen(self, label: str | None) -> None:
         self.choice = label
-        self.all.setVisible(label is not None)
+        self.show_all.setVisible(label is not None)
         self.chosen.emit(label)
 
 
@@ -170,14 +170,14 @@ class LengthsCard(Card):
         self.problem = Text("", "muted")
         self.histogram = Histogram()
         self.summary = Text("", "muted")
-        self.cuts = Segments(
+        self.limits = Segments(
             [str(length) for length in MAX_LENGTHS], self.tr("Max. length (tokens)")
         )
-        self.cuts.choose(MAX_LENGTHS.index(128))
-        self.cuts.chosen.connect(lambda _: self._show())
-        self.cut = Text("", "strong")
+        self.limits.choose(MAX_LENGTHS.index(128))
+        self.limits.chosen.connect(lambda _: self._show())
+        self.truncated = Text("", "strong")
         parts = (self.model, self.progress, self.problem, self.histogram, self.summary)
-        layouts.extend(self.body, *parts, SPACE, self.cuts, self.cut)
+        layouts.extend(self.body, *parts, SPACE, self.limits, self.truncated)
         state.measured.connect(self._show)
         self._show()
 
@@ -192,10 +192,10 @@ class LengthsCard(Card):
 
     def _show(self) -> None:
         state, lengths = self._state, self._state.lengths
-        cut = MAX_LENGTHS[max(self.cuts.choice(), 0)]
-        self.histogram.show_lengths(lengths, cut)
+        limit = MAX_LENGTHS[max(self.limits.choice(), 0)]
+        self.histogram.show_lengths(lengths, limit)
         is_known = lengths is not None and lengths.rows > 0
-        for widget in (self.histogram, self.summary, self.cuts, self.cut):
+        for widget in (self.histogram, self.summary, self.limits, self.truncated):
             widget.setVisible(is_known)
         self._show_progress()
         problem = state.lengths_problem
@@ -206,20 +206,20 @@ class LengthsCard(Card):
         if lengths is None or not is_known:
             return
         self.summary.setText(self.histogram.accessibleDescription())
-        rows = lengths.cut_at(cut)
-        self.cut.setText(
+        rows = lengths.count_longer(limit)
+        self.truncated.setText(
             self.tr(
                 "{0} of the rows ({1}) are longer than {2} tokens and would be truncated."
-            ).format(numbers.percent(rows / lengths.rows), numbers.count(rows), cut)
+            ).format(numbers.percent(rows / lengths.rows), numbers.count(rows), limit)
             if rows
-            else self.tr("No row is longer than {0} tokens.").format(cut)
+            else self.tr("No row is longer than {0} tokens.").format(limit)
         )
 
     def _show_progress(self) -> None:
         if not self._state.is_measuring:
             self.progress.end()
             return
-        done, total = self._state.lengths_done
+        done, total = self._state.lengths_progress
         if self.progress.isHidden() or not done:
             self.progress.begin(self.tr("Counting tokens"))
         if total:
@@ -237,8 +237,8 @@ class DetailsCard(Card):
 
     def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
         self.facts.show_facts(dataset_facts(spec, folder, source))
-        notes = [*spec.notes[:SHOWN_NOTES]]
-        if len(spec.notes) > SHOWN_NOTES:
-            notes.append(self.tr("… and %Ln more", "", len(spec.notes) - SHOWN_NOTES))
+        notes = [*spec.notes[:MAX_NOTES]]
+        if len(spec.notes) > MAX_NOTES:
+            notes.append(self.tr("… and %Ln more", "", len(spec.notes) - MAX_NOTES))
         self.notes.setText(join("\n", notes))
         self.notes.setVisible(bool(notes))

@@ -17,7 +17,7 @@ from app.widgets.text import numbers
 from engine.data.columns.numbers import parse_number
 
 LENGTH_BARS, LABEL_BARS = 48, 24
-AXIS_FRACTION = 0.995  # of the rows that the axis reaches; the rest is in the last bar
+AXIS_FRACTION = 0.995  # of the rows that the axis covers; the last bar has the rest
 
 
 class _Histogram(ChartView):
@@ -61,19 +61,22 @@ class Histogram(_Histogram):
         )
         sentence = self.tr("Half of the rows have at most {0} tokens; the longest has {1}.")
         self.setAccessibleDescription(
-            sentence.format(numbers.count(lengths.median()), numbers.count(lengths.longest))
+            sentence.format(numbers.count(lengths.median()), numbers.count(lengths.maximum))
         )
 
 
 def length_bars(lengths: Lengths, max_length: int) -> tuple[NDArray[np.int64], int]:
-    """Counts, and the width of a bar in tokens; the last bar has all that is longer."""
+    """Counts, and the width of a bar in tokens; the last bar includes all longer rows."""
     counts = lengths.counts
-    end = max(lengths.below(AXIS_FRACTION), max_length if lengths.cut_at(max_length) else 8) + 1
+    end = (
+        max(lengths.quantile(AXIS_FRACTION), max_length if lengths.count_longer(max_length) else 8)
+        + 1
+    )
     width = max(-(-end // LENGTH_BARS), 1)
-    number = -(-end // width)
-    inside = counts[: number * width]
-    padded = np.pad(inside, (0, number * width - len(inside)))
-    bars = padded.reshape(number, width).sum(axis=1)
+    bar_count = -(-end // width)
+    inside = counts[: bar_count * width]
+    padded = np.pad(inside, (0, bar_count * width - len(inside)))
+    bars = padded.reshape(bar_count, width).sum(axis=1)
     bars[-1] += counts[len(padded) :].sum()
     return bars, width
 
@@ -88,9 +91,9 @@ class Scale(_Histogram):
     def show_numbers(self, labels: Mapping[str, int]) -> None:
         """Show the rows of each number; labels that are not numbers are left out."""
         pairs = [(parse_number(label), rows) for label, rows in labels.items()]
-        known = sorted((number, rows) for number, rows in pairs if number is not None)
-        values = np.array([number for number, _ in known])
-        rows = np.array([rows for _, rows in known])
+        valid = sorted((number, rows) for number, rows in pairs if number is not None)
+        values = np.array([number for number, _ in valid])
+        rows = np.array([rows for _, rows in valid])
         bars, edges = np.histogram(values, bins=LABEL_BARS, weights=rows)
         low, high = float(edges[0]), float(edges[-1])
         self.show_chart(

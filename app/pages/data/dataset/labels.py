@@ -19,9 +19,9 @@ from app.translation import tr
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
 
-SHARE = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
-SHOWN_BARS = 10  # without scrolling
-BALANCED = 1.5  # max. ratio of the most frequent to the rarest label
+FRACTION = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
+MAX_BARS = 10  # without scrolling
+BALANCED_RATIO = 1.5  # max. ratio of the most frequent to the rarest label
 
 
 class LabelsModel(ColumnsModel[tuple[str, int]]):
@@ -33,7 +33,7 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
         """`rows` is the total for fractions; 0 if each row has one label."""
         super().__init__(parent=parent)
         total = max(rows or sum(labels.values()), 1)
-        most = max(labels.values(), default=1)
+        maximum = max(labels.values(), default=1)
         self.columns = (
             Column(
                 self.tr("Label"),
@@ -44,7 +44,7 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
             Column(
                 self.tr("Rows"),
                 lambda row: f"{numbers.count(row[1])}  {numbers.percent(row[1] / total)}",
-                roles={SHARE: lambda row: row[1] / most},
+                roles={FRACTION: lambda row: row[1] / maximum},
             ),
         )
         self.show_rows(sorted(sorted(labels.items()), key=itemgetter(1), reverse=True))
@@ -78,7 +78,7 @@ class LabelBars(QTableView):
         names = [model.index(row, 0).data()[:30] for row in range(min(model.rowCount(), 200))]
         width = max((metrics.horizontalAdvance(name) for name in names), default=0)
         self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
-        shown = min(len(labels), SHOWN_BARS)
+        shown = min(len(labels), MAX_BARS)
         self.setFixedHeight(shown * self.verticalHeader().defaultSectionSize() + 2)
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
@@ -102,9 +102,9 @@ class _Bar(QStyledItemDelegate):
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
         text_width = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
-        room = QRectF(option.rect).adjusted(SPACE, 5, -text_width - SPACE, -5)
+        area = QRectF(option.rect).adjusted(SPACE, 5, -text_width - SPACE, -5)
         bar = QRectF(
-            room.left(), room.top(), max(room.width() * index.data(SHARE), 2), room.height()
+            area.left(), area.top(), max(area.width() * index.data(FRACTION), 2), area.height()
         )
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(Role.CHART_1))
@@ -122,11 +122,15 @@ def balance(labels: dict[str, int]) -> str:
     counts = list(labels.values())
     if len(counts) < 2:
         return tr("There is only one label, so there is nothing to learn.")
-    most, least, total = max(counts), min(counts), sum(counts)
-    if most / least <= BALANCED:
+    maximum, minimum, total = max(counts), min(counts), sum(counts)
+    if maximum / minimum <= BALANCED_RATIO:
         return tr("Balanced: all labels are about equally frequent.")
     common = max(labels, key=lambda label: labels[label])
     return tr(
         "Imbalanced: “{0}” is {1} × as frequent as the rarest label. A model that always "
         "answers “{0}” would already reach {2} accuracy, so check F1 as well."
-    ).format(one_line(common[:60]), numbers.decimal(most / least, 1), numbers.percent(most / total))
+    ).format(
+        one_line(common[:60]),
+        numbers.decimal(maximum / minimum, 1),
+        numbers.percent(maximum / total),
+    )

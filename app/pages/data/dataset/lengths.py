@@ -30,17 +30,17 @@ class Lengths:
         return int(self.counts.sum())
 
     @property
-    def longest(self) -> int:
+    def maximum(self) -> int:
         return len(self.counts) - 1
 
     def median(self) -> int:
-        return self.below(0.5)
+        return self.quantile(0.5)
 
-    def below(self, fraction: float) -> int:
-        """Length that a fraction `fraction` of the rows do not exceed."""
+    def quantile(self, fraction: float) -> int:
+        """Length that this fraction of the rows do not exceed."""
         return int(np.searchsorted(np.cumsum(self.counts), fraction * self.rows))
 
-    def cut_at(self, length: int) -> int:
+    def count_longer(self, length: int) -> int:
         """Number of rows longer than `length`."""
         return int(self.counts[length + 1 :].sum())
 
@@ -53,7 +53,7 @@ def count_lengths(
     Raises Cancelled soon after `progress.cancelled()` is true.
     """
     file = cache / f"{cache_key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
-    cached = _kept(file, len(dataset))
+    cached = _read_cached(file, len(dataset))
     if cached is not None:
         return cached
     mapping = dataset.spec.mapping
@@ -71,20 +71,20 @@ def count_lengths(
         counts = np.pad(counts, (0, max(len(batch_counts) - len(counts), 0)))
         counts[: len(batch_counts)] += batch_counts
         progress(last, len(dataset))
-    _keep(file, counts)
+    _cache(file, counts)
     return Lengths(counts)
 
 
-def _kept(file: Path, rows: int) -> Lengths | None:
+def _read_cached(file: Path, rows: int) -> Lengths | None:
     try:
         counts: NDArray[Any] = np.load(check_regular(file), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    is_whole = counts.ndim == 1 and counts.dtype == np.int64 and counts.sum() == rows
-    return Lengths(counts) if is_whole else None
+    is_valid = counts.ndim == 1 and counts.dtype == np.int64 and counts.sum() == rows
+    return Lengths(counts) if is_valid else None
 
 
-def _keep(file: Path, counts: NDArray[np.int64]) -> None:
+def _cache(file: Path, counts: NDArray[np.int64]) -> None:
     content = io.BytesIO()
     np.save(content, counts)
     write_file(file, content.getvalue())

@@ -21,10 +21,10 @@ from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # read at a time
-WAITING_PAGES = 2  # as many as are visible at most
+WAITING_PAGES = 2  # the maximum that is visible
 CELL_CHARACTERS = 2_000  # kept of a cell for the table
-SHOWN_COLUMNS = 200
-SORTED_COLUMNS = 3  # last clicked ones; each breaks ties of the previous
+MAX_COLUMNS = 200
+MAX_SORT_COLUMNS = 3  # last clicked ones; each breaks ties of the previous
 
 Rows = NDArray[np.int64]
 
@@ -49,8 +49,8 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Found:
-    """Search result, and what can be reused of the work."""
+class SearchResult:
+    """Search result, and values to reuse in the next search."""
 
     rows: Rows
     unsorted: Rows
@@ -61,14 +61,14 @@ class Found:
 class DatasetState(QObject):
     """Signals:
     opened: `dataset` or `problem` is available.
-    found: `numbers` changed, or are being searched.
+    rows_changed: `indices` changed, or are being searched.
     sorting: row groups read to sort by a column, and their total.
     page_read: index of a page, and its rows as tuples of cells.
     measured: `lengths`, their progress or their problem changed.
     """
 
     opened = Signal()
-    found = Signal()
+    rows_changed = Signal()
     sorting = Signal(int, int)
     page_read = Signal(int, object)
     measured = Signal()
@@ -79,18 +79,18 @@ class DatasetState(QObject):
         self.folder = folder
         self.dataset: Dataset | None = None
         self.problem: StudioError | None = None
-        self.wanted: Query | None = Query()  # None: a given list of rows
-        self.numbers: Rows = np.zeros(0, dtype=np.int64)
-        self.orders: tuple[Order, ...] = ()  # that `numbers` have or will have, primary first
+        self.query: Query | None = Query()  # None: a fixed list of rows
+        self.indices: Rows = np.zeros(0, dtype=np.int64)
+        self.orders: tuple[Order, ...] = ()  # that `indices` have or will have, primary first
         self.columns: tuple[str, ...] = ()  # shown in the table
         self.tokenizer: Path | None = None
         self.lengths: Lengths | None = None
         self.lengths_problem = ""
-        self.lengths_done = (0, 0)
-        self._sorted_by: tuple[Order, ...] = ()  # of `numbers`
-        self._unsorted: Rows | None = None  # `numbers` in stored order; None: to be searched
+        self.lengths_progress = (0, 0)
+        self._sorted_by: tuple[Order, ...] = ()  # of `indices`
+        self._unsorted: Rows | None = None  # `indices` in stored order; None: to be searched
         self._ranks: dict[str, Ranks] = {}
-        self._seeking = background.Latest(self)
+        self._searching = background.Latest(self)
         self._measuring = background.Latest(self)
         self._reading: tuple[int, background.Job] | None = None  # a page
         self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the last is read next
@@ -102,13 +102,13 @@ class DatasetState(QObject):
         return self.dataset.spec
 
     @property
-    def is_seeking(self) -> bool:
-        return self._seeking.is_busy
+    def is_searching(self) -> bool:
+        return self._searching.is_busy
 
     @property
     def is_sorting(self) -> bool:
         """True while known rows are being sorted."""
-        return self.is_seeking and self._unsorted is not None
+        return self.is_searching and self._unsorted is not None
 
     @property
     def is_measuring(self) -> bool:
@@ -116,21 +116,21 @@ class DatasetState(QObject):
 
     def start(self) -> None:
         folder = self.folder
-        background.run(self, lambda: _readable(folder), self._on_opened, self._on_not_opened)
+        background.run(self, lambda: _open(folder), self._on_opened, self._on_open_failed)
 
     def close(self) -> None:
         """Cancel all jobs."""
-        self._forget_pages()
-        self._seeking.cancel()
+        self._discard_pages()
+        self._searching.cancel()
         self._measuring.cancel()
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
-    def seek(self, query: Query) -> None:
+    def search(self, query: Query) -> None:
         """Search rows, in the current order."""
-        if self.dataset is not None and query != self.wanted:
-            self.wanted, self._unsorted = query, None
-            self._seek()
+        if self.dataset is not None and query != self.query:
+            self.query, self._unsorted = query, None
+            self._search()
 
     def sort(self, column: str) -> None:
         """Sort by a column: ascending, then descending, then unsorted."""
@@ -140,36 +140,36 @@ class DatasetState(QObject):
                 orders = [] if descending else [Order(column, descending=True), *others]
             case _:
                 orders = [Order(column), *others]
-        self._sort(tuple(orders[:SORTED_COLUMNS]))
+        self._sort(tuple(orders[:MAX_SORT_COLUMNS]))
 
     def stop_sorting(self) -> None:
         """Cancel sorting and keep the current order."""
         self._sort(self._sorted_by)
 
-    def show_rows(self, numbers: Rows) -> None:
-        """Show these rows in this order, in place of a search."""
-        self._seeking.cancel()
-        self.wanted, self.orders = None, ()
-        self._take(Found(numbers, numbers, self._ranks))
-        self.found.emit()
+    def show_rows(self, indices: Rows) -> None:
+        """Show these rows in this order instead of a search."""
+        self._searching.cancel()
+        self.query, self.orders = None, ()
+        self._set_rows(SearchResult(indices, indices, self._ranks))
+        self.rows_changed.emit()
 
     def _sort(self, orders: tuple[Order, ...]) -> None:
         if self.dataset is not None and orders != self.orders:
             self.orders = orders
-            self._seek()
+            self._search()
 
-    def _seek(self) -> None:
-        """Search and sort outside the GUI thread, reusing what is known."""
-        dataset, query, orders = self.dataset, self.wanted, self.orders
+    def _search(self) -> None:
+        """Search and sort outside the GUI thread; reuse known results."""
+        dataset, query, orders = self.dataset, self.query, self.orders
         known, ranks = self._unsorted, self._ranks
         assert dataset is not None
-        self._seeking.run(
-            lambda progress: _found(dataset, known, query, orders, ranks, progress),
+        self._searching.run(
+            lambda progress: _search_rows(dataset, known, query, orders, ranks, progress),
             self._on_found,
-            self._on_not_found,
+            self._on_search_failed,
             self.sorting.emit,
         )
-        self.found.emit()
+        self.rows_changed.emit()
 
     def read_page(self, page: int) -> None:
         """Read one page of the rows; `page_read` delivers it.
@@ -191,7 +191,7 @@ class DatasetState(QObject):
         if dataset is None or self._reading is not None or not self._waiting:
             return
         page, columns = self._waiting.pop(), self.columns
-        numbers = self.numbers[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
+        indices = self.indices[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
 
         def done(rows: list[tuple[str, ...]]) -> None:
             self._reading = None
@@ -205,11 +205,11 @@ class DatasetState(QObject):
             self._studio.notices.show(error)
             self._read_next()
 
-        work = partial(_cells, dataset, numbers, columns)
+        work = partial(_cells, dataset, indices, columns)
         self._reading = page, background.run(self, work, done, failed)
 
-    def _forget_pages(self) -> None:
-        """Drop pending pages of rows no longer shown."""
+    def _discard_pages(self) -> None:
+        """Discard pending pages of rows no longer shown."""
         if self._reading is not None:
             self._reading[1].cancel()
         self._reading = None
@@ -219,31 +219,31 @@ class DatasetState(QObject):
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
         columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
-        self.columns = tuple(dict.fromkeys(columns))[:SHOWN_COLUMNS]
+        self.columns = tuple(dict.fromkeys(columns))[:MAX_COLUMNS]
         rows = np.arange(len(dataset), dtype=np.int64)
-        self._take(Found(rows, rows, {}))
+        self._set_rows(SearchResult(rows, rows, {}))
         self.opened.emit()
-        self.found.emit()
+        self.rows_changed.emit()
         self._measure()
 
-    def _on_not_opened(self, error: BaseException) -> None:
+    def _on_open_failed(self, error: BaseException) -> None:
         self.problem = background.as_studio_error(error)
         self.opened.emit()
 
-    def _take(self, result: Found) -> None:
-        self._forget_pages()
-        self.numbers, self._unsorted, self._ranks = result.rows, result.unsorted, result.ranks
+    def _set_rows(self, result: SearchResult) -> None:
+        self._discard_pages()
+        self.indices, self._unsorted, self._ranks = result.rows, result.unsorted, result.ranks
         self._sorted_by = self.orders
 
-    def _on_found(self, result: Found) -> None:
-        self._take(result)
-        self.found.emit()
+    def _on_found(self, result: SearchResult) -> None:
+        self._set_rows(result)
+        self.rows_changed.emit()
 
-    def _on_not_found(self, error: BaseException) -> None:
+    def _on_search_failed(self, error: BaseException) -> None:
         """Keep the shown rows and their order."""
         self.orders = self._sorted_by
         self._studio.notices.show(error)
-        self.found.emit()
+        self.rows_changed.emit()
 
     # ── lengths ──────────────────────────────────────────────────────────────────────────────
 
@@ -264,40 +264,40 @@ class DatasetState(QObject):
         dataset, folder, cache = self.dataset, self.tokenizer, self._studio.home.cache
         if dataset is None or folder is None:
             return
-        self.lengths, self.lengths_problem, self.lengths_done = None, "", (0, 0)
+        self.lengths, self.lengths_problem, self.lengths_progress = None, "", (0, 0)
         self._measuring.run(
             lambda progress: count_lengths(dataset, Tokenizer.from_folder(folder), cache, progress),
             self._on_measured,
-            self._on_not_measured,
+            self._on_measure_failed,
             self._on_measuring,
         )
         self.measured.emit()
 
     def _on_measuring(self, done: int, total: int) -> None:
-        self.lengths_done = (done, total)
+        self.lengths_progress = (done, total)
         self.measured.emit()
 
     def _on_measured(self, lengths: Lengths) -> None:
         self.lengths = lengths
         self.measured.emit()
 
-    def _on_not_measured(self, error: BaseException) -> None:
+    def _on_measure_failed(self, error: BaseException) -> None:
         self.lengths_problem = background.as_studio_error(error).problem
         self.measured.emit()
 
 
-def _found(
+def _search_rows(
     dataset: Dataset,
     known: Rows | None,
     query: Query | None,
     orders: tuple[Order, ...],
     cached: dict[str, Ranks],
     progress: background.Progress,
-) -> Found:
+) -> SearchResult:
     """Search and sort rows; raises Cancelled."""
     if known is None:
-        assert query is not None  # a given list of rows is known
-        known = _matching(dataset, query, progress.cancelled)
+        assert query is not None  # a fixed list of rows is known
+        known = _match(dataset, query, progress.cancelled)
     ranks = {
         order.column: cached[order.column]
         if order.column in cached
@@ -307,10 +307,10 @@ def _found(
     rows = known
     for order in reversed(orders):
         rows = sort_rows(rows, ranks[order.column], order.descending)
-    return Found(rows, known, ranks)
+    return SearchResult(rows, known, ranks)
 
 
-def _matching(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Rows:
+def _match(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Rows:
     """Indices of matching rows; raises Cancelled."""
     hits = dataset.find(query.text, query.split, query.label, cancelled)
     if query.finding is None:
@@ -320,7 +320,7 @@ def _matching(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> 
     return chosen
 
 
-def _readable(folder: Path) -> Dataset:
+def _open(folder: Path) -> Dataset:
     """A data set whose first rows can be read; raises StudioError."""
     dataset = open_dataset(folder)
     dataset.take(np.arange(min(1, len(dataset))), max_characters=CELL_CHARACTERS)
@@ -328,17 +328,17 @@ def _readable(folder: Path) -> Dataset:
 
 
 def _cells(
-    dataset: Dataset, numbers: NDArray[np.int64], columns: tuple[str, ...]
+    dataset: Dataset, indices: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
-    """Line, split and truncated cells of the columns, in the order of `numbers`."""
-    order = np.argsort(numbers, kind="stable")
-    rows = dataset.take(numbers[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
+    """Line, split and truncated cells of the columns, in the order of `indices`."""
+    order = np.argsort(indices, kind="stable")
+    rows = dataset.take(indices[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
     cells = [
-        (str(row["_line"]), row["_split"], *(_cut(row[column] or "") for column in columns))
+        (str(row["_line"]), row["_split"], *(_truncate(row[column] or "") for column in columns))
         for row in rows
     ]
     return [cells[index] for index in np.argsort(order, kind="stable")]
 
 
-def _cut(cell: str) -> str:
+def _truncate(cell: str) -> str:
     return cell if len(cell) <= CELL_CHARACTERS else f"{cell[:CELL_CHARACTERS]}…"

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
-from app.pages.data.cells import heading, one_line, roles_in
+from app.pages.data.cells import column_roles, header_data, one_line
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
 from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
@@ -21,7 +21,7 @@ from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
 
 CACHED_PAGES = 30
-OWN_COLUMNS = 2  # before those of the source: line and split
+LEAD_COLUMNS = 2  # line and split, before those of the source
 SPLIT_COLUMN = 1
 
 
@@ -32,14 +32,14 @@ class RowsModel(QAbstractTableModel):
         super().__init__(parent)
         self._state = state
         self._rows = 0
-        self._numbers: Rows | None = None  # rows of the state that are shown
-        self._roles = roles_in(state.spec.mapping)
+        self._indices: Rows | None = None  # rows of the state that are shown
+        self._roles = column_roles(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         self._edits: EditsState | None = None
         self._review: ReviewState | None = None
-        state.found.connect(self._on_found)
+        state.rows_changed.connect(self._on_rows_changed)
         state.page_read.connect(self._on_page_read)
-        self._on_found()
+        self._on_rows_changed()
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
         return 0 if parent.isValid() else self._rows
@@ -50,7 +50,7 @@ class RowsModel(QAbstractTableModel):
     @property
     def suggestion_column(self) -> int:
         """Index of the last column, which shows suggestions during a review."""
-        return OWN_COLUMNS + len(self._state.columns)
+        return LEAD_COLUMNS + len(self._state.columns)
 
     @property
     def _has_suggestions(self) -> bool:
@@ -72,10 +72,10 @@ class RowsModel(QAbstractTableModel):
                 return tooltip(self._cell(index))
             case Qt.ItemDataRole.ForegroundRole if self._is_edited(index):
                 return colour(Role.ACCENT)
-            case Qt.ItemDataRole.ForegroundRole if self._is_aside(index):
+            case Qt.ItemDataRole.ForegroundRole if self._is_secondary(index):
                 return colour(Role.MUTED)
             case Qt.ItemDataRole.FontRole if self._row_edit(index).deleted:
-                return struck_out()
+                return struck_out_font()
             case Qt.ItemDataRole.FontRole if self._is_edited(index):
                 return font("strong")
             case Qt.ItemDataRole.FontRole if index.column() == 0:
@@ -94,11 +94,11 @@ class RowsModel(QAbstractTableModel):
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if self._edits is None or role != Qt.ItemDataRole.EditRole:
             return False
-        number = int(self._state.numbers[index.row()])
+        row = int(self._state.indices[index.row()])
         if index.column() == SPLIT_COLUMN:
-            self._edits.move([number], value)
+            self._edits.move([row], value)
         else:
-            self._edits.set_cells([number], self._column(index), [str(value)])
+            self._edits.set_cells([row], self._column(index), [str(value)])
         return True
 
     def show_edits(self, edits: EditsState, review: ReviewState) -> None:
@@ -108,25 +108,25 @@ class RowsModel(QAbstractTableModel):
         review.changed.connect(self._on_edited)
 
     def _suggestion(self, index: Index, role: int) -> Any:
-        """Suggestion for a row, and whether its own label was confirmed."""
-        number = int(self._state.numbers[index.row()])
+        """Suggestion for a row, and whether its label was confirmed."""
+        row = int(self._state.indices[index.row()])
         if self._review is None:
             return None
-        if (change := self._review.changes.get(number)) is not None:
+        if (change := self._review.changes.get(row)) is not None:
             text = self._before(change)
             if role == Qt.ItemDataRole.ToolTipRole:
                 return tooltip(text)
             return one_line(text) if role == Qt.ItemDataRole.DisplayRole else None
-        guess = self._review.suggestions.get(number)
-        if guess is None:
+        suggestion = self._review.suggestions.get(row)
+        if suggestion is None:
             return None
-        is_kept = number in self._review.kept
+        is_confirmed = row in self._review.confirmed
         if role == Qt.ItemDataRole.ForegroundRole:
-            return colour(Role.MUTED if is_kept else Role.TEXT)
+            return colour(Role.MUTED if is_confirmed else Role.TEXT)
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        label = f"{one_line(guess.label[:100])}  {numbers.percent(guess.probability, 0)}"
-        text = self.tr("{0} · label kept").format(label) if is_kept else label
+        label = f"{one_line(suggestion.label[:100])}  {numbers.percent(suggestion.probability, 0)}"
+        text = self.tr("{0} · label kept").format(label) if is_confirmed else label
         return tooltip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def headerData(
@@ -137,12 +137,14 @@ class RowsModel(QAbstractTableModel):
         if section == self.suggestion_column:
             if role != Qt.ItemDataRole.DisplayRole or self._review is None:
                 return None
-            is_older = self._review.kind == "changes"
-            return self.tr("Before") if is_older else self.tr("Suggested label")
-        if section >= OWN_COLUMNS:
+            is_comparison = self._review.kind == "changes"
+            return self.tr("Before") if is_comparison else self.tr("Suggested label")
+        if section >= LEAD_COLUMNS:
             columns = self._state.columns
-            inside = section - OWN_COLUMNS < len(columns)
-            return heading(columns[section - OWN_COLUMNS], self._roles, role) if inside else None
+            inside = section - LEAD_COLUMNS < len(columns)
+            return (
+                header_data(columns[section - LEAD_COLUMNS], self._roles, role) if inside else None
+            )
         if role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Line"), self.tr("Split"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
@@ -153,11 +155,11 @@ class RowsModel(QAbstractTableModel):
         """Column that a click on a header sorts by; "" for none."""
         return self._keys[section] if section < self.suggestion_column else ""
 
-    def section_of(self, key: str) -> int:
+    def find_section(self, key: str) -> int:
         """Header of a sort column; -1 if it is not shown."""
         return self._keys.index(key) if key in self._keys else -1
 
-    def whole_row(self, row: int) -> list[tuple[str, str]]:
+    def row_cells(self, row: int) -> list[tuple[str, str]]:
         """Names and truncated cells of a row; empty while it is read."""
         page = self._pages.get(row // PAGE_ROWS)
         if page is None or row % PAGE_ROWS >= len(page):
@@ -165,7 +167,7 @@ class RowsModel(QAbstractTableModel):
         cells = [
             self._displayed_text(self.index(row, column), cell)
             for column, cell in enumerate(page[row % PAGE_ROWS])
-        ][OWN_COLUMNS:]
+        ][LEAD_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
         return list(zip(names, (visible(cell) for cell in cells), strict=True))
 
@@ -174,17 +176,16 @@ class RowsModel(QAbstractTableModel):
         return ("_line", "_split", *self._state.columns)
 
     def _cell(self, index: Index) -> str:
-        number = index.row() // PAGE_ROWS
-        page = self._pages.get(number)
-        if page is None:
-            self._state.read_page(number)
+        page, row = divmod(index.row(), PAGE_ROWS)
+        rows = self._pages.get(page)
+        if rows is None:
+            self._state.read_page(page)
             return "…"
-        self._pages.move_to_end(number)
-        row = index.row() % PAGE_ROWS
-        return self._displayed_text(index, page[row][index.column()]) if row < len(page) else ""
+        self._pages.move_to_end(page)
+        return self._displayed_text(index, rows[row][index.column()]) if row < len(rows) else ""
 
     def _displayed_text(self, index: Index, cell: str) -> str:
-        """Displayed text of a cell: edited, otherwise stored."""
+        """Displayed text of a cell: the edited one, otherwise the stored one."""
         if index.column() == SPLIT_COLUMN:
             return self._split(self._row_edit(index).split or cell)
         if index.column() == 0:
@@ -201,33 +202,33 @@ class RowsModel(QAbstractTableModel):
         return "\n".join(lines)
 
     def _column(self, index: Index) -> str:
-        return self._state.columns[index.column() - OWN_COLUMNS]
+        return self._state.columns[index.column() - LEAD_COLUMNS]
 
     def _row_edit(self, index: Index) -> RowEdit:
-        if self._edits is None or not self._edits.rows or index.row() >= len(self._state.numbers):
+        if self._edits is None or not self._edits.rows or index.row() >= len(self._state.indices):
             return NOT_EDITED
-        return self._edits.rows.get(int(self._state.numbers[index.row()]), NOT_EDITED)
+        return self._edits.rows.get(int(self._state.indices[index.row()]), NOT_EDITED)
 
     def _is_edited(self, index: Index) -> bool:
         edit = self._row_edit(index)
         if index.column() == SPLIT_COLUMN:
             return edit.split is not None
-        return index.column() >= OWN_COLUMNS and self._column(index) in edit.cells
+        return index.column() >= LEAD_COLUMNS and self._column(index) in edit.cells
 
     def _split(self, cell: str) -> str:
-        """Title of a split; an unread cell stays as it is."""
+        """Title of a split; “…” of an unread cell stays."""
         return next((split_title(name) for name in SPLITS if name == cell), cell)
 
-    def _is_aside(self, index: Index) -> bool:
-        return index.column() < OWN_COLUMNS or self._column(index) not in self._roles
+    def _is_secondary(self, index: Index) -> bool:
+        return index.column() < LEAD_COLUMNS or self._column(index) not in self._roles
 
-    def _on_found(self) -> None:
-        if self._state.is_seeking or self._numbers is self._state.numbers:
+    def _on_rows_changed(self) -> None:
+        if self._state.is_searching or self._indices is self._state.indices:
             return  # the current rows stay until new ones are found
         self.beginResetModel()
         self._pages.clear()
-        self._numbers = self._state.numbers
-        self._rows = len(self._numbers)
+        self._indices = self._state.indices
+        self._rows = len(self._indices)
         self.endResetModel()
 
     def _on_edited(self) -> None:
@@ -235,16 +236,16 @@ class RowsModel(QAbstractTableModel):
             last = self.index(self._rows - 1, self.columnCount() - 1)
             self.dataChanged.emit(self.index(0, 0), last)
 
-    def _on_page_read(self, number: int, rows: list[tuple[str, ...]]) -> None:
-        self._pages[number] = rows
+    def _on_page_read(self, page: int, rows: list[tuple[str, ...]]) -> None:
+        self._pages[page] = rows
         while len(self._pages) > CACHED_PAGES:
             self._pages.popitem(last=False)
-        first, last = number * PAGE_ROWS, min((number + 1) * PAGE_ROWS, self._rows) - 1
+        first, last = page * PAGE_ROWS, min((page + 1) * PAGE_ROWS, self._rows) - 1
         if first <= last:
             self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))
 
 
-def struck_out() -> QFont:
+def struck_out_font() -> QFont:
     """Font of a row excluded from the next version."""
     result = font()
     result.setStrikeOut(True)

@@ -22,7 +22,7 @@ from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
 from app.pages.data.dataset.state import DatasetState, Order, Query
-from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
+from app.pages.data.dataset.table import LEAD_COLUMNS, RowsModel
 from app.pages.data.texts import summary_line
 from app.studio import Studio
 from app.theme import SPACE
@@ -52,30 +52,30 @@ SORT_KEYS = "Ctrl+Shift+S"
 
 class DatasetView(Page):
     """Signals:
-    left: back to the list.
-    deleted: delete this version.
-    undone: back to the parent version.
-    deleted_asked: the parent version, and its rows missing here.
+    closed: return to the list.
+    delete_requested: delete this version.
+    undo_requested: return to the parent version.
+    deleted_requested: the parent version, and its rows missing here.
     """
 
-    left = Signal()
-    deleted = Signal()
-    undone = Signal()
-    deleted_asked = Signal(Path, object)
+    closed = Signal()
+    delete_requested = Signal()
+    undo_requested = Signal()
+    deleted_requested = Signal(Path, object)
 
     def __init__(self, studio: Studio, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
         self.state = DatasetState(studio, folder, self)
         self._studio = studio
-        self.back = self.add_back(self.tr("Back to data sets"), self.left.emit)
+        self.back = self.add_back(self.tr("Back to data sets"), self.closed.emit)
         self.changes = buttons.plain(self.tr("Chan&ges"), icon="history")
-        self.undo = buttons.plain(self.tr("&Undo…"), self.undone.emit, "undo-2")
+        self.undo = buttons.plain(self.tr("&Undo…"), self.undo_requested.emit, "undo-2")
         self.lineage = buttons.icon_button(
             "git-branch",
             self.tr("Lineage: what was made from it"),
             partial(studio.go.emit, "runs", {"lineage": data_key(folder)}),
         )
-        self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
+        self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
         self.train = buttons.primary("", partial(studio.go.emit, "train", {"data": folder}), "play")
         layouts.extend(
             self.action_row, self.lineage, self.changes, self.undo, self.delete, self.train
@@ -87,7 +87,7 @@ class DatasetView(Page):
         self.body.addWidget(self.splitter, 1)
         self.checks_state = ChecksState(studio, self.state)
         self._finding: Finding | None = None  # finding whose rows are shown
-        self._are_listed = False  # a given list of rows is shown
+        self._is_listing = False  # a fixed list of rows is shown
         self._orders: tuple[Order, ...] = ()  # of the shown rows
         self._add_rows()
         self._add_side()
@@ -101,12 +101,12 @@ class DatasetView(Page):
         self.problem.hide()
         self.body.addWidget(self.problem, 1)
         self.state.opened.connect(self._on_opened)
-        self.state.found.connect(self._on_found)
+        self.state.rows_changed.connect(self._on_rows_changed)
         self.state.sorting.connect(self._on_sorting)
         self.state.start()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """Models whose tokenizers can count tokens."""
+        """Set the models whose tokenizers can count tokens."""
         self.lengths.set_models(list(models))
         self.editing.card.set_models(models)
 
@@ -115,14 +115,14 @@ class DatasetView(Page):
         if self.state.dataset is not None:
             self.details.show_spec(self.state.spec, self.state.folder, state)
 
-    # ── the parts of the page, each put in its place before it is filled: that is quicker ────
+    # ── parts, each added to the page before it is filled, which is faster ───────────────────
 
     def _add_rows(self) -> None:
-        whole = QWidget()
-        self.splitter.addWidget(whole)
-        above = layouts.row(spacing=3 * SPACE)
+        widget = QWidget()
+        self.splitter.addWidget(widget)
+        head = layouts.row(spacing=3 * SPACE)
         column = layouts.column(
-            above, self._make_finding_line(whole), parent=whole, spacing=3 * SPACE
+            head, self._make_finding_line(widget), parent=widget, spacing=3 * SPACE
         )
         self._stack = QStackedLayout()
         self.search = SearchField(self.tr("Search rows"))
@@ -134,15 +134,15 @@ class DatasetView(Page):
         )
         self.stop_sorting.hide()
         layouts.extend(
-            above,
+            head,
             (self.search, 1),
             self.splits,
             self.count,
             self.stop_sorting,
             HelpButton("editing"),
         )
-        set_help(whole, "editing")
-        self.table = QTableView(whole)
+        set_help(widget, "editing")
+        self.table = QTableView(widget)
         apply_style(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self._make_sortable()
@@ -150,21 +150,21 @@ class DatasetView(Page):
         self.editing.review.changed.connect(self._on_review)
         self.changes.clicked.connect(self.editing.review.show_changes)
         self.editing.state.changed.connect(self._show_row)
-        self.none = EmptyState(
+        self.empty = EmptyState(
             "search",
             self.tr("No matching rows"),
             self.tr("Try a shorter search, another split or all labels."),
             buttons.plain(self.tr("&Show all rows"), self._show_all),
         )
         self._stack.addWidget(self.table)
-        self._stack.addWidget(self.none)
+        self._stack.addWidget(self.empty)
         self.row_text = ReadText(self.tr("Selected row"), mono=False, height=26 * SPACE)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         self.editing.add_around(column, self._stack, self.row_text)
-        pause = debounced(self, SEARCH_PAUSE_MS, self._seek)
+        pause = debounced(self, SEARCH_PAUSE_MS, self._search)
         self.search.textChanged.connect(pause.start)
-        self.search.returnPressed.connect(self._seek)
-        self.splits.chosen.connect(lambda _: self._seek())
+        self.search.returnPressed.connect(self._search)
+        self.splits.chosen.connect(lambda _: self._search())
 
     def _make_sortable(self) -> None:
         """Sort by the column whose header is clicked or focused."""
@@ -205,8 +205,8 @@ class DatasetView(Page):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
         self.checks = ChecksCard(self.checks_state, inner)
-        self.checks.rows_asked.connect(self._show_finding)
-        self.checks.fix_asked.connect(self._ask_to_fix)
+        self.checks.rows_requested.connect(self._show_finding)
+        self.checks.fix_requested.connect(self._ask_to_fix)
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
@@ -222,9 +222,9 @@ class DatasetView(Page):
             spacing=4 * SPACE,
             margins=(0, 0, 3 * SPACE, 0),
         )
-        self.labels.chosen.connect(lambda _: self._seek())
+        self.labels.chosen.connect(lambda _: self._search())
 
-    # ── what the state says ──────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def _on_opened(self) -> None:
         problem = self.state.problem
@@ -235,15 +235,15 @@ class DatasetView(Page):
             return
         spec = self.state.spec
         self.set_title(spec.name, summary_line(spec))
-        teaches = not likely_task(spec.mapping).info.is_pretraining
-        text = self.tr("Fine-&tune on this…") if teaches else self.tr("Pre-&train on this…")
+        can_fine_tune = not likely_task(spec.mapping).info.is_pretraining
+        text = self.tr("Fine-&tune on this…") if can_fine_tune else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)
         self.train.show()
-        self._show_older()
+        self._show_parent()
         self.labels.show_spec(spec)
         self.details.show_spec(spec, self.state.folder, "")
-        for number, split in enumerate(SPLITS, start=1):
-            self.splits.group.button(number).setVisible(bool(spec.rows.get(split)))
+        for index, split in enumerate(SPLITS, start=1):
+            self.splits.group.button(index).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
         self.state.page_read.connect(lambda *_: self._show_row())  # once it is read
         self.splitter.show()
@@ -252,7 +252,7 @@ class DatasetView(Page):
     def _show_table(self) -> None:
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(lambda *_: self._show_row())
-        self.editing.begin(self.model)
+        self.editing.start(self.model)
         self._size_columns()
         header = self.table.horizontalHeader()
         header.sectionCountChanged.connect(
@@ -261,14 +261,14 @@ class DatasetView(Page):
         )
 
     def _size_columns(self) -> None:
-        """Give texts and suggestions the space that other columns leave."""
+        """Resize columns; texts share the remaining width."""
         mapping = self.state.spec.mapping
         self.table.setColumnWidth(0, 18 * SPACE)
         self.table.setColumnWidth(1, 22 * SPACE)
         has_suggestions = self.model.columnCount() > self.model.suggestion_column
-        taken = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
+        used_width = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
         texts = (mapping.text, mapping.pair, mapping.tags)
-        size_columns(self.table, self.state.columns, texts, OWN_COLUMNS, taken)
+        size_columns(self.table, self.state.columns, texts, LEAD_COLUMNS, used_width)
 
     def _on_header(self, section: int) -> None:
         """Sort by a column; a column without an order changes nothing."""
@@ -285,14 +285,14 @@ class DatasetView(Page):
         """Mark the sort column."""
         section, descending = -1, False
         if self.state.orders:
-            section = self.model.section_of(self.state.orders[0].column)
+            section = self.model.find_section(self.state.orders[0].column)
             descending = self.state.orders[0].descending
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.table.horizontalHeader().setSortIndicator(section, order)
 
-    def _on_found(self) -> None:
+    def _on_rows_changed(self) -> None:
         self._show_order()
-        if self.state.is_seeking:
+        if self.state.is_searching:
             is_sorting = self.state.is_sorting
             self.count.setText(self.tr("Sorting…") if is_sorting else self.tr("Searching…"))
             return
@@ -300,24 +300,24 @@ class DatasetView(Page):
         if self._orders != self.state.orders:
             self._orders = self.state.orders
             self.table.scrollToTop()
-        if self._are_listed and self.state.wanted is not None:
-            self._are_listed = False
+        if self._is_listing and self.state.query is not None:
+            self._is_listing = False
             if self.editing.review.kind == "changes":
-                self.editing.review.forget()
+                self.editing.review.clear()
             self.finding_line.setVisible(self._finding is not None)
-        count, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
-        if count == whole:
-            self.count.setText(self.tr("%Ln row(s)", "", whole))
+        count, total = len(self.state.indices), sum(self.state.spec.rows.values())
+        if count == total:
+            self.count.setText(self.tr("%Ln row(s)", "", total))
         else:
             self.count.setText(
-                self.tr("{0} of {1} rows").format(numbers.count(count), numbers.count(whole))
+                self.tr("{0} of {1} rows").format(numbers.count(count), numbers.count(total))
             )
-        self._stack.setCurrentWidget(self.table if count else self.none)
+        self._stack.setCurrentWidget(self.table if count else self.empty)
         self.row_text.clear()
 
-    def _seek(self) -> None:
+    def _search(self) -> None:
         choice = self.splits.choice()
-        self.state.seek(
+        self.state.search(
             Query(
                 self.search.text(),
                 SPLITS[choice - 1] if choice > 0 else None,
@@ -333,57 +333,57 @@ class DatasetView(Page):
         if finding is not None:
             title = in_language(CHECKS[finding.check].title)
             self.finding_text.setText(self.tr("Rows of “{0}”").format(title))
-        self._seek()
+        self._search()
 
-    def _show_older(self) -> None:
-        """Offer the actions of a version made from another one."""
-        older = self.editing.review.made_from
+    def _show_parent(self) -> None:
+        """Offer the actions of a version derived from another one."""
+        parent = self.editing.review.parent_version
         for button in (self.changes, self.undo):
-            button.setVisible(older is not None)
-        if older is not None:
-            since = self.tr("Show what changed since version {0}").format(older.name)
-            back = self.tr("Undo this version: back to version {0}").format(older.name)
+            button.setVisible(parent is not None)
+        if parent is not None:
+            since = self.tr("Show what changed since version {0}").format(parent.name)
+            back = self.tr("Undo this version: back to version {0}").format(parent.name)
             for button, name in ((self.changes, since), (self.undo, back)):
                 button.setToolTip(tooltip(name))
                 button.setAccessibleName(name)
 
     def _on_review(self) -> None:
-        """Say how many rows differ from the parent version, above the list."""
+        """Show above the list how many rows differ from the parent version."""
         review = self.editing.review
         self.changes.setEnabled(not review.is_busy)
         is_on = review.kind == "changes"
         self.deleted_rows.setVisible(is_on and len(review.deleted) > 0)
-        if is_on and review.older is not None and not self._are_listed:
-            self._are_listed = True
+        if is_on and review.old_version is not None and not self._is_listing:
+            self._is_listing = True
             text = self.tr("Since version {0}: {1} changed, {2} added, {3} deleted")
             counts = map(numbers.count, review.counts)
-            self.finding_text.setText(text.format(review.older.name, *counts))
+            self.finding_text.setText(text.format(review.old_version.name, *counts))
             self.finding_line.show()
 
     def _show_deleted(self) -> None:
         review = self.editing.review
-        if review.older is not None:
-            self.deleted_asked.emit(review.older, review.deleted)
+        if review.old_version is not None:
+            self.deleted_requested.emit(review.old_version, review.deleted)
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
         """Show these rows until others are requested."""
-        self._are_listed = True
+        self._is_listing = True
         self.finding_text.setText(title)
         self.finding_line.show()
         self.state.show_rows(rows)
 
     def _ask_to_fix(self, fix: Fix) -> None:
-        """Say what a fix will change, and make the version after confirmation."""
+        """Explain a fix, and create the version after confirmation."""
         if self.editing.state.rows:
             self._studio.notices.info(self.tr("Save or discard your changes to the rows first."))
             return
-        template = self.tr("Version {0} is made; this version stays as it is.")
-        stays = template.format(self.checks_state.new_version)
+        template = self.tr("Version {0} is created; this version stays unchanged.")
+        note = template.format(self.checks_state.new_version)
         dialogs.confirm(
             self,
             translated(fix.title),
-            f"{translated(fix.change)} {stays}",
-            Choice("fix", self.tr("Make new version"), "primary"),
+            f"{translated(fix.change)} {note}",
+            Choice("fix", self.tr("Create new version"), "primary"),
             lambda: self.checks_state.fix(fix),
         )
 
@@ -395,11 +395,11 @@ class DatasetView(Page):
         self.search.setFocus()
 
     def _show_row(self) -> None:
-        """Show the current row as far as the table keeps it."""
+        """Show the current row, with cells truncated as in the table."""
         current = self.table.currentIndex()
-        if not current.isValid() or self.state.is_seeking:
+        if not current.isValid() or self.state.is_searching:
             return
-        cells = self.model.whole_row(current.row())
+        cells = self.model.row_cells(current.row())
         text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:DETAIL_CHARACTERS]
         if text != self.row_text.toPlainText():
             self.row_text.setPlainText(text)

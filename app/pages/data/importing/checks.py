@@ -39,14 +39,14 @@ class Problem:
     check: str = ""
     fixes: tuple[Fix, ...] = ()
     chosen: FixName | None = None
-    is_done: bool = False  # no problem: it says what was done
+    is_done: bool = False  # not a problem, but a change that was made
 
     @classmethod
-    def of(cls, error: StudioError, blocks: bool = True) -> Self:
+    def from_error(cls, error: StudioError, blocks: bool = True) -> Self:
         return cls(error.problem, error.advice, blocks)
 
 
-def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
+def file_problems(splits: Sequence[SplitName | None]) -> list[Problem]:
     """Require a training file if there are several files."""
     if len(splits) < 2 or "train" in splits:
         return []
@@ -58,7 +58,7 @@ def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
     ]
 
 
-def problems_of_columns(roles: Roles) -> list[Problem]:
+def column_problems(roles: Roles) -> list[Problem]:
     """Require a text column, and no column with two roles."""
     if roles.text is None:
         return [
@@ -77,7 +77,7 @@ def problems_of_columns(roles: Roles) -> list[Problem]:
     return []
 
 
-def problems_of_name(name: str) -> list[Problem]:
+def name_problems(name: str) -> list[Problem]:
     """Require a name."""
     if name.strip():
         return []
@@ -89,35 +89,35 @@ def problems_of_name(name: str) -> list[Problem]:
     ]
 
 
-def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
+def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """Properties of the rows that would prevent training; the import is possible."""
     task = likely_task(mapping, counted.labels)
     without_answers = counted._replace(
         missing_answers=counted.missing_answers[:0]
     )  # the checks report answers, with buttons
-    wrong = survey_problems(without_answers, mapping, task)
-    problems = [Problem.of(error, blocks=False) for error in wrong]
+    errors = survey_problems(without_answers, mapping, task)
+    problems = [Problem.from_error(error, blocks=False) for error in errors]
     for index, (columns, _) in enumerate(
         incomplete_columns(mapping, task, *count_empty_cells(counted))
     ):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
         title = tr("Skip these rows")
         problems[index] = replace(problems[index], cleaning_title=title, cleaning=skip)
-    return problems + _spellings(mapping, counted, cleaning)
+    return problems + _spelling_problems(mapping, counted, cleaning)
 
 
-def _spellings(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
+def _spelling_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """Labels in several spellings; with a button that merges them if each row has one label."""
     if mapping.endings:
         return []
     is_single = mapping.label is not None and count_label_sets(counted.labels) is None
     return [
-        _spelling(spellings, cleaning if is_single else None)
+        _spelling_problem(spellings, cleaning if is_single else None)
         for spellings in label_spellings(counted.labels or counted.spans)
     ]
 
 
-def _spelling(spelling: Spellings, cleaning: Cleaning | None) -> Problem:
+def _spelling_problem(spelling: Spellings, cleaning: Cleaning | None) -> Problem:
     problem = Problem(spelling_note(spelling), blocks=False)
     if cleaning is None:
         return problem
@@ -129,19 +129,19 @@ def _spelling(spelling: Spellings, cleaning: Cleaning | None) -> Problem:
     )
 
 
-def cleaned(cleaning: Cleaning) -> list[Problem]:
-    """Effects of cleaning, with undo."""
+def cleaning_effects(cleaning: Cleaning) -> list[Problem]:
+    """The effects of cleaning, each with undo."""
     undo, problems = tr("Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)
         single = tr("Rows in which {0} is empty are skipped.")
         several = tr("Rows in which one of {0} is empty are skipped.")
         template = single if len(cleaning.skip_empty) == 1 else several
-        without = cleaning.model_copy(update={"skip_empty": ()})
-        problems.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+        undone = cleaning.model_copy(update={"skip_empty": ()})
+        problems.append(Problem(template.format(names), "", False, undo, undone, is_done=True))
     if cleaning.spellings:
         template = tr("Other spellings are read as {0}.")
         names = ", ".join(f"“{name[:60]}”" for name in dict.fromkeys(cleaning.spellings.values()))
-        without = cleaning.model_copy(update={"spellings": {}})
-        problems.append(Problem(template.format(names), "", False, undo, without, is_done=True))
+        undone = cleaning.model_copy(update={"spellings": {}})
+        problems.append(Problem(template.format(names), "", False, undo, undone, is_done=True))
     return problems

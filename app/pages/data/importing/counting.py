@@ -7,7 +7,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from app import background
-from app.pages.data.importing.checks import Problem, problems_of_rows
+from app.pages.data.importing.checks import Problem, row_problems
 from app.timers import debounced
 from engine.config.dataset import SPLITS, Split, SplitName
 from engine.data.datasets.collecting import FileImport, Sources
@@ -23,7 +23,7 @@ class CountState(QObject):
 
     Signals:
         changed: result or progress.
-        checked: `found` or `problem`.
+        checked: `collected` or `problem`.
     """
 
     changed = Signal()
@@ -33,8 +33,8 @@ class CountState(QObject):
         """`scratch` is a folder for temporary files of the count."""
         super().__init__(parent)
         self._scratch = scratch
-        self.wanted: FileImport | None = None  # current input
-        self.found: Collected | None = None
+        self.request: FileImport | None = None  # current input
+        self.collected: Collected | None = None
         self.problems: list[Problem] = []  # of the counted rows
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
@@ -48,35 +48,35 @@ class CountState(QObject):
         return self._counting.is_busy or self._pause.isActive()
 
     def count(self, request: FileImport | None) -> None:
-        """Drop the result and count this after a short pause; None: nothing."""
+        """Discard the result and count these rows after a short pause; None: count nothing."""
         self.stop()
-        self.wanted = request
+        self.request = request
         if request is not None:
             self._pause.start()
         self.changed.emit()
         self.checked.emit()
 
     def split_again(self, split: Split) -> None:
-        """Split the same rows in another way."""
-        if self.wanted is not None:
-            self.wanted = replace(self.wanted, split=split)
+        """Split the same rows differently."""
+        if self.request is not None:
+            self.request = replace(self.request, split=split)
         self._compute_split_sizes()
 
     def stop(self) -> None:
-        """Cancel all jobs and drop the result."""
+        """Cancel all jobs and discard the result."""
         self._pause.stop()
         self._counting.cancel()
         self._splitting.cancel()
-        self.found, self.split_rows, self.problem, self.problems = None, None, None, []
+        self.collected, self.split_rows, self.problem, self.problems = None, None, None, []
 
     def _count(self) -> None:
-        request, scratch = self.wanted, self._scratch
+        request, scratch = self.request, self._scratch
         assert request is not None
 
         def work(progress: background.Progress) -> tuple[Collected, list[Problem]]:
             as_imported = replace(request, split=Split(column=request.split.column))
             counted = survey(as_imported, scratch, progress, progress.cancelled)
-            return counted, problems_of_rows(request.mapping, counted, request.cleaning)
+            return counted, row_problems(request.mapping, counted, request.cleaning)
 
         self.bytes_read = (0, 0)
         self._counting.run(work, self._on_counted, self._on_failed, self._on_progress)
@@ -87,7 +87,7 @@ class CountState(QObject):
         self.changed.emit()
 
     def _on_counted(self, counted: tuple[Collected, list[Problem]]) -> None:
-        self.found, self.problems = counted
+        self.collected, self.problems = counted
         self.checked.emit()
         self._compute_split_sizes()
 
@@ -100,20 +100,20 @@ class CountState(QObject):
         """Compute the sizes of the splits."""
         self._splitting.cancel()
         self.split_rows = None
-        collected, request = self.found, self.wanted
+        collected, request = self.collected, self.request
         if collected is not None and request is not None:
             self._splitting.run(
-                lambda: _split_sizes(collected, request.sources, request.split), self._on_dealt
+                lambda: _split_sizes(collected, request.sources, request.split), self._on_split
             )
         self.changed.emit()
 
-    def _on_dealt(self, rows: dict[SplitName, int]) -> None:
+    def _on_split(self, rows: dict[SplitName, int]) -> None:
         self.split_rows = rows
         self.changed.emit()
 
 
 def _split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
     """Number of rows of each split."""
-    numbers, _ = split_rows(collected, sources, split)
-    counts = np.bincount(numbers, minlength=len(SPLITS))
+    indices, _ = split_rows(collected, sources, split)
+    counts = np.bincount(indices, minlength=len(SPLITS))
     return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}

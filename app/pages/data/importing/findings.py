@@ -15,8 +15,8 @@ from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
 from engine.data.datasets.collecting import FileImport
 
-REST = 500  # ms after the count
-TOLD_OTHERWISE = ("label_spellings",)  # reported by the counts, with a button
+DELAY_MS = 500  # ms after the count
+REPORTED_ELSEWHERE = ("label_spellings",)  # reported by the counts, with a button
 
 
 class FindingsState(QObject):
@@ -26,7 +26,7 @@ class FindingsState(QObject):
 
     Signals:
         changed: `findings` or the `chosen` fixes.
-        progressed: `share`, or whether a check can be requested.
+        progressed: `fraction` or `can_examine`.
     """
 
     changed = Signal()
@@ -38,12 +38,12 @@ class FindingsState(QObject):
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: unknown
         self.chosen: set[FixName] = set()  # fixes applied by the import
-        self._known: FileImport | None = None  # input that is checked or being checked
-        self.share = 0.0  # fraction done while `is_examining`
+        self._request: FileImport | None = None  # input that is checked or being checked
+        self.fraction = 0.0  # fraction done while `is_examining`
         self._bytes = 0  # of all files, once known
-        self._begins_soon = False
+        self._starts_soon = False
         self._examining = background.Latest(self)
-        count.changed.connect(self._follow)
+        count.changed.connect(self._on_count)
 
     @property
     def is_examining(self) -> bool:
@@ -52,13 +52,13 @@ class FindingsState(QObject):
     @property
     def can_examine(self) -> bool:
         """True if there are rows that are not checked yet."""
-        is_known = self._known is not None and self.findings is None
-        return is_known and not self.is_examining and not self._begins_soon
+        is_known = self._request is not None and self.findings is None
+        return is_known and not self.is_examining and not self._starts_soon
 
     def examine(self) -> None:
-        """Check the rows, however many."""
-        if self._known is not None and self.can_examine:
-            self._begin(self._known)
+        """Check the rows, even if there are very many."""
+        if self._request is not None and self.can_examine:
+            self._start(self._request)
 
     def cancel(self) -> None:
         """Cancel the checks; `examine` starts over."""
@@ -70,7 +70,9 @@ class FindingsState(QObject):
         """Each finding with title and fixes; none blocks the import."""
         findings = self.findings or []
         return [
-            self._problem(finding) for finding in findings if finding.check not in TOLD_OTHERWISE
+            self._problem(finding)
+            for finding in findings
+            if finding.check not in REPORTED_ELSEWHERE
         ]
 
     def _problem(self, finding: Finding) -> Problem:
@@ -78,25 +80,25 @@ class FindingsState(QObject):
         for fix in finding.fixes:
             chosen = (finding.check, fix.name)
             if chosen in self.chosen:
-                says = tr("After the import, as a version of its own: {0}")
+                template = tr("After the import, as a separate version: {0}")
                 undo = tr("Undo")
-                text = says.format(translated(fix.change))
+                text = template.format(translated(fix.change))
                 return Problem(title, text, False, undo, chosen=chosen, is_done=True)
         fixes = finding.fixes
         return Problem(title, finding.sentence, blocks=False, check=finding.check, fixes=fixes)
 
     def choose(self, check: str, fix: Fix) -> None:
-        """Apply a fix at the end of the import, which makes a second version."""
+        """Apply a fix at the end of the import, which creates a second version."""
         self.chosen.add((check, fix.name))
         self.changed.emit()
 
-    def leave(self, chosen: FixName) -> None:
+    def drop(self, chosen: FixName) -> None:
         """Import without this fix."""
         self.chosen.discard(chosen)
         self.changed.emit()
 
     def note(self) -> str:
-        """Hint about the rows with findings, or that there are none; “” if not checked yet."""
+        """Hint about the findings, if any; “” if the rows are not checked yet."""
         if self.findings is None:
             return ""
         if not self.problems():
@@ -104,44 +106,44 @@ class FindingsState(QObject):
         return tr("After the import, the page of the data set shows these rows.")
 
     def stop(self) -> None:
-        """Drop the findings and stop checking."""
-        self._take(None)
+        """Discard the findings and stop checking."""
+        self._set_request(None)
 
-    def _follow(self) -> None:
-        self._take(None if self._count.split_rows is None else self._count.wanted)
+    def _on_count(self) -> None:
+        self._set_request(None if self._count.split_rows is None else self._count.request)
 
-    def _take(self, request: FileImport | None) -> None:
-        if request == self._known:
+    def _set_request(self, request: FileImport | None) -> None:
+        if request == self._request:
             return
-        self._known = request
+        self._request = request
         self._examining.cancel()
         if self.findings is not None:
             self.findings = None
             self.changed.emit()
         rows = sum((self._count.split_rows or {}).values())
-        self._begins_soon = request is not None and rows <= AUTOMATIC_ROWS
+        self._starts_soon = request is not None and rows <= AUTOMATIC_ROWS
         self.progressed.emit()
-        if request is not None and self._begins_soon:
-            QTimer.singleShot(REST, self, partial(self._begin, request))
+        if request is not None and self._starts_soon:
+            QTimer.singleShot(DELAY_MS, self, partial(self._start, request))
 
-    def _begin(self, request: FileImport) -> None:
+    def _start(self, request: FileImport) -> None:
         """Check the rows after the page is painted, unless the input changed."""
-        if request != self._known or self.findings is not None or self.is_examining:
+        if request != self._request or self.findings is not None or self.is_examining:
             return
         scratch = self._scratch
 
         def work(progress: background.Progress) -> list[Finding]:
             return check_files(request, scratch, progress, progress.cancelled).findings
 
-        self.share, self._bytes, self._begins_soon = 0.0, 0, False
+        self.fraction, self._bytes, self._starts_soon = 0.0, 0, False
         self._examining.run(work, self._on_examined, self._on_failed, self._on_progress)
         self.progressed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
-        """Bytes while the files are read, then rows: half of the work each."""
+        """Progress is in bytes while files are read, then in rows; each is half of the work."""
         self._bytes = self._bytes or total
         half = done / max(total, 1) / 2
-        self.share = half if total == self._bytes else half + 0.5
+        self.fraction = half if total == self._bytes else half + 0.5
         self.progressed.emit()
 
     def _on_examined(self, findings: list[Finding]) -> None:

@@ -16,12 +16,12 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5
 MAPPING_ROWS = 2_000  # rows used to guess the roles of columns
-GUESSED_CHARACTERS = 5_000_000
+MAPPING_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
 # Tokenized characters per text, far more than EXAMPLE_LENGTH tokens need: a word of a million
 # letters takes a tokenizer seconds, in which no other thread runs.
 EXAMPLE_CHARACTERS = 20_000
-SHOWN_LABEL = 200  # characters
+MAX_LABEL = 200  # characters
 
 
 class FilePreview(NamedTuple):
@@ -58,22 +58,22 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
     for row in islice(table, MAPPING_ROWS):
         rows.append(row)
         characters += sum(map(len, row.cells))
-        if characters > GUESSED_CHARACTERS and len(rows) >= EXAMPLES:
+        if characters > MAPPING_CHARACTERS and len(rows) >= EXAMPLES:
             break
     mapping, guessed = guess_mapping(table.columns, [row.cells for row in rows])
     return FilePreview(table.columns, preview(path, reading), rows[:EXAMPLES], mapping, guessed)
 
 
-def make_examples(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
+def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
     """First rows as tokens with segments and labels."""
     examples = []
-    for row in shown.first:
-        cells = dict(zip(shown.columns, row.cells, strict=True))
+    for row in file.first:
+        cells = dict(zip(file.columns, row.cells, strict=True))
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
         encoding = tokenizer.encode(
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
-        label = None if mapping.label is None else cells[mapping.label].strip()[:SHOWN_LABEL]
+        label = None if mapping.label is None else cells[mapping.label].strip()[:MAX_LABEL]
         examples.append(Example(row.line, encoding.tokens, encoding.truncated, label))
     return examples
 
@@ -120,10 +120,10 @@ class ExamplesState(QObject):
             self.examples = []
             self.changed.emit()
             return
-        known = self._tokenizers.get(folder)
+        cached = self._tokenizers.get(folder)
 
         def work() -> tuple[Tokenizer, list[Example]]:
-            tokenizer = known or Tokenizer.from_folder(folder)
+            tokenizer = cached or Tokenizer.from_folder(folder)
             return tokenizer, make_examples(preview, mapping, tokenizer)
 
         def done(result: tuple[Tokenizer, list[Example]]) -> None:

@@ -15,8 +15,8 @@ from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text.labels import Text, TextStyle, plain_menu_text, tooltip
 from engine.phrases import join
 
-TALLEST = 30 * SPACE
-SHOWN_NOTES = 50
+MAX_HEIGHT = 30 * SPACE
+MAX_NOTES = 50
 
 
 class Problems(QWidget):
@@ -34,7 +34,7 @@ class Problems(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Problems and notes"))
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
-        self._named: list[tuple[QPushButton, str]] = []  # with the text of the problem
+        self._shown_buttons: list[tuple[QPushButton, str]] = []  # with the text of the problem
         self._inner = QWidget()
         self._list = layouts.column(
             parent=self._inner, spacing=2 * SPACE, margins=(0, 0, 2 * SPACE, 0)
@@ -42,7 +42,7 @@ class Problems(QWidget):
         self._area = scrolling(self._inner)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.tr("Problems and notes"))
-        self._area.setMaximumHeight(TALLEST)
+        self._area.setMaximumHeight(MAX_HEIGHT)
         layouts.column(self._area, parent=self)
         self._area.hide()
 
@@ -51,26 +51,28 @@ class Problems(QWidget):
             return
         self._shown = (list(problems), notes)
         position = self._area.verticalScrollBar().value()
-        focused = next((name for widget, name in self._named if widget.hasFocus()), None)
+        focused = next((name for widget, name in self._shown_buttons if widget.hasFocus()), None)
         if focused is not None:
             self._area.setFocus()  # otherwise another part of the page gets it
         clear(self._list)
-        self._named = []
+        self._shown_buttons = []
         for problem in problems:
             role = Role.BAD if problem.blocks else Role.WARN
             picture = "circle-alert" if problem.blocks else "triangle-alert"
             if problem.is_done:
                 picture, role = "info", Role.ACCENT
             self._add(picture, role, problem.text, problem.advice, problem)
-        for note in notes[:SHOWN_NOTES]:
+        for note in notes[:MAX_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
-        same = [widget for widget, name in self._named if name == focused]
+        same = [widget for widget, name in self._shown_buttons if name == focused]
         if same:
             same[0].setFocus()
-        QTimer.singleShot(0, self, partial(self._settle, position))  # it has its height only then
+        QTimer.singleShot(
+            0, self, partial(self._fit_and_scroll, position)
+        )  # its height is known only then
 
-    def _settle(self, position: int) -> None:
+    def _fit_and_scroll(self, position: int) -> None:
         """Set the height of new content and restore the scroll position."""
         self._fit()
         self._area.verticalScrollBar().setValue(position)
@@ -83,9 +85,9 @@ class Problems(QWidget):
         """Set the height that the sentences need at this width."""
         needed = self._list.totalHeightForWidth(max(self.width(), 60 * SPACE))
         self._inner.setFixedHeight(max(needed, 0))
-        self._area.setFixedHeight(min(max(needed, 0), TALLEST))
+        self._area.setFixedHeight(min(max(needed, 0), MAX_HEIGHT))
 
-    def says(self, sentence: str) -> bool:
+    def shows(self, sentence: str) -> bool:
         """Return True if this sentence is shown."""
         return any(problem.text == sentence for problem in self._shown[0])
 
@@ -112,8 +114,8 @@ class Problems(QWidget):
         self, picture: str, role: Role, strong: str, plain: str, problem: Problem | None = None
     ) -> None:
         texts = layouts.column(spacing=0)
-        looks: tuple[tuple[str, TextStyle], ...] = ((strong, "strong"), (plain, "muted"))
-        for text, style in looks:
+        parts: tuple[tuple[str, TextStyle], ...] = ((strong, "strong"), (plain, "muted"))
+        for text, style in parts:
             if text:
                 label = Text(text, style, selectable=True)
                 label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
@@ -124,6 +126,6 @@ class Problems(QWidget):
             spacing=2 * SPACE,
         )
         for button in [] if problem is None else self._buttons(problem):
-            self._named.append((button, strong))
+            self._shown_buttons.append((button, strong))
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self._list.addLayout(row)

@@ -25,7 +25,7 @@ class Roles:
     endings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, mapping: Mapping | None) -> Self:
+    def from_mapping(cls, mapping: Mapping | None) -> Self:
         """Roles of a mapping; empty for None."""
         return cls() if mapping is None else cls(**mapping.model_dump())
 

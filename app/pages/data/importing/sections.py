@@ -1,4 +1,4 @@
-"""Controls of an import: files, format, columns, split and name, a group each."""
+"""Controls of an import, in groups: files, format, columns, split and name."""
 
 from typing import Any, get_origin
 
@@ -7,7 +7,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from app.pages.data.cells import one_line
-from app.pages.data.importing.files import NAME_CHARACTERS, shown_names
+from app.pages.data.importing.files import NAME_CHARACTERS, display_names
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
 from app.theme import SPACE
@@ -57,8 +57,8 @@ class Section(QWidget):
         label.setBuddy(control)
         self._labels[control] = label
         if isinstance(control, QComboBox):  # it may be narrower than its longest item
-            fixed = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            control.setSizeAdjustPolicy(fixed)
+            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            control.setSizeAdjustPolicy(policy)
             control.setMinimumContentsLength(6)
             control.setMaxVisibleItems(16)
         return label
@@ -115,20 +115,20 @@ class FilesSection(Section):
         self.setVisible(len(files) > 1)
         if len(files) < 2:
             return
-        named = zip(shown_names(files), self._state.splits, strict=True)
-        for number, (name, split) in enumerate(named):
+        names = zip(display_names(files), self._state.splits, strict=True)
+        for index, (name, split) in enumerate(names):
             box = ComboBox()
             for each in SPLITS:
-                box.addItem(self._explained(each), each)
+                box.addItem(self._split_text(each), each)
             box.addItem(self.tr("Skip this file"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(
-                lambda _, n=number, b=box: self._state.set_file_split(n, b.currentData())
+                lambda _, n=index, b=box: self._state.set_file_split(n, b.currentData())
             )
             self.add_below(one_line(name), box)
             self.boxes.append(box)
 
-    def _explained(self, split: str) -> str:
+    def _split_text(self, split: str) -> str:
         return {
             "train": self.tr("Training set – the model learns from it"),
             "validation": self.tr("Validation set – measures training progress"),
@@ -180,9 +180,9 @@ class FormatSection(Section):
             combo.activated.connect(lambda _: self._on_changed())
         for box in (self.quoted, self.header):
             box.clicked.connect(lambda _: self._on_changed())
-        typed = self.encoding.lineEdit()
-        assert typed is not None
-        typed.textEdited.connect(lambda _: self._pause.start())
+        line_edit = self.encoding.lineEdit()
+        assert line_edit is not None
+        line_edit.textEdited.connect(lambda _: self._pause.start())
 
     def _enable_formats(self, chosen: str) -> None:
         """Disable formats of folders for files, and binary formats for text."""
@@ -231,7 +231,7 @@ class FormatSection(Section):
 
 
 ALWAYS = ("text", "pair", "label")  # roles always shown
-SEVERAL = tuple(  # roles of several columns
+LIST_ROLES = tuple(  # roles of several columns
     role for role, field in Mapping.model_fields.items() if get_origin(field.annotation) is tuple
 )
 
@@ -247,7 +247,7 @@ class ColumnsSection(Section):
         self.lists: dict[str, SeveralColumns] = {}
         for role, field in Mapping.model_fields.items():
             box: QComboBox
-            if role in SEVERAL:
+            if role in LIST_ROLES:
                 several = self.lists[role] = SeveralColumns("")
                 several.changed.connect(self._on_changed)
                 box = several
@@ -384,7 +384,7 @@ class SplitSection(Section):
 
 
 class NameSection(Section):
-    """Field for the name; an existing name makes a new version."""
+    """Field for the name; an existing name creates a new version."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
         super().__init__(state, tr("Name"), parent)

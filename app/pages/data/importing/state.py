@@ -10,13 +10,13 @@ from app import background
 from app.library import DataEntry
 from app.pages.data.importing.checks import (
     Problem,
-    cleaned,
-    problems_of_columns,
-    problems_of_files,
-    problems_of_name,
+    cleaning_effects,
+    column_problems,
+    file_problems,
+    name_problems,
 )
 from app.pages.data.importing.counting import CountState
-from app.pages.data.importing.files import Opened, open_files
+from app.pages.data.importing.files import OpenedFiles, open_files
 from app.pages.data.importing.findings import FindingsState
 from app.pages.data.importing.preview import ExamplesState, FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
@@ -43,7 +43,7 @@ class ImportState(QObject):
         previewed: `preview` or `preview_problem`, `reading` and `roles` changed.
         checked: `problems` may have changed.
         progressed: bytes read and in total.
-        ended: the import is over, successful or not.
+        ended: the import has ended, successfully or not.
         imported: folder of the new version.
     """
 
@@ -55,11 +55,14 @@ class ImportState(QObject):
     imported = Signal(Path)
 
     def __init__(
-        self, studio: Studio, known: Callable[[], list[DataEntry]], parent: QObject | None = None
+        self,
+        studio: Studio,
+        get_entries: Callable[[], list[DataEntry]],
+        parent: QObject | None = None,
     ) -> None:
-        """`known` gives the existing data sets, for the number of a new version."""
+        """`get_entries` returns the existing data sets, for the number of a new version."""
         super().__init__(parent)
-        self._studio, self._known = studio, known
+        self._studio, self._get_entries = studio, get_entries
         self.count = CountState(studio.home.cache, self)
         self.count.checked.connect(self.checked)
         self.findings = FindingsState(self.count, studio.home.cache)
@@ -67,13 +70,13 @@ class ImportState(QObject):
         self.examples = ExamplesState(self)
         self._previewing = background.Latest(self)
         self._importing = background.Latest(self)
-        self._begin_anew()
+        self._reset()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self.fetched: Fetched | None = None  # from the hub; None: files of the user
         self.files: list[Path] = []
         self.splits: list[SplitName | None] = []
-        self.shown = 0  # index of the file shown
+        self.file_index = 0  # index of the file shown
         self.reading: Reading | None = None
         self.notes: tuple[str, ...] = ()  # on the recognised format
         self.columns_note: str = ""  # on guessed columns, until the user chooses some
@@ -92,15 +95,15 @@ class ImportState(QObject):
         `fetched` has the split of each file from the hub.
         """
         self.close()
-        self._begin_anew()
+        self._reset()
         self.fetched = fetched
 
-        def work() -> Opened:
+        def work() -> OpenedFiles:
             if fetched is None:
                 return open_files(paths)
             return open_files(paths, fetched.splits(), fetched.name)
 
-        self._previewing.run(work, self._on_opened, self._on_no_preview)
+        self._previewing.run(work, self._on_opened, self._on_preview_failed)
 
     def close(self) -> None:
         """Cancel all jobs."""
@@ -112,11 +115,11 @@ class ImportState(QObject):
 
     def set_file_split(self, file: int, split: SplitName | None) -> None:
         self.splits[file] = split
-        self._count_anew()
+        self._recount()
 
-    def show_file(self, file: int) -> None:
-        self.shown = file
-        self._preview_anew()
+    def show_file(self, index: int) -> None:
+        self.file_index = index
+        self._update_preview()
 
     @property
     def sources(self) -> dict[Source, tuple[Path, ...]]:
@@ -136,23 +139,23 @@ class ImportState(QObject):
         splits: tuple[SplitName, ...] = ("validation", "test")
         return tuple(split for split in splits if split not in sources)
 
-    # ── how they are read ────────────────────────────────────────────────────────────────────
+    # ── reading and columns ──────────────────────────────────────────────────────────────────
 
     def set_reading(self, reading: Reading) -> None:
         if reading != self.reading:
             self.reading, self.notes = reading, ()
-            self._preview_anew()
+            self._update_preview()
 
     def set_roles(self, roles: Roles) -> None:
         if roles != self.roles:
             is_first = self.roles == Roles() and roles == Roles(roles.text)
             self.roles, self.columns_note = roles, ""
             if is_first:
-                self._suggest_others()
+                self._guess_roles()
             self.examples.show(self.preview, self.roles.mapping())
-            self._count_anew()
+            self._recount()
 
-    def _suggest_others(self) -> None:
+    def _guess_roles(self) -> None:
         """Guess the other roles from a text column chosen by the user."""
         if self.preview is None:
             return
@@ -160,14 +163,14 @@ class ImportState(QObject):
         text = self.roles.text
         mapping, guessed = guess_mapping(columns, [row.cells for row in rows], text)
         if mapping is not None and mapping.text == text:
-            self.roles, self.columns_note = Roles.of(mapping), guess_note(guessed)
+            self.roles, self.columns_note = Roles.from_mapping(mapping), guess_note(guessed)
 
     def set_split(self, split: Split) -> None:
         if split != self.split:
-            counts_again = split.column != self.split.column
+            needs_count = split.column != self.split.column
             self.split = split
-            if counts_again:
-                self._count_anew()
+            if needs_count:
+                self._recount()
             else:
                 self.count.split_again(split)
 
@@ -175,12 +178,12 @@ class ImportState(QObject):
         """Skip rows, or merge spellings of labels."""
         if cleaning != self.cleaning:
             self.cleaning = cleaning
-            self._count_anew()
+            self._recount()
 
     def clean(self, problem: Problem) -> None:
         """Apply the button of a problem."""
         if problem.chosen is not None:
-            self.findings.leave(problem.chosen)
+            self.findings.drop(problem.chosen)
         else:
             self.set_cleaning(problem.cleaning)
 
@@ -188,7 +191,7 @@ class ImportState(QObject):
         self.name = name
         self.checked.emit()
 
-    # ── what follows ─────────────────────────────────────────────────────────────────────────
+    # ── results ──────────────────────────────────────────────────────────────────────────────
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -205,24 +208,24 @@ class ImportState(QObject):
 
     def _versions(self) -> list[DataEntry]:
         name = self.name.strip()
-        return [entry for entry in self._known() if entry.spec and entry.spec.name == name]
+        return [entry for entry in self._get_entries() if entry.spec and entry.spec.name == name]
 
     def problems(self) -> list[Problem]:
         """All problems, blocking ones first."""
         problems = []
         if self.preview_problem is not None:
-            problems.append(Problem.of(self.preview_problem))
+            problems.append(Problem.from_error(self.preview_problem))
         if self.import_problem is not None:
-            problems.append(Problem.of(self.import_problem, blocks=False))
-        problems += problems_of_files(self.splits)
+            problems.append(Problem.from_error(self.import_problem, blocks=False))
+        problems += file_problems(self.splits)
         if self.preview is not None:
-            problems += problems_of_columns(self.roles)
+            problems += column_problems(self.roles)
         if self.files:
-            problems += problems_of_name(self.name)
+            problems += name_problems(self.name)
         if self.count.problem is not None:
-            problems.append(Problem.of(self.count.problem))
+            problems.append(Problem.from_error(self.count.problem))
         problems += self.count.problems
-        problems += cleaned(self.cleaning)
+        problems += cleaning_effects(self.cleaning)
         return sorted(problems, key=lambda problem: not problem.blocks)
 
     def obstacle(self) -> str:
@@ -236,57 +239,57 @@ class ImportState(QObject):
             return self.tr("Reading the first rows…")
         return ""
 
-    # ── work off the window's thread ─────────────────────────────────────────────────────────
+    # ── background work ────────────────────────────────────────────────────────────────────
 
-    def _on_opened(self, opened: Opened) -> None:
+    def _on_opened(self, opened: OpenedFiles) -> None:
         self.files, self.splits, self.name = opened.files, opened.splits, opened.name
         self.reading, self.notes = opened.reading, opened.notes
         self.preview_problem = opened.problem
         self.opened.emit()
         if opened.problem is None:
-            self._preview_anew()
+            self._update_preview()
         else:
             self.previewed.emit()
             self.checked.emit()
 
-    def _preview_anew(self) -> None:
+    def _update_preview(self) -> None:
         assert self.reading is not None
         self.count.stop()
         self.import_problem = None
-        file, reading, is_first = self.files[self.shown], self.reading, self.shown == 0
+        file, reading, is_first = self.files[self.file_index], self.reading, self.file_index == 0
 
         def work() -> FilePreview:
             return preview_file(file, reading if is_first else similar_reading(file, reading))
 
-        self._previewing.run(work, self._on_preview, self._on_no_preview)
+        self._previewing.run(work, self._on_preview, self._on_preview_failed)
 
     def _on_preview(self, preview: FilePreview) -> None:
         self.preview, self.preview_problem = preview, None
         used = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used <= set(preview.columns):
-            again = self.roles.text is not None
-            self.roles = Roles.of(preview.mapping)
+            had_roles = self.roles.text is not None
+            self.roles = Roles.from_mapping(preview.mapping)
             self.split = self.split.model_copy(update={"column": None})
             self.cleaning = NO_CLEANING
             self.findings.chosen.clear()
-            notes = [self._chosen_again() if again else "", guess_note(preview.guessed)]
+            notes = [self._changed_note() if had_roles else "", guess_note(preview.guessed)]
             if preview.mapping is None:
                 notes.append(self.tr("No column looks like text. Please choose one."))
             self.columns_note = join("\n", filter(None, notes))
         self.previewed.emit()
         self.examples.show(preview, self.roles.mapping())
-        self._count_anew()
+        self._recount()
 
-    def _chosen_again(self) -> str:
+    def _changed_note(self) -> str:
         return self.tr("The file has other columns now, so they were chosen again. Check them.")
 
-    def _on_no_preview(self, error: BaseException) -> None:
+    def _on_preview_failed(self, error: BaseException) -> None:
         self.preview, self.preview_problem = None, background.as_studio_error(error)
         self.count.stop()
         self.previewed.emit()
         self.checked.emit()
 
-    def _count_anew(self) -> None:
+    def _recount(self) -> None:
         mapping, reading, sources = self.roles.mapping(), self.reading, self.sources
         self.import_problem = None
         if self.preview is None or mapping is None or reading is None or not sources:
@@ -323,9 +326,9 @@ class ImportState(QObject):
                 cleaning,
                 hub,
             )
-            return _fixed(into, version, fixes, progress) if fixes else into
+            return _apply_fixes(into, version, fixes, progress) if fixes else into
 
-        self._importing.run(work, self._on_imported, self._on_not_imported, self.progressed.emit)
+        self._importing.run(work, self._on_imported, self._on_import_failed, self.progressed.emit)
         self.checked.emit()
 
     def cancel_import(self) -> None:
@@ -333,10 +336,10 @@ class ImportState(QObject):
         if self.is_importing:
             self._importing.cancel()
             self.ended.emit()
-            self._count_anew()
+            self._recount()
 
     def _target(self) -> Path:
-        """Folder of the new version: next to older ones of its name, or on its own."""
+        """Folder of the new version: next to older ones of its name, if there are any."""
         older = self._versions()
         home = self._studio.home.datasets
         if older:
@@ -348,16 +351,16 @@ class ImportState(QObject):
         self._studio.datasets_changed.emit()
         self.imported.emit(folder)
 
-    def _on_not_imported(self, error: BaseException) -> None:
+    def _on_import_failed(self, error: BaseException) -> None:
         self.ended.emit()
         self.import_problem = background.as_studio_error(error)
         self.checked.emit()
 
 
-def _fixed(
+def _apply_fixes(
     folder: Path, version: int, fixes: Collection[FixName], progress: background.Progress
 ) -> Path:
-    """Version made by these fixes from the imported one; the same if they change nothing.
+    """Create a version with these fixes from the imported one; the same if they change nothing.
 
     If it fails, the imported version is removed as well.
     """

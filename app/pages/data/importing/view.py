@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.data.cells import heading, one_line, size_columns
-from app.pages.data.importing.files import shown_names
+from app.pages.data.cells import header_data, one_line, size_columns
+from app.pages.data.importing.files import display_names
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.pages.data.importing.problems import Problems
 from app.pages.data.importing.roles import Roles
@@ -40,28 +40,30 @@ from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 
 SIDE_WIDTH = 88 * SPACE  # px, of the controls
-_NOTHING = FirstRows((), [], ())
+_EMPTY = FirstRows((), [], ())
 
 
 class ImportView(Page):
     """Signals:
-    left: back to the list; the import is abandoned.
-    files_asked: choose other files.
+    closed: return to the list and abandon the import.
+    files_requested: choose other files.
     """
 
-    left = Signal()
-    files_asked = Signal()
+    closed = Signal()
+    files_requested = Signal()
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
         self.state = state
-        self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
+        self.back = buttons.icon_button(
+            "arrow-left", self.tr("Back to data sets"), self.closed.emit
+        )
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self.others = buttons.plain(
-            self.tr("Choose other &files…"), self.files_asked.emit, "folder-open"
+        self.choose_files = buttons.plain(
+            self.tr("Choose other &files…"), self.files_requested.emit, "folder-open"
         )
-        self.action_row.addWidget(self.others)
+        self.action_row.addWidget(self.choose_files)
         middle = layouts.row(spacing=5 * SPACE)
         self.body.addLayout(middle, 1)
         self._add_rows_and_examples(middle)
@@ -70,7 +72,7 @@ class ImportView(Page):
         self._connect()
 
     def set_models(self, models: list[ModelEntry]) -> None:
-        """Models whose tokenizers can show the examples; the first one is selected."""
+        """Set the models whose tokenizers can show the examples; the first one is selected."""
         self.tokenizer.set_models(models)
         usable = next((model for model in models if model.info is not None), None)
         if self.tokenizer.chosen() is None and usable is not None:
@@ -78,63 +80,65 @@ class ImportView(Page):
             self.state.examples.set_model(usable.path)
         self._show_examples()
 
-    # ── the parts of the page, each put in its place before it is filled: that is quicker ────
+    # ── parts, each added to the page before it is filled, which is faster ───────────────────
 
     def _add_rows_and_examples(self, middle: QHBoxLayout) -> None:
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(4 * SPACE)
         middle.addWidget(self.splitter, 1)
-        upper, self.seen = QWidget(), QWidget()
+        upper, self.examples_panel = QWidget(), QWidget()
         self.splitter.addWidget(upper)
-        self.splitter.addWidget(self.seen)
+        self.splitter.addWidget(self.examples_panel)
         self.splitter.setSizes([1_000, 1_000])
         self._fill_rows(_column(upper))
-        self._fill_examples(_column(self.seen))
+        self._fill_examples(_column(self.examples_panel))
 
     def _fill_rows(self, column: QVBoxLayout) -> None:
-        above = layouts.row(spacing=3 * SPACE)
-        column.addLayout(above)
-        self.shown_file = ComboBox(self.tr("File shown"))
-        self.shown_file.setMinimumContentsLength(12)
-        self.shown_file.activated.connect(self.state.show_file)
+        head = layouts.row(spacing=3 * SPACE)
+        column.addLayout(head)
+        self.file_box = ComboBox(self.tr("File shown"))
+        self.file_box.setMinimumContentsLength(12)
+        self.file_box.activated.connect(self.state.show_file)
         self.count = Text("", "muted", wraps=False)
-        above.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
-        above.addWidget(self.shown_file)
-        above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        head.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
+        head.addWidget(self.file_box)
+        head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
         self.check.setToolTip(
             tooltip(self.tr("Looks for duplicates, leaked rows, conflicting labels and more."))
         )
-        self.uncheck = buttons.quiet(self.tr("Cancel"), self.state.findings.cancel)
-        self.uncheck.setAccessibleName(self.tr("Cancel checking rows"))
-        above.addWidget(self.check)
-        above.addWidget(self.uncheck)
-        self.table_or_not = QStackedLayout()
-        column.addLayout(self.table_or_not, 1)
+        self.cancel_check = buttons.quiet(self.tr("Cancel"), self.state.findings.cancel)
+        self.cancel_check.setAccessibleName(self.tr("Cancel checking rows"))
+        head.addWidget(self.check)
+        head.addWidget(self.cancel_check)
+        self.table_stack = QStackedLayout()
+        column.addLayout(self.table_stack, 1)
         self.rows = PreviewModel(self)
         self.table = make_table(self.tr("First rows"), self.rows, numbered=True)
-        self.table_or_not.addWidget(self.table)
+        self.table_stack.addWidget(self.table)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.table.verticalHeader().setDefaultAlignment(right)
-        self.unread = EmptyState(
+        self.unreadable = EmptyState(
             "file-text",
             "",
             "",
-            buttons.plain(self.tr("C&hoose other files…"), self.files_asked.emit, "folder-open"),
+            buttons.plain(
+                self.tr("C&hoose other files…"), self.files_requested.emit, "folder-open"
+            ),
         )
-        self.table_or_not.addWidget(self.unread)
+        self.table_stack.addWidget(self.unreadable)
 
     def _fill_examples(self, column: QVBoxLayout) -> None:
-        above = layouts.row(spacing=3 * SPACE)
-        column.addLayout(above)
-        above.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
-        above.addStretch()
+        head = layouts.row(spacing=3 * SPACE)
+        column.addLayout(head)
+        head.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
+        head.addStretch()
         self.tokenizer = CheckpointBox()
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)
-        above.addWidget(self.tokenizer)
+        head.addWidget(self.tokenizer)
         self.examples = Examples()
         column.addWidget(self.examples, 1)
 
@@ -171,7 +175,7 @@ class ImportView(Page):
         self.progress.cancelled.connect(self.state.cancel_import)
         self.body.addWidget(self.progress)
 
-    # ── what the state says ──────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def _connect(self) -> None:
         state = self.state
@@ -184,11 +188,11 @@ class ImportView(Page):
         state.progressed.connect(self._on_progress)
         state.ended.connect(self._on_ended)
 
-    def begin(self) -> None:
+    def show_opening(self) -> None:
         """Show that files are being opened."""
         self.set_title(self.tr("Import"), self.tr("Opening the files…"))
-        self._show_unread()
-        self.rows.show_preview(_NOTHING)
+        self._show_unreadable()
+        self.rows.show_preview(_EMPTY)
         self.problems.show_problems([], ())
         self.start.setEnabled(False)
         self.files.show_files()
@@ -201,16 +205,16 @@ class ImportView(Page):
     def _show_files(self) -> None:
         files = self.state.files
         if files:
-            names = ", ".join(one_line(name) for name in shown_names(files[:4]))
+            names = ", ".join(one_line(name) for name in display_names(files[:4]))
             self.set_title(
                 self.tr("Import “{0}”").format(one_line(self.state.name)),
                 names if len(files) > 1 else str(files[0]),
             )
         else:
             self.set_title(self.tr("Import"), "")
-        self.shown_file.clear()
-        self.shown_file.addItems([one_line(name) for name in shown_names(files)])
-        self.shown_file.setVisible(len(files) > 1)
+        self.file_box.clear()
+        self.file_box.addItems([one_line(name) for name in display_names(files)])
+        self.file_box.setVisible(len(files) > 1)
         self.files.show_files()
         self.name.show_name()
 
@@ -220,20 +224,20 @@ class ImportView(Page):
         self.columns.show_columns()
         self.split.show_split()
         self.name.show_name()
-        self._show_unread()
-        self.rows.show_preview(preview.table if preview else _NOTHING)
+        self._show_unreadable()
+        self.rows.show_preview(preview.table if preview else _EMPTY)
         self.rows.show_roles(self.state.roles)
         self._size_columns()
 
-    def _show_unread(self) -> None:
+    def _show_unreadable(self) -> None:
         """If nothing can be read, show the reason instead of rows."""
         problem = self.state.preview_problem
-        self.table_or_not.setCurrentWidget(self.unread if problem else self.table)
-        self.seen.setVisible(problem is None)
+        self.table_stack.setCurrentWidget(self.unreadable if problem else self.table)
+        self.examples_panel.setVisible(problem is None)
         self.side.setVisible(problem is None or self.state.reading is not None)
         if problem is not None:
-            self.unread.title.setText(problem.problem)
-            self.unread.text.setText(problem.advice)
+            self.unreadable.title.setText(problem.problem)
+            self.unreadable.text.setText(problem.advice)
 
     def _size_columns(self) -> None:
         preview, roles = self.state.preview, self.state.roles
@@ -242,13 +246,13 @@ class ImportView(Page):
 
     def _show_examples(self) -> None:
         state = self.state
-        shown = state.examples
-        problem = shown.problem
-        if not problem and shown.model is None:
+        examples = state.examples
+        problem = examples.problem
+        if not problem and examples.model is None:
             problem = self.tr("Import a model to see the rows as tokens.")
-        elif not problem and not shown.examples and state.preview is not None:
+        elif not problem and not examples.examples and state.preview is not None:
             problem = self.tr("Choose the text column first.")
-        self.examples.show_examples(shown.examples, shown.unknown, problem)
+        self.examples.show_examples(examples.examples, examples.unknown, problem)
         self.rows.show_roles(state.roles)
         self.split.show_split()
 
@@ -256,13 +260,13 @@ class ImportView(Page):
         count, findings = self.state.count, self.state.findings
         done, total = count.bytes_read
         self.check.setVisible(findings.can_examine and not self.state.is_importing)
-        self.uncheck.setVisible(findings.is_examining)
+        self.cancel_check.setVisible(findings.is_examining)
         if findings.is_examining:
             self.count.setText(
-                self.tr("Checking rows: {0}").format(numbers.percent(findings.share, 0))
+                self.tr("Checking rows: {0}").format(numbers.percent(findings.fraction, 0))
             )
-        elif count.found is not None:
-            self.count.setText(self.tr("%Ln row(s)", "", len(count.found.given)))
+        elif count.collected is not None:
+            self.count.setText(self.tr("%Ln row(s)", "", len(count.collected.given)))
         elif count.is_counting and total:
             percentage = numbers.percent(done / total, 0)
             self.count.setText(self.tr("Checking all rows: {0}").format(percentage))
@@ -272,7 +276,7 @@ class ImportView(Page):
 
     def _show_problems(self) -> None:
         state = self.state
-        collected, preview = state.count.found, state.preview
+        collected, preview = state.count.collected, state.preview
         notes = collected.notes if collected else (preview.table.notes if preview else ())
         more = filter(None, [state.findings.note()])
         problems = [*state.problems(), *state.findings.problems()]
@@ -280,7 +284,7 @@ class ImportView(Page):
         obstacle = state.obstacle()
         self.start.setEnabled(not obstacle and not state.is_importing)
         self.obstacle.setText(obstacle)
-        self.obstacle.setVisible(bool(obstacle) and not self.problems.says(obstacle))
+        self.obstacle.setVisible(bool(obstacle) and not self.problems.shows(obstacle))
         self.start.setAccessibleDescription(translated(obstacle))
         self.name.show_name()
         if state.is_importing and self.progress.isHidden():
@@ -299,13 +303,20 @@ class ImportView(Page):
         self._show_problems()
 
     def _set_editable(self, editable: bool) -> None:
-        for widget in (self.files, self.format, self.columns, self.split, self.name, self.others):
+        for widget in (
+            self.files,
+            self.format,
+            self.columns,
+            self.split,
+            self.name,
+            self.choose_files,
+        ):
             widget.setEnabled(editable)
-        self.shown_file.setEnabled(editable)
+        self.file_box.setEnabled(editable)
 
 
-def _column(inside: QWidget) -> QVBoxLayout:
-    return layouts.column(parent=inside, spacing=2 * SPACE)
+def _column(parent: QWidget) -> QVBoxLayout:
+    return layouts.column(parent=parent, spacing=2 * SPACE)
 
 
 class Examples(QWidget):
@@ -327,12 +338,12 @@ class Examples(QWidget):
         self.problem.setVisible(bool(problem))
         while len(self.rows) < len(examples):
             self._add_row()
-        for number, (line, tokens, label) in enumerate(self.rows):
-            is_used = number < len(examples)
+        for index, (line, tokens, label) in enumerate(self.rows):
+            is_used = index < len(examples)
             for widget in (line, tokens, label):
                 widget.setVisible(is_used)
             if is_used:
-                self._show(examples[number], unknown, line, tokens, label)
+                self._show(examples[index], unknown, line, tokens, label)
 
     def _add_row(self) -> None:
         row = len(self.rows)
@@ -367,9 +378,9 @@ class PreviewModel(ColumnsModel[Row]):
         columns = [self._column(number, name) for number, name in enumerate(preview.columns)]
         self.show_rows(preview.rows, columns)
 
-    def _column(self, number: int, name: str) -> Column[Row]:
+    def _column(self, index: int, name: str) -> Column[Row]:
         def cell(row: Row) -> str:
-            return row.cells[number] if number < len(row.cells) else ""
+            return row.cells[index] if index < len(row.cells) else ""
 
         return Column(
             name,
@@ -391,5 +402,5 @@ class PreviewModel(ColumnsModel[Row]):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and section < len(self.columns):
-            return heading(self.columns[section].title, self._roles, role)
+            return header_data(self.columns[section].title, self._roles, role)
         return super().headerData(section, orientation, role)

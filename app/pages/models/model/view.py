@@ -22,7 +22,7 @@ from app.library import ModelEntry
 from app.pages.models.model.state import MAX_LINE, ModelState
 from app.pages.models.model.table import FRACTION, PartsModel, VocabularyModel
 from app.pages.models.texts import model_facts, origin_text
-from app.results.evaluating import ResultsOf, results_of_run
+from app.results.evaluating import ResultsSource, run_results
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE, Role, colour
@@ -157,12 +157,12 @@ class ModelView(Page):
             self.tokenizer.begin(contents.tokenizer)
 
 
-def model_results(studio: Studio, model: ModelEntry) -> ResultsOf:
+def model_results(studio: Studio, model: ModelEntry) -> ResultsSource:
     """Results of a fine-tuned model: those of its run, or of files, kept in the home."""
     if model.origin == "run":
-        return results_of_run(RunFolder(model.path.parents[1]), model.step)
+        return run_results(RunFolder(model.path.parents[1]), model.step)
     folder = studio.home.results / model.path.name
-    return ResultsOf(
+    return ResultsSource(
         folder,
         lambda _: model.path if model.path.is_dir() else None,
         lambda part: Evaluate(

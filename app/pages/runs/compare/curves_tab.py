@@ -12,9 +12,9 @@ from app.pages.runs.compare.state import (
     AXES,
     CompareState,
     Curves,
-    along,
     differing_columns,
     distinct_names,
+    x_values,
 )
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
@@ -35,17 +35,17 @@ from engine.results.significance import t_limit
 from engine.runs.pace import Pace
 
 SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
-GRID = 400  # points at which the curves of a group are averaged
-FIRST_SHOWN = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
+GRID_POINTS = 400  # at which the curves of a group are averaged
+PREFERRED_METRICS = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
 
 
 @dataclass(frozen=True)
-class Look:
+class CurveStyle:
     """The columns that colour and dash the curves."""
 
     colour: str  # key of a column; “”: a colour for each run
     dash: str = ""
-    together: bool = False  # draw the mean and its 95 % interval for each group instead of the runs
+    as_means: bool = False  # draw the mean and 95 % interval of each group instead of runs
 
 
 class CurvesTab(QWidget):
@@ -62,30 +62,30 @@ class CurvesTab(QWidget):
         )
         self.smoothing.choose(0)
         self.log = Switch(tr("Log scale"))
-        self.together = Switch(tr("Mean and 95 % band"))
+        self.means = Switch(tr("Mean and 95 % band"))
         self.view = ZoomChart(tr("Curves of the compared runs"))
         self.legend = Legend()
         self.readout = OneLine("", "muted")
         self.note = Text("", "muted")
-        self.keep = FigureButton(self.figure, state.studio.notices)
-        self.keep.offer_on(self.view)
+        self.figure_button = FigureButton(self.figure, state.studio.notices)
+        self.figure_button.offer_on(self.view)
         titles = tr("Step"), tr("Epoch"), tr("Tokens seen"), tr("Training time")
         for title, key in zip(titles, AXES, strict=True):
             self.axis_box.addItem(title, key)
         self._fill_columns()
         self._lay_out()
-        state.named.connect(self._on_named)
-        state.read.connect(self._on_read)
-        state.paced.connect(self.draw)
+        state.names_read.connect(self._on_names)
+        state.curves_read.connect(self._on_read)
+        state.paces_read.connect(self.draw)
         state.changed.connect(self._on_changed)
         self.metric_box.activated.connect(self._ask)
         for box in (self.axis_box, self.colour_box, self.dash_box):
             box.activated.connect(self.draw)
         self.smoothing.chosen.connect(self.draw)
-        for switch in (self.log, self.together):
+        for switch in (self.log, self.means):
             switch.toggled.connect(self.draw)
         self.view.pointed.connect(lambda _, text: self.readout.setText(text))
-        state.find_names()
+        state.read_names()
 
     def _lay_out(self) -> None:
         first, second = layouts.row(spacing=2 * SPACE), layouts.row(spacing=2 * SPACE)
@@ -97,8 +97,8 @@ class CurvesTab(QWidget):
             (second, tr("Dashes by"), self.dash_box),
         ):
             layouts.extend(row, Text(name, "muted", wraps=False), control)
-        layouts.extend(first, layouts.STRETCH, self.keep)
-        for switch in (self.together, self.log):
+        layouts.extend(first, layouts.STRETCH, self.figure_button)
+        for switch in (self.means, self.log):
             layouts.extend(second, switch, Text(switch.accessibleName(), wraps=False))
         second.addStretch()
         card = Card(padding=3 * SPACE)
@@ -112,15 +112,15 @@ class CurvesTab(QWidget):
             for box in (self.colour_box, self.dash_box):
                 box.addItem(info.title(), info.key)
 
-    def _on_named(self, counts: Mapping[str, int]) -> None:
-        """Keep the metric; otherwise show the first usual one that most runs have."""
-        before = self.metric_box.currentData()
+    def _on_names(self, counts: Mapping[str, int]) -> None:
+        """Keep the metric; otherwise show the preferred one that most runs have."""
+        previous = self.metric_box.currentData()
         self.metric_box.clear()
         for name in counts:
             self.metric_box.addItem(run_texts.metric_heading(name), name)
-        usual = [name for name in FIRST_SHOWN if name in counts]
-        first = max(usual, key=lambda name: counts[name], default="")
-        chosen = before if before in counts else first
+        preferred = [name for name in PREFERRED_METRICS if name in counts]
+        default = max(preferred, key=lambda name: counts[name], default="")
+        chosen = previous if previous in counts else default
         self.metric_box.setCurrentIndex(max(0, self.metric_box.findData(chosen)))
         self._ask()
 
@@ -128,7 +128,7 @@ class CurvesTab(QWidget):
         if self.metric_box.currentData():
             self._state.read_curves(self.metric_box.currentData())
         else:
-            self.note.setText(tr("None of these runs has measured anything yet."))
+            self.note.setText(tr("None of these runs has recorded a metric yet."))
 
     def _on_read(self, curves: Curves) -> None:
         self._curves = curves
@@ -158,16 +158,16 @@ class CurvesTab(QWidget):
     def chart(self) -> tuple[Chart, int]:
         """The chart, and the number of runs that lack the metric or the axis."""
         assert self._curves is not None
-        look = Look(
+        style = CurveStyle(
             self.colour_box.currentData() or "",
             self.dash_box.currentData() or "",
-            self.together.isChecked(),
+            self.means.isChecked(),
         )
         rows, curves = self._state.rows, self._curves
         smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
         axis, paces = self.axis_box.currentData(), self._state.paces
-        lines = chart_lines(rows, curves, axis, smoothing, look, paces)
-        drawn = len(chart_lines(rows, curves, axis, 1, Look(""), paces))
+        lines = chart_lines(rows, curves, axis, smoothing, style, paces)
+        drawn = len(chart_lines(rows, curves, axis, 1, CurveStyle(""), paces))
         name = curves.name
         heading = run_texts.metric_heading(name)
         x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
@@ -180,14 +180,14 @@ class CurvesTab(QWidget):
         return chart, len(rows) - drawn
 
     def figure(self) -> Figure | None:
-        """The present chart for export."""
+        """The current chart for export."""
         if self._curves is None or self.view.chart is None or not self.view.chart.lines:
             return None
         texts = [tr("%Ln run(s)", len(self._state.rows))]
         smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
         if smoothing > 1:
             texts.append(tr("smoothed over {0} points").format(smoothing))
-        if self.together.isChecked():
+        if self.means.isChecked():
             texts.append(tr("mean of each group with the 95 % interval of the mean (t)"))
         caption = f"{', '.join(texts)}."
         name = f"compare-{self._curves.name}".replace("_", "-")
@@ -200,7 +200,7 @@ def chart_lines(
     curves: Curves,
     axis: str,
     smoothing: int,
-    look: Look,
+    style: CurveStyle,
     paces: dict[str, Pace] | None = None,
 ) -> list[Line]:
     """A line for each run that has the metric, or for each group of them."""
@@ -209,15 +209,15 @@ def chart_lines(
         if row.id not in curves.points:
             continue
         steps, values = curves.points[row.id]
-        x = along(axis, row, steps, (paces or {}).get(row.id))
+        x = x_values(axis, row, steps, (paces or {}).get(row.id))
         if x is None:
             continue
         y = StepSeries(x, values).smoothed(smoothing) if smoothing > 1 else values
         result.append((row, x / 60 if axis == "time" else x, y))
     names = dict(zip((row.id for row in rows), distinct_names(rows), strict=True))
-    colours = _numbers(rows, look.colour)
-    dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
-    if not look.together:
+    colours = _indices(rows, style.colour)
+    dashes = _indices(rows, style.dash) if style.dash else {row.id: 0 for row in rows}
+    if not style.as_means:
         return [
             Line(names[row.id], x, y, colours[row.id], dash=dashes[row.id], key=row.id)
             for row, x, y in result
@@ -225,41 +225,41 @@ def chart_lines(
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
     for item in result:
         groups.setdefault((colours[item[0].id], dashes[item[0].id]), []).append(item)
-    return [_mean(members, look, *style) for style, members in groups.items()]
+    return [_mean(members, style, *key) for key, members in groups.items()]
 
 
-def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
-    """Index of each run: its own, or that of its value in a column."""
+def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
+    """Index of each run, or of its value in a column."""
     info = column_info(key)
     if info is None:
-        return {row.id: number for number, row in enumerate(rows)}
+        return {row.id: index for index, row in enumerate(rows)}
     texts: dict[str, int] = {}
     return {row.id: texts.setdefault(repr(info.row_value(row)), len(texts)) for row in rows}
 
 
 def _mean(
-    members: Sequence[tuple[RunRow, Floats, Floats]], look: Look, colour_: int, dash: int
+    members: Sequence[tuple[RunRow, Floats, Floats]], style: CurveStyle, colour_: int, dash: int
 ) -> Line:
     """Mean over the range that all curves cover, with its 95 % interval (Student's t)."""
     first = max(float(x[0]) for _, x, _ in members)
     last = min(float(x[-1]) for _, x, _ in members)
-    own = np.unique(np.concatenate([x for _, x, _ in members]))
-    own = own[(own >= first) & (own <= last)]
-    grid = own if len(own) <= GRID else np.linspace(first, last, GRID)
+    xs = np.unique(np.concatenate([x for _, x, _ in members]))
+    xs = xs[(xs >= first) & (xs <= last)]
+    grid = xs if len(xs) <= GRID_POINTS else np.linspace(first, last, GRID_POINTS)
     values = np.stack([np.interp(grid, x, y) for _, x, y in members])  # [runs, points]
     n = len(members)
     mean = values.mean(axis=0)
-    name = _group_name(members[0][0], look, n)
+    name = _group_name(members[0][0], style, n)
     if n < 2:
         return Line(name, grid, mean, colour_, dash=dash)
     half = t_limit(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
     return Line(name, grid, mean, colour_, dash=dash, low=mean - half, high=mean + half)
 
 
-def _group_name(row: RunRow, look: Look, runs: int) -> str:
+def _group_name(row: RunRow, style: CurveStyle, runs: int) -> str:
     texts = [
         f"{info.title()} {info.text(row) or tr('none')}"
-        for info in known_columns((look.colour, look.dash))
+        for info in known_columns((style.colour, style.dash))
     ]
     return f"{' · '.join(texts) or row.name} (n = {runs})"
 

@@ -23,19 +23,19 @@ from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import font, visible
 
 TOP, BOTTOM, SIDE = 44, 16, 70  # px
-MOST_TEXTS = 14  # texts labelled on an axis
+MAX_LABELS = 14  # texts labelled on an axis
 PAPER = QSize(760, 420)  # px
-ROOM = 0.04  # of an axis, beyond its lowest and highest value
+MARGIN = 0.04  # of an axis, beyond its extreme values
 BRUSH = 7  # px around an axis that accept a drag
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a column. `places` has the height, 0 to 1, of each run with a value."""
+    """Axis of a column. `positions` has a number from 0 to 1 for each run with a value."""
 
     key: str
     title: str
-    places: dict[str, float]
+    positions: dict[str, float]
     labels: tuple[tuple[float, str], ...]  # with their positions, 0 to 1
 
 
@@ -55,7 +55,7 @@ class Parallel:
         for axis in self.axes:
             if (ends := self.brushes.get(axis.key)) is None:
                 continue
-            position = axis.places.get(row.id)
+            position = axis.positions.get(row.id)
             if position is None or not ends[0] <= position <= ends[1]:
                 return False
         return True
@@ -70,68 +70,72 @@ def make_axis(key: str, rows: Sequence[RunRow]) -> Axis | None:
     if not values:
         return None
     if all(map(is_number, values.values())):
-        return _numbers(key, info.title(), {run: float(v or 0) for run, v in values.items()})
+        return _number_axis(key, info.title(), {run: float(v or 0) for run, v in values.items()})
     texts = {row.id: info.text(row) or str(values[row.id]) for row in rows if row.id in values}
     names = sorted(set(texts.values()), key=str.casefold)
-    at = {name: (n + 0.5) / len(names) for n, name in enumerate(names)}
-    labels = tuple((at[name], visible(name)) for name in names[:MOST_TEXTS])
-    return Axis(key, info.title(), {run: at[text] for run, text in texts.items()}, labels)
+    positions = {name: (n + 0.5) / len(names) for n, name in enumerate(names)}
+    labels = tuple((positions[name], visible(name)) for name in names[:MAX_LABELS])
+    return Axis(key, info.title(), {run: positions[text] for run, text in texts.items()}, labels)
 
 
-def _numbers(key: str, title: str, values: dict[str, float]) -> Axis:
+def _number_axis(key: str, title: str, values: dict[str, float]) -> Axis:
     low, high = min(values.values()), max(values.values())
-    reach = (high - low) or 1.0
+    extent = (high - low) or 1.0
 
-    def share(value: float) -> float:
-        return ROOM + (1 - 2 * ROOM) * (value - low) / reach
+    def position(value: float) -> float:
+        return MARGIN + (1 - 2 * MARGIN) * (value - low) / extent
 
-    few = sorted(set(values.values()))
-    at = few if len(few) <= 8 else [v for v in ticks(low, high) if low <= v <= high]
-    labels = tuple((share(value), tick_text(value)) for value in at)
-    return Axis(key, title, {run: share(value) for run, value in values.items()}, labels)
+    distinct = sorted(set(values.values()))
+    marked = distinct if len(distinct) <= 8 else [v for v in ticks(low, high) if low <= v <= high]
+    labels = tuple((position(value), tick_text(value)) for value in marked)
+    return Axis(key, title, {run: position(value) for run, value in values.items()}, labels)
 
 
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────
 
 
-def axis_x(number: int, axes: int, width: float) -> float:
-    """x of an axis."""
-    return SIDE + number * (width - 2 * SIDE) / max(1, axes - 1)
+def axis_x(index: int, axes: int, width: float) -> float:
+    return SIDE + index * (width - 2 * SIDE) / max(1, axes - 1)
 
 
 def paint_parallel(
-    painter: QPainter, size: QSizeF, shown: Parallel, palette: Palette, letters: QFont, current: int
+    painter: QPainter,
+    size: QSizeF,
+    plot: Parallel,
+    palette: Palette,
+    font: QFont,
+    current: int,
 ) -> None:
     """Lines of the runs, those outside of a brush faint, and axes; that at `current` is bold."""
-    high = size.height() - TOP - BOTTOM
-    chosen = {row.id for row in shown.chosen()}
-    painter.setFont(letters)
+    height = size.height() - TOP - BOTTOM
+    chosen = {row.id for row in plot.chosen()}
+    painter.setFont(font)
     for faint in (True, False):
-        for number, row in enumerate(shown.rows):
+        for index, row in enumerate(plot.rows):
             if (row.id in chosen) != faint:
-                role, opacity = CHART[number % len(CHART)], 0.12 if faint else 0.9
+                role, opacity = CHART[index % len(CHART)], 0.12 if faint else 0.9
                 painter.setPen(QPen(palette(role, opacity), 1.2 if faint else 1.8))
-                _paint_run(painter, size.width(), high, shown, row)
-    for number, axis in enumerate(shown.axes):
-        x = axis_x(number, len(shown.axes), size.width())
-        painter.setPen(QPen(palette(Role.TEXT, 1.0), 2.5 if number == current else 1))
-        painter.drawLine(QPointF(x, TOP), QPointF(x, TOP + high))
-        _paint_names(painter, x, high, axis, shown, size.width(), palette)
-        if axis.key in shown.brushes:
-            low, top = shown.brushes[axis.key]
-            band = QRectF(x - BRUSH, TOP + (1 - top) * high, 2 * BRUSH, (top - low) * high)
+                _paint_run(painter, size.width(), height, plot, row)
+    for index, axis in enumerate(plot.axes):
+        x = axis_x(index, len(plot.axes), size.width())
+        painter.setPen(QPen(palette(Role.TEXT, 1.0), 2.5 if index == current else 1))
+        painter.drawLine(QPointF(x, TOP), QPointF(x, TOP + height))
+        _paint_names(painter, x, height, axis, plot, size.width(), palette)
+        if axis.key in plot.brushes:
+            low, top = plot.brushes[axis.key]
+            band = QRectF(x - BRUSH, TOP + (1 - top) * height, 2 * BRUSH, (top - low) * height)
             painter.fillRect(band, palette(Role.ACCENT, 0.25))
             painter.setPen(QPen(palette(Role.ACCENT, 1.0), 1))
             painter.drawRect(band)
 
 
-def _paint_run(painter: QPainter, width: float, high: float, shown: Parallel, row: RunRow) -> None:
+def _paint_run(painter: QPainter, width: float, height: float, plot: Parallel, row: RunRow) -> None:
     """Line from axis to axis, with a gap if the run has no value."""
     before: QPointF | None = None
-    for number, axis in enumerate(shown.axes):
-        position = axis.places.get(row.id)
-        x = axis_x(number, len(shown.axes), width)
-        point = QPointF(x, TOP + (1 - position) * high) if position is not None else None
+    for index, axis in enumerate(plot.axes):
+        position = axis.positions.get(row.id)
+        x = axis_x(index, len(plot.axes), width)
+        point = QPointF(x, TOP + (1 - position) * height) if position is not None else None
         if before is not None and point is not None:
             painter.drawLine(before, point)
         before = point
@@ -140,26 +144,26 @@ def _paint_run(painter: QPainter, width: float, high: float, shown: Parallel, ro
 def _paint_names(
     painter: QPainter,
     x: float,
-    high: float,
+    height: float,
     axis: Axis,
-    shown: Parallel,
+    plot: Parallel,
     width: float,
     palette: Palette,
 ) -> None:
     metrics = QFontMetricsF(painter.font())
-    room = (width - 2 * SIDE) / max(1, len(shown.axes) - 1) - 12 if len(shown.axes) > 1 else width
-    title = metrics.elidedText(axis.title, Qt.TextElideMode.ElideRight, max(60.0, room))
+    space = (width - 2 * SIDE) / max(1, len(plot.axes) - 1) - 12 if len(plot.axes) > 1 else width
+    title = metrics.elidedText(axis.title, Qt.TextElideMode.ElideRight, max(60.0, space))
     painter.setPen(palette(Role.TEXT, 1.0))
-    wide = metrics.horizontalAdvance(title) + 4
-    left = min(max(2.0, x - wide / 2), width - wide - 2)
-    painter.drawText(QRectF(left, 8, wide, 24), Qt.AlignmentFlag.AlignCenter, title)
+    text_width = metrics.horizontalAdvance(title) + 4
+    left = min(max(2.0, x - text_width / 2), width - text_width - 2)
+    painter.drawText(QRectF(left, 8, text_width, 24), Qt.AlignmentFlag.AlignCenter, title)
     painter.setPen(palette(Role.MUTED, 1.0))
     middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
     for position, label in axis.labels:
-        text = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
-        y = TOP + (1 - position) * high
-        behind = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(text) + 4, 16)
-        painter.fillRect(behind, palette(Role.SURFACE, 0.85))  # lines run behind the text
+        text = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(space, 64.0))
+        y = TOP + (1 - position) * height
+        background = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(text) + 4, 16)
+        painter.fillRect(background, palette(Role.SURFACE, 0.85))  # lines run behind the text
         painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, text)
 
 
@@ -175,7 +179,7 @@ class ParallelView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown = Parallel((), [])
+        self.plot = Parallel((), [])
         self.current = 0
         self._pressed: tuple[int, float] | None = None
         self.setAccessibleName(tr("Parallel coordinates"))
@@ -191,61 +195,61 @@ class ParallelView(QWidget):
     def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
         """Show an axis for each of these columns; brushes of remaining axes stay."""
         axes = [axis for key in keys if (axis := make_axis(key, rows)) is not None]
-        there = {axis.key for axis in axes}
-        brushes = {key: ends for key, ends in self.shown.brushes.items() if key in there}
-        self.shown = Parallel(tuple(rows), axes, brushes)
+        shown = {axis.key for axis in axes}
+        brushes = {key: ends for key, ends in self.plot.brushes.items() if key in shown}
+        self.plot = Parallel(tuple(rows), axes, brushes)
         self.current = min(self.current, max(0, len(axes) - 1))
-        self._tell()
+        self._update()
 
     def brush(self, key: str, ends: tuple[float, float] | None) -> None:
-        """Select a range of an axis, from 0 to 1; None: all of it."""
+        """Select a range of an axis, from 0 to 1; None selects all of it."""
         if ends is None:
-            self.shown.brushes.pop(key, None)
+            self.plot.brushes.pop(key, None)
         else:
-            self.shown.brushes[key] = (max(0.0, ends[0]), min(1.0, ends[1]))
-        self._tell()
+            self.plot.brushes[key] = (max(0.0, ends[0]), min(1.0, ends[1]))
+        self._update()
 
-    def _tell(self) -> None:
-        chosen = self.shown.chosen()
+    def _update(self) -> None:
+        chosen = self.plot.chosen()
         names = ", ".join(visible(row.name) for row in chosen[:12])
         template = tr("{0} of {1} runs chosen: {2}")
-        self.setAccessibleDescription(template.format(len(chosen), len(self.shown.rows), names))
+        self.setAccessibleDescription(template.format(len(chosen), len(self.plot.rows), names))
         self.update()
         self.brushed.emit()
 
     def _axis_at(self, x: float) -> int:
         positions = [
-            axis_x(n, len(self.shown.axes), self.width()) for n in range(len(self.shown.axes))
+            axis_x(n, len(self.plot.axes), self.width()) for n in range(len(self.plot.axes))
         ]
         return min(range(len(positions)), key=lambda n: abs(positions[n] - x), default=-1)
 
-    def _share_at(self, y: float) -> float:
-        high = max(1.0, self.height() - TOP - BOTTOM)
-        return min(1.0, max(0.0, 1 - (y - TOP) / high))
+    def _position_at(self, y: float) -> float:
+        height = max(1.0, self.height() - TOP - BOTTOM)
+        return min(1.0, max(0.0, 1 - (y - TOP) / height))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         axis = self._axis_at(event.position().x())
         if event.button() == Qt.MouseButton.LeftButton and axis >= 0:
             self.current = axis
-            self._pressed = axis, self._share_at(event.position().y())
+            self._pressed = axis, self._position_at(event.position().y())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pressed is not None:
             axis, start = self._pressed
-            low, high = sorted((start, self._share_at(event.position().y())))
+            low, high = sorted((start, self._position_at(event.position().y())))
             if high - low > 0.01:
-                self.brush(self.shown.axes[axis].key, (low, high))
+                self.brush(self.plot.axes[axis].key, (low, high))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._pressed is None:
             return
         axis, start = self._pressed
         self._pressed = None
-        if abs(self._share_at(event.position().y()) - start) <= 0.01:
-            self.brush(self.shown.axes[axis].key, None)
+        if abs(self._position_at(event.position().y()) - start) <= 0.01:
+            self.brush(self.plot.axes[axis].key, None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        axes = self.shown.axes
+        axes = self.plot.axes
         moves = {Qt.Key.Key_Up: 0.1, Qt.Key.Key_Down: -0.1}
         if axes and (step := horizontal_step(event)):
             self.current = (self.current + (1 if step > 0 else -1)) % len(axes)
@@ -253,14 +257,14 @@ class ParallelView(QWidget):
         elif axes and event.key() in moves:
             move = moves[Qt.Key(event.key())]
             key = axes[self.current].key
-            low, high = self.shown.brushes.get(key, (0.0, 0.3) if move > 0 else (0.7, 1.0))
-            if key in self.shown.brushes:
+            low, high = self.plot.brushes.get(key, (0.0, 0.3) if move > 0 else (0.7, 1.0))
+            if key in self.plot.brushes:
                 low, high = low + move, high + move
             if low + 1e-9 >= 0 and high - 1e-9 <= 1:
                 self.brush(key, (low, high))
-        elif event.key() == Qt.Key.Key_Escape and self.shown.brushes:
-            self.shown.brushes.clear()
-            self._tell()
+        elif event.key() == Qt.Key.Key_Escape and self.plot.brushes:
+            self.plot.brushes.clear()
+            self._update()
         else:
             super().keyPressEvent(event)
 
@@ -269,25 +273,25 @@ class ParallelView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         current = self.current if self.hasFocus() else -1
         size = QSizeF(self.size())
-        paint_parallel(painter, size, self.shown, theme.colour, font("small"), current)
+        paint_parallel(painter, size, self.plot, theme.colour, font("small"), current)
 
     def figure(self) -> Figure | None:
         """The plot as shown, with the values of each run as a table."""
-        if not self.shown.axes:
+        if not self.plot.axes:
             return None
-        shown = Parallel(self.shown.rows, list(self.shown.axes), dict(self.shown.brushes))
+        plot = Parallel(self.plot.rows, list(self.plot.axes), dict(self.plot.brushes))
 
         def draw(painter: QPainter, size: QSizeF) -> None:
-            paint_parallel(painter, size, shown, print_color, paper_font(11), -1)
+            paint_parallel(painter, size, plot, print_color, paper_font(11), -1)
 
-        caption = tr("{0} of {1} runs are chosen.").format(len(shown.chosen()), len(shown.rows))
+        caption = tr("{0} of {1} runs are chosen.").format(len(plot.chosen()), len(plot.rows))
         return Figure(
             "compare-parallel",
             tr("Parallel coordinates"),
             caption,
             PAPER,
             draw,
-            table=lambda: values_table(shown.rows, [axis.key for axis in shown.axes]),
+            table=lambda: values_table(plot.rows, [axis.key for axis in plot.axes]),
         )
 
 

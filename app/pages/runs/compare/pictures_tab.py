@@ -23,8 +23,8 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Card
 from app.widgets.text.labels import OneLine, Text, visible
 
-MOST_AXES = 6  # initially
-NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
+MAX_INITIAL_AXES = 6  # initially
+EXCLUDED = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
 
 
 class ParallelTab(QWidget):
@@ -35,53 +35,53 @@ class ParallelTab(QWidget):
         self._state = state
         self.keys: list[str] = []
         self.view = ParallelView()
-        self.view.brushed.connect(self._tell)
+        self.view.brushed.connect(self._update_note)
         self.note = Text("", "muted")
-        self.keep = FigureButton(self.view.figure, state.studio.notices)
-        self.keep.offer_on(self.view)
+        self.figure_button = FigureButton(self.view.figure, state.studio.notices)
+        self.figure_button.offer_on(self.view)
         self.axes = ColumnsButton(
-            tr("&Axes"), "columns-2", lambda: [*self.keys, *self._offered()], lambda: self.keys
+            tr("&Axes"), "columns-2", lambda: [*self.keys, *self._available()], lambda: self.keys
         )
         self.axes.chosen.connect(self.set_axes)
         hint = tr("Drag along an axis to choose runs, click it to free it.")
-        row = layouts.row((Text(hint, "muted"), 1), self.axes, self.keep)
+        row = layouts.row((Text(hint, "muted"), 1), self.axes, self.figure_button)
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
         layouts.tab(self, row, (card, 1), self.note, spacing=2 * SPACE)
-        state.runs.want_columns(task_measures(state.rows))
+        state.runs.request_columns(task_measures(state.rows))
         state.runs.measured.connect(self._show)
         state.changed.connect(self._show)
         self._show()
 
     def set_axes(self, keys: Sequence[str]) -> None:
         self.keys = list(keys)
-        self._state.runs.want_columns(self.keys)
+        self._state.runs.request_columns(self.keys)
         self._show()
 
-    def _offered(self) -> list[str]:
+    def _available(self) -> list[str]:
         rows = self._state.rows
-        differ = [key for key in differing_columns(rows) if key not in NOT_AXES]
+        differ = [key for key in differing_columns(rows) if key not in EXCLUDED]
         metrics = task_measures(rows)
         return list(dict.fromkeys([*differ, *(k for k in numeric_columns(rows) if k in metrics)]))
 
     def _show(self) -> None:
         if len(self.keys) < 2:
-            offered = self._offered()
-            last = [str(Column.BEST)] if Column.BEST in offered else []
-            first = [key for key in offered if key not in last and _has_two(key, self._state.rows)]
+            keys = self._available()
+            last = [str(Column.BEST)] if Column.BEST in keys else []
+            first = [key for key in keys if key not in last and _has_two(key, self._state.rows)]
             first.sort(key=lambda key: "." not in key)  # settings come first
-            self.keys = [*first[: MOST_AXES - len(last)], *last]
+            self.keys = [*first[: MAX_INITIAL_AXES - len(last)], *last]
         self.view.show_axes(self._state.rows, self.keys)
 
-    def _tell(self) -> None:
-        chosen = self.view.shown.chosen()
-        if len(chosen) == len(self.view.shown.rows):
+    def _update_note(self) -> None:
+        chosen = self.view.plot.chosen()
+        if len(chosen) == len(self.view.plot.rows):
             self.note.setText("")
             return
         names = ", ".join(visible(row.name) for row in chosen[:8])
         more = " …" if len(chosen) > 8 else ""
         template = tr("{0} of {1} runs: {2}")
-        self.note.setText(template.format(len(chosen), len(self.view.shown.rows), names + more))
+        self.note.setText(template.format(len(chosen), len(self.view.plot.rows), names + more))
 
 
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
@@ -99,22 +99,22 @@ class ScatterTab(QWidget):
         self.x_box, self.y_box = ComboBox(tr("Horizontal")), ComboBox(tr("Vertical"))
         self.colour_box = ComboBox(tr("Colour by"))
         self.view = ScatterView()
-        self.view.opened.connect(state.runs.open_wanted)
+        self.view.opened.connect(state.runs.open_requested)
         self.readout = OneLine("", "muted")
         self.view.pointed.connect(self.readout.setText)
         self.note = Text("", "muted")
-        self.keep = FigureButton(self.view.figure, state.studio.notices)
-        self.keep.offer_on(self.view)
+        self.figure_button = FigureButton(self.view.figure, state.studio.notices)
+        self.figure_button.offer_on(self.view)
         row = layouts.row(spacing=2 * SPACE)
         for box in (self.y_box, self.x_box, self.colour_box):
             box.setMaximumWidth(60 * SPACE)
             box.activated.connect(self._show)
             layouts.extend(row, Text(box.accessibleName(), "muted", wraps=False), box)
-        layouts.extend(row, layouts.STRETCH, self.keep)
+        layouts.extend(row, layouts.STRETCH, self.figure_button)
         card = Card(padding=3 * SPACE)
         layouts.extend(card.body, (self.view, 1), self.readout)
         layouts.tab(self, row, (card, 1), self.note, spacing=2 * SPACE)
-        state.runs.want_columns(task_measures(state.rows))
+        state.runs.request_columns(task_measures(state.rows))
         state.runs.measured.connect(self._fill)
         state.changed.connect(self._fill)
         self._fill()
@@ -123,20 +123,20 @@ class ScatterTab(QWidget):
         """Offer the columns that these runs have; keep the choice."""
         rows = self._state.rows
         numeric = numeric_columns(rows)
-        usual = [key for key in numeric if "." in key] + [str(Column.TIME)]
-        first = {self.y_box: [str(Column.BEST)], self.x_box: usual}
+        default = [key for key in numeric if "." in key] + [str(Column.TIME)]
+        first = {self.y_box: [str(Column.BEST)], self.x_box: default}
         for box in (self.x_box, self.y_box):
             self._offer(box, numeric, first[box])
         self._offer(self.colour_box, ["", *differing_columns(rows)], [""])
         self._show()
 
-    def _offer(self, box: QComboBox, keys: Sequence[str], usual: Sequence[str]) -> None:
-        before = box.currentData()
+    def _offer(self, box: QComboBox, keys: Sequence[str], default: Sequence[str]) -> None:
+        current = box.currentData()
         box.clear()
         for key in keys:
             info = column_info(key)
             box.addItem(info.title() if info is not None else tr("Nothing"), key)
-        offered = [key for key in (before, *usual) if key is not None and box.findData(key) >= 0]
+        offered = [key for key in (current, *default) if key is not None and box.findData(key) >= 0]
         box.setCurrentIndex(box.findData(offered[0]) if offered else 0)
 
     def _show(self) -> None:

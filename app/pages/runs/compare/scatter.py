@@ -22,7 +22,7 @@ from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import visible
 
 HALO = 8.0  # px around the current point
-REACH = 14.0  # px within which a point is picked
+PICK_DISTANCE = 14.0  # px within which a point is picked
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ScatterView(ChartView):
     """Arrow keys go from run to run; Enter or a double click opens one.
 
     Signals:
-        pointed: description of the hovered or current run; “” for none.
+        pointed: description of the hovered or current run, or “”.
         opened: the id of a run.
     """
 
@@ -69,7 +69,7 @@ class ScatterView(ChartView):
 
     def __init__(self) -> None:
         super().__init__(tr("Scatter plot of the compared runs"), interactive=True)
-        self.shown: Scatter | None = None
+        self.scatter: Scatter | None = None
         self.current = -1
 
     def sizeHint(self) -> QSize:
@@ -79,88 +79,88 @@ class ScatterView(ChartView):
         return QSize(60 * SPACE, 50 * SPACE)
 
     def show_scatter(self, scatter: Scatter) -> None:
-        self.shown, self.current = scatter, -1
+        self.scatter, self.current = scatter, -1
         sentences = [self.sentence(n) for n in range(min(12, len(scatter.points)))]
         self.setAccessibleDescription(". ".join(sentences))
         self.show_chart(_chart(scatter))
 
-    def sentence(self, number: int) -> str:
+    def sentence(self, index: int) -> str:
         """A run with its values."""
-        assert self.shown is not None
-        row = self.shown.rows[number]
-        columns = known_columns((self.shown.x, self.shown.y))
+        assert self.scatter is not None
+        row = self.scatter.rows[index]
+        columns = known_columns((self.scatter.x, self.scatter.y))
         values = ", ".join(f"{info.title()} {info.text(row)}" for info in columns)
         return f"{visible(row.name)}: {values}"
 
     def figure(self) -> Figure | None:
         """The plot with the values of each run."""
-        shown = self.shown
-        if shown is None or self.chart is None or not shown.points:
+        scatter = self.scatter
+        if scatter is None or self.chart is None or not scatter.points:
             return None
         title = tr("{0} over {1}").format(self.chart.y.title, self.chart.x.title)
-        caption = tr("%Ln run(s)", len(shown.points)) + "."
-        keys = [shown.x, shown.y, *([shown.colour] if shown.colour else [])]
+        caption = tr("%Ln run(s)", len(scatter.points)) + "."
+        keys = [scatter.x, scatter.y, *([scatter.colour] if scatter.colour else [])]
         result = chart_figure("compare-scatter", title, caption, self.chart)
-        return replace(result, table=lambda: values_table(shown.rows, keys))
+        return replace(result, table=lambda: values_table(scatter.rows, keys))
 
-    def _nearest(self, at: QPointF) -> int:
-        if self.shown is None:
+    def _nearest(self, point: QPointF) -> int:
+        if self.scatter is None:
             return -1
-        spots = self._spots(self.frame())
-        near = [(QPointF(spot - at).manhattanLength(), n) for n, spot in enumerate(spots)]
-        distance, number = min(near, default=(REACH + 1, -1))
-        return number if distance <= REACH else -1
+        positions = self._positions(self.frame())
+        distances = [(QPointF(p - point).manhattanLength(), n) for n, p in enumerate(positions)]
+        distance, index = min(distances, default=(PICK_DISTANCE + 1, -1))
+        return index if distance <= PICK_DISTANCE else -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._go(self._nearest(event.position()))
+        self._set_current(self._nearest(event.position()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        number = self._nearest(event.position())
-        if self.shown is not None and number >= 0:
-            self.opened.emit(self.shown.rows[number].id)
+        index = self._nearest(event.position())
+        if self.scatter is not None and index >= 0:
+            self.opened.emit(self.scatter.rows[index].id)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = horizontal_step(event)
-        there = len(self.shown.points) if self.shown is not None else 0
-        if step and there:
-            self._go((self.current + (1 if step > 0 else -1)) % there)
+        count = len(self.scatter.points) if self.scatter is not None else 0
+        if step and count:
+            self._set_current((self.current + (1 if step > 0 else -1)) % count)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current >= 0:
-            assert self.shown is not None
-            self.opened.emit(self.shown.rows[self.current].id)
+            assert self.scatter is not None
+            self.opened.emit(self.scatter.rows[self.current].id)
         else:
             super().keyPressEvent(event)
 
-    def _go(self, number: int) -> None:
-        if number != self.current:
-            self.current = number
-            self.pointed.emit(self.sentence(number) if number >= 0 else "")
+    def _set_current(self, index: int) -> None:
+        if index != self.current:
+            self.current = index
+            self.pointed.emit(self.sentence(index) if index >= 0 else "")
             self.update()
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
         if self.current >= 0:
             painter.setPen(QPen(theme.colour(Role.TEXT), 2))
-            spot = self._spots(frame)[self.current]
-            painter.drawEllipse(spot, HALO, HALO)
+            position = self._positions(frame)[self.current]
+            painter.drawEllipse(position, HALO, HALO)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1))
             painter.drawRect(frame.box)
 
-    def _spots(self, frame: Frame) -> list[QPointF]:
-        assert self.shown is not None
-        x, y = (np.array([point[axis] for point in self.shown.points]) for axis in (0, 1))
-        return [QPointF(*at) for at in zip(frame.x(x), frame.y(y), strict=True)]
+    def _positions(self, frame: Frame) -> list[QPointF]:
+        assert self.scatter is not None
+        x, y = (np.array([point[axis] for point in self.scatter.points]) for axis in (0, 1))
+        return [QPointF(*point) for point in zip(frame.x(x), frame.y(y), strict=True)]
 
 
-def _chart(shown: Scatter) -> Chart:
-    titles = [info.title() if (info := column_info(key)) else key for key in (shown.x, shown.y)]
-    values = np.array([point[:2] for point in shown.points]).reshape(-1, 2)
-    colors = np.array([point[2] for point in shown.points], dtype=int)
+def _chart(scatter: Scatter) -> Chart:
+    titles = [info.title() if (info := column_info(key)) else key for key in (scatter.x, scatter.y)]
+    values = np.array([point[:2] for point in scatter.points]).reshape(-1, 2)
+    colors = np.array([point[2] for point in scatter.points], dtype=int)
     x, y = (
         Axis(title, padded(*value_range([values[:, n]]), 0.06)) for n, title in enumerate(titles)
     )
-    several = len(shown.names) > 1
+    several = len(scatter.names) > 1
     series = []
-    for color, name in enumerate(shown.names):
-        own = values[colors == color]
-        series.append(Points(name if several else "", own[:, 0], own[:, 1], color))
+    for color, name in enumerate(scatter.names):
+        points = values[colors == color]
+        series.append(Points(name if several else "", points[:, 0], points[:, 1], color))
     return Chart(x, y, tuple(series))

@@ -29,34 +29,34 @@ from engine.results.several import RunScore, score_runs, stored_parts
 def score_columns() -> list[Column[RunScore]]:
     """The score of a run, and its comparison with the first one."""
 
-    def metric(of: RunScore) -> str:
-        return f"{VALIDATION}{of.metric}"
+    def metric(row: RunScore) -> str:
+        return f"{VALIDATION}{row.metric}"
 
-    def score(of: RunScore) -> str:
-        return metric_value(metric(of), of.score.value)
+    def score(row: RunScore) -> str:
+        return metric_value(metric(row), row.score.value)
 
-    def difference(of: RunScore) -> str:
-        if of.difference is None:
-            return translated(of.problem) if of.problem else tr("the first")
-        return _signed(metric(of), of.difference.value)
+    def difference(row: RunScore) -> str:
+        if row.difference is None:
+            return translated(row.problem) if row.problem else tr("the first")
+        return _signed(metric(row), row.difference.value)
 
     def compared(text: Callable[[RunScore], str]) -> Callable[[RunScore], str]:
-        return lambda of: "" if of.difference is None else text(of)
+        return lambda row: "" if row.difference is None else text(row)
 
-    def claim(of: RunScore) -> str:
-        return translated(of.problem or of.claim) or visible(of.run.name)
+    def claim(row: RunScore) -> str:
+        return translated(row.problem or row.claim) or visible(row.run.name)
 
     texts: dict[str, Callable[[RunScore], str]] = {
-        tr("Run"): lambda of: visible(of.run.name).replace("\n", " "),
+        tr("Run"): lambda row: visible(row.run.name).replace("\n", " "),
         tr("Score"): score,
-        tr("95 % interval"): lambda of: interval_text(metric(of), of.score),
+        tr("95 % interval"): lambda row: interval_text(metric(row), row.score),
         tr("Difference"): difference,
-        tr("95 % interval of it"): lambda of: (
-            "" if of.difference is None else interval_text(metric(of), of.difference)
+        tr("Its 95 % interval"): lambda row: (
+            "" if row.difference is None else interval_text(metric(row), row.difference)
         ),
-        tr("McNemar p"): compared(lambda of: "" if of.p is None else f"{of.p:.2g}"),
-        tr("Better"): compared(lambda of: numbers.count(of.better)),
-        tr("Worse"): compared(lambda of: numbers.count(of.worse)),
+        tr("McNemar p"): compared(lambda row: "" if row.p is None else f"{row.p:.2g}"),
+        tr("Better"): compared(lambda row: numbers.count(row.better)),
+        tr("Worse"): compared(lambda row: numbers.count(row.worse)),
     }
     return [Column(title, text, tooltip=claim) for title, text in texts.items()]
 
@@ -145,7 +145,7 @@ class ScoresTab(QWidget):
     def _on_flips(self, _: QModelIndex | None = None) -> None:
         chosen = self._chosen()
         if chosen is not None and chosen.difference is not None:
-            self._state.flips_wanted.emit(chosen, self.model.rows[0])
+            self._state.flips_requested.emit(chosen, self.model.rows[0])
 
     def copy(self) -> None:
         columns = self.model.columns

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs.compare.state import JOINT, CompareState, differing_paths, distinct_names
+from app.pages.runs.compare.state import SEPARATOR, CompareState, differing_paths, distinct_names
 from app.pages.runs.job_fields import job_titles
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE
@@ -30,7 +30,7 @@ def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
 
     def run_column(row: RunRow, name: str) -> Column[str]:
         return Column(
-            visible(name).replace(JOINT, "\n"),
+            visible(name).replace(SEPARATOR, "\n"),
             lambda path: setting_value(row, path),
             tooltip=lambda path: f"{path}: {setting_value(row, path)}",
             font=lambda path: bold if row.fields.get(path) != rows[0].fields.get(path) else None,
@@ -42,10 +42,10 @@ def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
 
 
 def setting_title(path: str) -> str:
-    known = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
-    known |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
-    known |= {"data.fingerprint": tr("Data fingerprint")}
-    return in_language(job_titles()[path]) if path in job_titles() else known.get(path, path)
+    titles = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
+    titles |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
+    titles |= {"data.fingerprint": tr("Data fingerprint")}
+    return in_language(job_titles()[path]) if path in job_titles() else titles.get(path, path)
 
 
 def setting_value(row: RunRow, path: str) -> str:
@@ -63,18 +63,18 @@ class SettingsTab(QWidget):
         self.table = make_table(tr("Settings of the compared runs"), self.model)
         self.search = SearchField(tr("Search settings and values"), tr("Search the settings"))
         self.search.textChanged.connect(self._show)
-        self.alone = Switch(tr("Differences only"))
-        self.alone.setChecked(True)
-        self.alone.toggled.connect(self._show)
-        self.same = Text("", "muted")
+        self.differences_only = Switch(tr("Differences only"))
+        self.differences_only.setChecked(True)
+        self.differences_only.toggled.connect(self._show)
+        self.summary = Text("", "muted")
         row = layouts.row(
             (self.search, 1),
-            self.alone,
+            self.differences_only,
             Text(tr("Differences only"), wraps=False),
             buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
             spacing=2 * SPACE,
         )
-        layouts.tab(self, row, self.same, (self.table, 1), spacing=2 * SPACE)
+        layouts.tab(self, row, self.summary, (self.table, 1), spacing=2 * SPACE)
         state.changed.connect(self._show)
         self._show()
         self.table.setColumnWidth(0, FIRST_WIDTH)
@@ -91,13 +91,13 @@ class SettingsTab(QWidget):
         rows = self._state.rows
         different = differing_paths(rows)
         paths = different
-        if not self.alone.isChecked():
-            every = dict.fromkeys(path for row in rows for path in row.fields.paths())
-            paths = [path for path in every if not path.startswith("group.")]
+        if not self.differences_only.isChecked():
+            all_paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
+            paths = [path for path in all_paths if not path.startswith("group.")]
         words = self.search.text().casefold().split()
-        shown = [path for path in paths if self._has(path, words)]
+        shown = [path for path in paths if self._matches(path, words)]
         self.model.show_rows(shown, settings_columns(rows))
-        self.same.setText(
+        self.summary.setText(
             tr("%Ln setting(s) differ. Bold: not as in the first run.", len(different))
             if different
             else tr("These runs have the same settings.")
@@ -106,6 +106,6 @@ class SettingsTab(QWidget):
     def _texts(self, path: str) -> list[str]:
         return [setting_title(path), *(setting_value(row, path) for row in self._state.rows)]
 
-    def _has(self, path: str, words: Sequence[str]) -> bool:
+    def _matches(self, path: str, words: Sequence[str]) -> bool:
         texts = " ".join([path, *self._texts(path)]).casefold()
         return all(word in texts for word in words)

@@ -24,24 +24,24 @@ from engine.runs.pace import Pace, read_pace
 Floats = NDArray[np.float64]
 MAX_RUNS = 50
 AXES = ("step", "epoch", "tokens", "time")
-JOINT = " · "  # between the parts of a search run's name
+SEPARATOR = " · "  # between the parts of a search run's name
 
 
 def distinct_names(rows: Sequence[RunRow]) -> list[str]:
     """The name of each run without the leading and trailing parts that all share."""
-    parts = [row.name.split(JOINT) for row in rows]
+    parts = [row.name.split(SEPARATOR) for row in rows]
     shortest = min(map(len, parts), default=0)
     if len(rows) < 2 or len({row.name for row in rows}) < 2:
         return [row.name for row in rows]
 
-    def shared(least: int, *, end: bool) -> int:
-        turned = [list(reversed(item)) if end else item for item in parts]
-        indices = range(shortest - least)
-        return next((n for n in indices if len({item[n] for item in turned}) > 1), len(indices))
+    def count_shared(reserved: int, *, from_end: bool) -> int:
+        items = [list(reversed(item)) if from_end else item for item in parts]
+        indices = range(shortest - reserved)
+        return next((n for n in indices if len({item[n] for item in items}) > 1), len(indices))
 
-    front = shared(1, end=False)
-    back = shared(front + 1, end=True)
-    return [JOINT.join(item[front : len(item) - back]) for item in parts]
+    front = count_shared(1, from_end=False)
+    back = count_shared(front + 1, from_end=True)
+    return [SEPARATOR.join(item[front : len(item) - back]) for item in parts]
 
 
 @dataclass(frozen=True)
@@ -56,39 +56,39 @@ class CompareState(QObject):
     """Reads curves and paces of the compared runs off the GUI thread.
 
     Signals:
-        named: number of these runs that have a curve, by its name.
-        read: the Curves of the requested metric.
-        paced: `paces` has the time and the tokens of each run.
+        names_read: number of these runs that have a curve, by its name.
+        curves_read: the Curves of the requested metric.
+        paces_read: `paces` has the time and the tokens of each run.
         changed: a run changed or was removed.
-        flips_wanted: the RunScore whose rows are compared with those of the first, and the first.
+        flips_requested: the RunScore whose rows to compare with those of the first, and the first.
     """
 
-    named = Signal(object)
-    read = Signal(object)
-    paced = Signal()
+    names_read = Signal(object)
+    curves_read = Signal(object)
+    paces_read = Signal()
     changed = Signal()
-    flips_wanted = Signal(object, object)
+    flips_requested = Signal(object, object)
 
     def __init__(self, studio: Studio, runs: RunsState, rows: Sequence[RunRow]) -> None:
         super().__init__(runs)
         self.studio, self.runs = studio, runs
         self.ids = tuple(row.id for row in rows[:MAX_RUNS])
         self.paces: dict[str, Pace] | None = None
-        self._pacing = False
-        self._wanted = ""
+        self._is_reading_paces = False
+        self._requested = ""
         runs.changed.connect(lambda row: self._on_changed(row.id))
         runs.removed.connect(self._on_changed)
 
     @property
     def rows(self) -> list[RunRow]:
-        """The runs that still exist, in the order chosen."""
+        """The runs that still exist, in the chosen order."""
         return [self.runs.rows[run] for run in self.ids if run in self.runs.rows]
 
     def candidates(self) -> list[Candidate]:
-        """The same with their folders, for scoring."""
+        """The runs with their folders, for scoring."""
         return [Candidate(row.id, row.name, row.folder) for row in self.rows]
 
-    def find_names(self) -> None:
+    def read_names(self) -> None:
         record, ids = self.studio.record, self.ids
 
         def work() -> dict[str, int]:
@@ -96,32 +96,32 @@ class CompareState(QObject):
                 counts = Counter(name for run in ids for name in list_names(session, run))
             return dict(sorted(counts.items()))
 
-        background.run(self, work, self.named.emit)
+        background.run(self, work, self.names_read.emit)
 
     def read_curves(self, name: str) -> None:
         """Request a metric of all runs; only the last request is answered."""
         record, ids = self.studio.record, self.ids
-        self._wanted = name
+        self._requested = name
 
         def done(result: Curves) -> None:
-            if result.name == self._wanted:
-                self.read.emit(result)
+            if result.name == self._requested:
+                self.curves_read.emit(result)
 
         background.run(self, lambda: read_curve(record, ids, name), done)
 
     def read_paces(self) -> None:
         """Request time and tokens of each run, from its folder."""
-        if self._pacing or self.paces is not None:
+        if self._is_reading_paces or self.paces is not None:
             return
-        self._pacing = True
+        self._is_reading_paces = True
         folders = {row.id: row.folder for row in self.rows}
 
         def work() -> dict[str, Pace]:
             return {run: read_pace(RunFolder(folder)) for run, folder in folders.items()}
 
         def done(result: dict[str, Pace]) -> None:
-            self.paces, self._pacing = result, False
-            self.paced.emit()
+            self.paces, self._is_reading_paces = result, False
+            self.paces_read.emit()
 
         background.run(self, work, done, self.studio.notices.show)
 
@@ -137,7 +137,7 @@ def read_curve(record: Record, run_ids: Sequence[str], name: str) -> Curves:
     return Curves(name, {run: (p.steps, p.values) for run, p in result.items() if len(p)})
 
 
-def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:
+def x_values(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:
     """The steps of a curve converted to another axis; None if that is unknown."""
     match axis:
         case "epoch":
@@ -148,8 +148,8 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
         case "tokens":
             if pace is None or not len(pace.tokens):
                 return None
-            shown, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
-            return np.asarray(np.interp(steps, shown, counts), dtype=np.float64)
+            known, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
+            return np.asarray(np.interp(steps, known, counts), dtype=np.float64)
         case "time":
             if pace is None or not len(pace.steps):
                 return None
@@ -161,8 +161,8 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
 def differing_paths(rows: Sequence[RunRow]) -> list[str]:
     """Paths of the settings that differ among these runs, in job order."""
     paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
-    own = [path for path in paths if not path.startswith("group.")]
-    return [path for path in own if len({repr(row.fields.get(path)) for row in rows}) > 1]
+    settings = [path for path in paths if not path.startswith("group.")]
+    return [path for path in settings if len({repr(row.fields.get(path)) for row in rows}) > 1]
 
 
 def differing_columns(rows: Sequence[RunRow]) -> list[str]:

@@ -13,7 +13,7 @@ from app.pages.runs.compare.settings_tab import SettingsTab
 from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
 from app.using.report import FORMS, gather_comparison
-from app.using.saving_report import SavingReport, dress_report_button
+from app.using.report_saver import ReportSaver, update_report_button
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.page import Later
@@ -24,10 +24,10 @@ class CompareView(QWidget):
     """The tabs of a comparison.
 
     Signals:
-        left: go back to all runs.
+        closed: go back to all runs.
     """
 
-    left = Signal()
+    closed = Signal()
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -35,13 +35,13 @@ class CompareView(QWidget):
         state.setParent(self)
         names = ", ".join(visible(row.name) for row in state.rows)
         head = layouts.row(
-            buttons.quiet(self.tr("All &runs"), self.left.emit, "arrow-left"), spacing=2 * SPACE
+            buttons.quiet(self.tr("All &runs"), self.closed.emit, "arrow-left"), spacing=2 * SPACE
         )
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
         layouts.extend(head, Text(title, "title", wraps=False), (OneLine(names, "muted"), 1))
-        self.saving = SavingReport(state.studio, self)
-        self.report = buttons.plain("", self._ask_where, "save")
-        show_saving = partial(dress_report_button, self.report, self.saving)
+        self.saving = ReportSaver(state.studio, self)
+        self.report = buttons.plain("", self._on_report, "save")
+        show_saving = partial(update_report_button, self.report, self.saving)
         self.saving.changed.connect(show_saving)
         show_saving()
         head.addWidget(self.report)
@@ -60,9 +60,9 @@ class CompareView(QWidget):
         self.tabs.addTab(self.scatter, self.tr("Sc&atter plot"))
         layouts.column(head, (self.tabs, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
-        back.activated.connect(self.left)
+        back.activated.connect(self.closed)
 
-    def _ask_where(self) -> None:
-        gathered = partial(gather_comparison, self.state.candidates())
-        save = partial(self.saving.save, gathered)
+    def _on_report(self) -> None:
+        collect = partial(gather_comparison, self.state.candidates())
+        save = partial(self.saving.save, collect)
         ask_for_file(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)

@@ -12,7 +12,7 @@ from engine.record.runs import all_runs
 from engine.runs.lineage import Lineage, Node, RunFacts, read_lineage
 from engine.runs.needed import format_requirements, list_requirements
 
-MOST_SHOWN = 150  # nodes in one graph
+MAX_SHOWN = 150  # nodes in one graph
 
 
 class LineageState(QObject):
@@ -21,7 +21,7 @@ class LineageState(QObject):
     Signals:
         changed: another focus, or `lineage` was read again.
         selected: another node is current; its requirements are being read.
-        needed: the requirements of the current node, line by line.
+        needed: the lines of the requirements of the current node.
     """
 
     changed = Signal()
@@ -48,11 +48,11 @@ class LineageState(QObject):
     def _on_read(self, lineage: Lineage) -> None:
         self.lineage = lineage
         self.changed.emit()
-        if self.is_known:
+        if self.exists:
             self.select(self.current)
 
     @property
-    def is_known(self) -> bool:
+    def exists(self) -> bool:
         """True if the focus still exists."""
         return self.focus in self.lineage.nodes
 
@@ -75,23 +75,23 @@ class LineageState(QObject):
         def work(progress: background.Progress) -> list[str]:
             return format_requirements(list_requirements(lineage, key, progress.cancelled))
 
-        def read(lines: list[str]) -> None:
+        def done(lines: list[str]) -> None:
             self._reading = None
             self.needed.emit([translated(line) for line in lines])
 
-        def not_read(error: BaseException) -> None:
+        def failed(error: BaseException) -> None:
             self._reading = None
             self.studio.notices.show(error)
 
-        self._reading = background.run(self, work, read, not_read, progress=lambda *_: None)
+        self._reading = background.run(self, work, done, failed, progress=lambda *_: None)
 
-    def shown(self) -> tuple[list[str], int]:
-        """The nodes in the graph, those nearest to the focus, and their total number."""
+    def nearest_nodes(self) -> tuple[list[str], int]:
+        """The nodes nearest to the focus, which are shown, and the number of all."""
         before = self.lineage.ancestors(self.focus)
         after = self.lineage.descendants(self.focus)
-        half = MOST_SHOWN // 2
-        nearest = before[: max(half, MOST_SHOWN - len(after))]
-        nearest += after[: MOST_SHOWN - len(nearest)]
+        half = MAX_SHOWN // 2
+        nearest = before[: max(half, MAX_SHOWN - len(after))]
+        nearest += after[: MAX_SHOWN - len(nearest)]
         return [self.focus, *nearest], 1 + len(before) + len(after)
 
     def open(self, key: str) -> None:

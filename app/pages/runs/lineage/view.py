@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.runs.lineage.picture import LineagePicture, layout_graph
-from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
+from app.pages.runs.lineage.state import MAX_SHOWN, LineageState, kind_text
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
@@ -20,7 +20,7 @@ from app.widgets.text.labels import OneLine, ReadText, Text, visible
 from engine.runs.lineage import Edge
 
 KEY = Qt.ItemDataRole.UserRole
-MOST_LISTED = 500  # results in the list
+MAX_LISTED = 500  # results in the list
 SIDE_WIDTH = 340  # px
 
 
@@ -28,10 +28,10 @@ class LineageView(QWidget):
     """The graph on the left, details of the current node on the right.
 
     Signals:
-        left: go back to all runs.
+        closed: go back to all runs.
     """
 
-    left = Signal()
+    closed = Signal()
 
     def __init__(self, state: LineageState) -> None:
         super().__init__()
@@ -41,15 +41,15 @@ class LineageView(QWidget):
         self.picture = LineagePicture()
         self.picture.selected.connect(state.select)
         self.picture.opened.connect(state.open)
-        self.keep = FigureButton(self.picture.figure, state.studio.notices)
-        self.keep.offer_on(self.picture)
+        self.figure_button = FigureButton(self.picture.figure, state.studio.notices)
+        self.figure_button.offer_on(self.picture)
         head = layouts.row(
-            buttons.quiet(tr("All &runs"), self.left.emit, "arrow-left"),
+            buttons.quiet(tr("All &runs"), self.closed.emit, "arrow-left"),
             (self.title, 1),
-            self.keep,
+            self.figure_button,
             spacing=2 * SPACE,
         )
-        self.counted = Text("", "muted")
+        self.summary = Text("", "muted")
         self.area = QScrollArea()
         self.area.setWidget(self.picture)
         self.area.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -57,9 +57,9 @@ class LineageView(QWidget):
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         sizes = [2 * SIDE_WIDTH, SIDE_WIDTH]
         split = layouts.splitter(self.area, self._side(), sizes=sizes, stretched=0)
-        layouts.column(head, self.counted, (split, 1), parent=self, spacing=2 * SPACE)
+        layouts.column(head, self.summary, (split, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
-        back.activated.connect(self.left)
+        back.activated.connect(self.closed)
         state.changed.connect(self._show)
         state.selected.connect(self._show_current)
         state.needed.connect(self._show_needed)
@@ -72,10 +72,10 @@ class LineageView(QWidget):
             tr("Its &lineage"), lambda: self.state.centre(self.state.current), "git-branch"
         )
         row = layouts.row(self.open, self.centre, layouts.STRETCH, spacing=2 * SPACE)
-        self.made_title = Text("", "strong")
-        self.made = QListWidget()
-        self.made.setAccessibleName(tr("Made from it"))
-        self.made.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
+        self.results_title = Text("", "strong")
+        self.results = QListWidget()
+        self.results.setAccessibleName(tr("Made from it"))
+        self.results.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
         self.needed = ReadText(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy what is needed"))
@@ -84,8 +84,8 @@ class LineageView(QWidget):
             self.name,
             self.kind,
             row,
-            self.made_title,
-            (self.made, 1),
+            self.results_title,
+            (self.results, 1),
             needed_head,
             (self.needed, 2),
             spacing=2 * SPACE,
@@ -96,20 +96,20 @@ class LineageView(QWidget):
 
     def _show(self) -> None:
         state = self.state
-        if not state.is_known:
+        if not state.exists:
             self.title.setText(tr("Lineage"))
-            self.counted.setText(tr("This no longer exists."))
+            self.summary.setText(tr("This no longer exists."))
             return
-        keys, total = state.shown()
+        keys, total = state.nearest_nodes()
         self.title.setText(tr("Lineage of {0}").format(visible(state.lineage.nodes[keys[0]].title)))
         text = tr(
             "To the left of an item is what it was made from, to the right what was made from it."
         )
-        if total > MOST_SHOWN:
-            few = tr("The nearest {0} of {1} are shown.")
-            text = f"{text} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"
-        self.counted.setText(text)
-        self.picture.show_drawn(layout_graph(state.lineage, keys), state.focus, state.current)
+        if total > MAX_SHOWN:
+            template = tr("The nearest {0} of {1} are shown.")
+            text = f"{text} {template.format(numbers.count(MAX_SHOWN), numbers.count(total))}"
+        self.summary.setText(text)
+        self.picture.show_graph(layout_graph(state.lineage, keys), state.focus, state.current)
 
     def _show_current(self) -> None:
         node = self.state.node()
@@ -124,13 +124,13 @@ class LineageView(QWidget):
         edges = {edge.target: edge for edge in self.state.lineage.targets(node.key)}
         after = self.state.lineage.descendants(node.key)
         title = tr("Made from it: {0}").format(numbers.count(len(after)))
-        self.made_title.setText(title if after else tr("Nothing was made from it"))
-        self.made.clear()
-        self.made.setVisible(bool(after))
-        for key in after[:MOST_LISTED]:
+        self.results_title.setText(title if after else tr("Nothing was made from it"))
+        self.results.clear()
+        self.results.setVisible(bool(after))
+        for key in after[:MAX_LISTED]:
             item = QListWidgetItem(self._line(key, edges.get(key)))
             item.setData(KEY, key)
-            self.made.addItem(item)
+            self.results.addItem(item)
         self.needed.setPlainText(tr("Reading…"))
         self.copy.setEnabled(False)
 
@@ -140,8 +140,8 @@ class LineageView(QWidget):
         return f"{text}: {translated(edge.label)}" if edge is not None and edge.label else text
 
     def _reveal(self, key: str) -> None:
-        if self.picture.drawn is not None and key in self.picture.drawn.boxes:
-            centre = self.picture.drawn.boxes[key].center().toPoint()
+        if self.picture.graph is not None and key in self.picture.graph.boxes:
+            centre = self.picture.graph.boxes[key].center().toPoint()
             self.area.ensureVisible(centre.x(), centre.y(), 120, 60)
 
     def _show_needed(self, lines: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Advice on a run: one calm line, and a button that prepares the run to try."""
+"""Advice on a run: one line, and a button that prepares the suggested run."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -27,7 +27,7 @@ class AdviceState(QObject):
     """Finds advice off the GUI thread.
 
     Signals:
-        changed: `found` changed.
+        changed: `advice` changed.
     """
 
     changed = Signal()
@@ -35,9 +35,9 @@ class AdviceState(QObject):
     def __init__(self, run: RunState) -> None:
         super().__init__(run)
         self.run = run
-        self._seen = ""  # state of the run at the last reading
+        self._last_state = ""  # state of the run at the last reading
         self._reading: background.Job | None = None
-        self.found: list[Advice] = []
+        self.advice: list[Advice] = []
         self._pause = debounced(self, PAUSE_MS, self._read)
         run.changed.connect(self._on_row)
         run.measured.connect(self._on_measured)
@@ -45,8 +45,8 @@ class AdviceState(QObject):
 
     def _on_row(self) -> None:
         row = self.run.row
-        if row is not None and row.state != self._seen:
-            self._seen = row.state
+        if row is not None and row.state != self._last_state:
+            self._last_state = row.state
             self._pause.start()
 
     def _on_measured(self, points: dict[str, object]) -> None:
@@ -64,13 +64,13 @@ class AdviceState(QObject):
 
     def _on_read(self, result: list[Advice]) -> None:
         self._reading = None
-        if result != self.found:
-            self.found = result
+        if result != self.advice:
+            self.advice = result
             self.changed.emit()
 
 
 def advice_for(record: Record, row: RunRow) -> list[Advice]:
-    """Advice on a run; none before it has begun."""
+    """Advice on a run; none before it has started."""
     if row.job is None:
         return []
     events = RunFolder(row.folder).milestones()
@@ -90,16 +90,16 @@ class AdviceLine(QWidget):
     def __init__(self, state: AdviceState) -> None:
         super().__init__()
         self._state = state
-        self._number = 0
+        self._index = 0
         self.text = OneLine("")
         self.next = buttons.quiet("", self._on_next)
         self.next.setAccessibleName(self.tr("Next advice"))
-        self.try_it = buttons.plain(self.tr("Prepare this &run…"), self._on_try, "graduation-cap")
+        self.prepare = buttons.plain(self.tr("Prepare this &run…"), self._prepare, "graduation-cap")
         layouts.row(
             Picture("info", 18, Role.WARN),
             (self.text, 1),
             self.next,
-            self.try_it,
+            self.prepare,
             parent=self,
             spacing=2 * SPACE,
         )
@@ -107,22 +107,22 @@ class AdviceLine(QWidget):
         self._show()
 
     def _show(self) -> None:
-        result, run = self._state.found, self._state.run
+        result, run = self._state.advice, self._state.run
         set_shown(self, bool(result))
         if not result or run.row is None:
             return
-        self._number %= len(result)
-        advice = result[self._number]
+        self._index %= len(result)
+        advice = result[self._index]
         self.text.setText(f"{translated(advice.problem)} {translated(advice.advice)}")
-        self.try_it.setVisible(run.runs.can_follow(run.row, advice))
+        self.prepare.setVisible(run.runs.can_follow(run.row, advice))
         self.next.setVisible(len(result) > 1)
-        self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(result)))
+        self.next.setText(self.tr("{0} of {1}").format(self._index + 1, len(result)))
 
     def _on_next(self) -> None:
-        self._number += 1
+        self._index += 1
         self._show()
 
-    def _on_try(self) -> None:
+    def _prepare(self) -> None:
         run = self._state.run
         if run.row is not None:
-            run.runs.start_again(run.row, self._state.found[self._number])
+            run.runs.start_again(run.row, self._state.advice[self._index])

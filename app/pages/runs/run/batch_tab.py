@@ -1,4 +1,4 @@
-"""The inputs of one training step, a few to a page."""
+"""The inputs of one training step, a few per page."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -38,51 +38,51 @@ class BatchState(QObject):
     """Requests the batch of a step.
 
     Signals:
-        changed: `shown`, `refusal`, `working`, `is_waiting` or `follows` changed.
+        changed: `batch`, `refusal`, `working`, `is_waiting` or `is_following` changed.
     """
 
     changed = Signal()
 
     def __init__(self, run: RunState, explorer: Explorer) -> None:
         super().__init__(run)
-        self.shown: BatchShown | None = None
+        self.batch: BatchShown | None = None
         self.refusal: Refused | None = None
         self.working: Working | None = None
         self.is_waiting = False
-        self.follows = True
+        self.is_following = True
         self._run, self._explorer = run, explorer
-        self._is_seen = False
-        self._asked = 0  # id of the newest question
+        self._is_visible = False
+        self._question = 0  # id of the newest question
         self._step = 0  # requested last
         self._pause = debounced(self, FOLLOW_MS, self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)
 
-    def set_seen(self, seen: bool) -> None:
-        """Tell if the batch is on the screen; otherwise nothing is requested."""
-        self._is_seen = seen
+    def set_visible(self, is_visible: bool) -> None:
+        """Set whether the batch is on the screen; otherwise nothing is requested."""
+        self._is_visible = is_visible
         self._follow()
 
     def show_step(self, step: int) -> None:
-        self.follows = False
+        self.is_following = False
         self._ask(step)
 
-    def set_follows(self, follows: bool) -> None:
-        """Follow the newest step, or stay at this one."""
-        self.follows = follows
+    def set_following(self, is_following: bool) -> None:
+        """Follow the newest step, or stay at the current one."""
+        self.is_following = is_following
         self.changed.emit()
         self._follow()
 
     def _follow(self) -> None:
         row = self._run.row
-        if not self._is_seen or self.is_waiting or row is None or self._pause.isActive():
+        if not self._is_visible or self.is_waiting or row is None or self._pause.isActive():
             return
-        step = max(1, row.step) if self.follows else self._step
-        if step != self._step or (self.shown is None and self.refusal is None):
+        step = max(1, row.step) if self.is_following else self._step
+        if step != self._step or (self.batch is None and self.refusal is None):
             self._ask(max(1, step))
 
     def _on_run(self) -> None:
-        if self.follows:
+        if self.is_following:
             self._follow()
 
     def _ask(self, step: int) -> None:
@@ -90,24 +90,24 @@ class BatchState(QObject):
         if row is None:
             return
         self._step, self.is_waiting, self.working = step, True, None
-        self._asked = self._explorer.ask(ShowBatch(run=row.folder, step=step))
+        self._question = self._explorer.ask(ShowBatch(run=row.folder, step=step))
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._asked or not self.is_waiting:
+        if answer.to != self._question or not self.is_waiting:
             return
         if isinstance(answer, Working):
             self.working = answer
             self.changed.emit()
             return
         self.is_waiting, self.working = False, None
-        self.shown = answer if isinstance(answer, BatchShown) else None
+        self.batch = answer if isinstance(answer, BatchShown) else None
         self.refusal = answer if isinstance(answer, Refused) else None
         self._pause.start()
         self.changed.emit()
 
 
-ON_A_PAGE = 4  # inputs
+PAGE_SIZE = 4  # inputs
 
 
 class BatchTab(QWidget):
@@ -117,8 +117,8 @@ class BatchTab(QWidget):
         super().__init__()
         self.state = state
         self._first = 0  # index of the first input of the page
-        self._showing = False
-        self.cards = [InputCard() for _ in range(ON_A_PAGE)]
+        self._is_updating = False
+        self.cards = [InputCard() for _ in range(PAGE_SIZE)]
         self.legend = Text("", "muted")
         self.empty = EmptyState("scan-search", "", "")
         self.stack = QStackedWidget()
@@ -136,11 +136,11 @@ class BatchTab(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.state.set_seen(True)
+        self.state.set_visible(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.state.set_seen(False)
+        self.state.set_visible(False)
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
@@ -151,85 +151,85 @@ class BatchTab(QWidget):
         self.step.setKeyboardTracking(False)
         self.step.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.step.valueChanged.connect(self._on_step)
-        self.of = Text("", "muted", wraps=False)
+        self.total = Text("", "muted", wraps=False)
         self.follow = Switch(self.tr("Follow the run"))
         self.follow.toggled.connect(self._on_follow)
         self.page = Text("", "muted", wraps=False)
-        self.back = buttons.icon_button(
-            "arrow-left", self.tr("Previous inputs"), lambda: self._turn(-ON_A_PAGE)
+        self.previous = buttons.icon_button(
+            "arrow-left", self.tr("Previous inputs"), lambda: self._turn(-PAGE_SIZE)
         )
-        self.on = buttons.icon_button(
-            "arrow-right", self.tr("Next inputs"), lambda: self._turn(ON_A_PAGE)
+        self.next = buttons.icon_button(
+            "arrow-right", self.tr("Next inputs"), lambda: self._turn(PAGE_SIZE)
         )
         return layouts.row(
             Text(self.tr("Step"), "strong", wraps=False),
             self.step,
-            self.of,
+            self.total,
             4 * SPACE,
             self.follow,
             Text(self.tr("Follow the run"), "body", wraps=False),
             layouts.STRETCH,
             self.page,
-            self.back,
-            self.on,
+            self.previous,
+            self.next,
             spacing=2 * SPACE,
         )
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
-        self._showing = True
-        shown = self.state.shown
-        self.follow.setChecked(self.state.follows)
-        self.step.setEnabled(shown is not None)
-        if shown is not None:
-            self.step.setRange(1, shown.steps)
-            if not self.step.hasFocus() or self.state.follows:
-                self.step.setValue(shown.step)
-            self.of.setText(self.tr("of {0}").format(numbers.count(shown.steps)))
-            self._show_page(shown)
+        self._is_updating = True
+        batch = self.state.batch
+        self.follow.setChecked(self.state.is_following)
+        self.step.setEnabled(batch is not None)
+        if batch is not None:
+            self.step.setRange(1, batch.steps)
+            if not self.step.hasFocus() or self.state.is_following:
+                self.step.setValue(batch.step)
+            self.total.setText(self.tr("of {0}").format(numbers.count(batch.steps)))
+            self._show_page(batch)
         else:
-            self._show_why()
-        self.legend.setVisible(shown is not None)
-        self.stack.setCurrentIndex(0 if shown is not None else 1)
-        self._showing = False
+            self._show_status()
+        self.legend.setVisible(batch is not None)
+        self.stack.setCurrentIndex(0 if batch is not None else 1)
+        self._is_updating = False
 
-    def _show_page(self, shown: BatchShown) -> None:
-        count = len(shown.rows)
-        self._first = min(self._first, (count - 1) // ON_A_PAGE * ON_A_PAGE)
-        last = min(self._first + ON_A_PAGE, count)
+    def _show_page(self, batch: BatchShown) -> None:
+        count = len(batch.rows)
+        self._first = min(self._first, (count - 1) // PAGE_SIZE * PAGE_SIZE)
+        last = min(self._first + PAGE_SIZE, count)
         template = self.tr("Inputs {0}–{1} of {2}")
         self.page.setText(template.format(self._first + 1, last, numbers.count(count)))
-        self.back.setEnabled(self._first > 0)
-        self.on.setEnabled(last < count)
-        for number, card in enumerate(self.cards, start=self._first):
-            card.setVisible(number < count)
-            if number < count:
-                card.show_input(number, shown.rows[number])
-        self.legend.setText(self._counted(shown))
+        self.previous.setEnabled(self._first > 0)
+        self.next.setEnabled(last < count)
+        for index, card in enumerate(self.cards, start=self._first):
+            card.setVisible(index < count)
+            if index < count:
+                card.show_input(index, batch.rows[index])
+        self.legend.setText(self._legend_text(batch))
 
-    def _counted(self, shown: BatchShown) -> str:
-        how: Counter[str] = Counter(item.shown_as for row in shown.rows for item in row.targets)
-        real = sum(row.length for row in shown.rows)
-        padding = sum(len(row.tokens) - row.length for row in shown.rows)
+    def _legend_text(self, batch: BatchShown) -> str:
+        counts: Counter[str] = Counter(item.shown_as for row in batch.rows for item in row.targets)
+        real = sum(row.length for row in batch.rows)
+        padding = sum(len(row.tokens) - row.length for row in batch.rows)
         parts = [
             self.tr("{0} tokens, plus {1} padding tokens that are skipped").format(
                 *map(numbers.count, (real, padding))
             )
         ]
         parts += [
-            f"{LOOKS[name][1]} {shown_text(name)}: {numbers.count(how[name])}"
-            for name in LOOKS
-            if how[name]
+            f"{STYLES[name][1]} {target_text(name)}: {numbers.count(counts[name])}"
+            for name in STYLES
+            if counts[name]
         ]
         return "   ·   ".join(parts)
 
-    def _show_why(self) -> None:
+    def _show_status(self) -> None:
         refusal, working = self.state.refusal, self.state.working
         self.page.setText("")
-        self.of.setText("")
-        self.back.setEnabled(False)
-        self.on.setEnabled(False)
+        self.total.setText("")
+        self.previous.setEnabled(False)
+        self.next.setEnabled(False)
         if refusal is not None:
             self.empty.title.setText(refusal.problem)
             self.empty.text.setText(refusal.advice)
@@ -237,15 +237,15 @@ class BatchTab(QWidget):
         self.empty.title.setText(self.tr("Rebuilding the batch …"))
         self.empty.text.setText(working.stage if working is not None else "")
 
-    # ── what is done ─────────────────────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def _on_step(self, step: int) -> None:
-        if not self._showing:
+        if not self._is_updating:
             self.state.show_step(step)
 
     def _on_follow(self, on: bool) -> None:
-        if not self._showing:
-            self.state.set_follows(on)
+        if not self._is_updating:
+            self.state.set_following(on)
 
     def _turn(self, inputs: int) -> None:
         self._first = max(0, self._first + inputs)
@@ -263,8 +263,8 @@ class InputCard(Card):
         row = layouts.row((self.head, 1), self.about, spacing=3 * SPACE)
         layouts.extend(self.body, row, self.tokens)
 
-    def show_input(self, number: int, row: BatchRow) -> None:
-        title = self.tr("Input {0}").format(numbers.count(number + 1))
+    def show_input(self, index: int, row: BatchRow) -> None:
+        title = self.tr("Input {0}").format(numbers.count(index + 1))
         self.head.setText(f"{title}: {translated(row.expected)}" if row.expected else title)
         about = [self.tr("%Ln token(s)", "", row.length)]
         if row.targets:
@@ -273,10 +273,10 @@ class InputCard(Card):
         self.tokens.show_input(row)
 
 
-LONGEST_TOKEN = 40  # characters painted
-INSIDE = 1.5 * SPACE  # padding of the text in a chip
-ROUND = 4.0
-LOOKS = {  # colour and mark by the way a token is shown
+MAX_CHARACTERS = 40  # of a token
+PADDING = 1.5 * SPACE  # padding of the text in a chip
+RADIUS = 4.0
+STYLES = {  # colour and mark by the way a token is shown
     "mask": (Role.ACCENT, "▪"),
     "random": (Role.WARN, "⇄"),
     "kept": (Role.GOOD, "="),
@@ -284,7 +284,7 @@ LOOKS = {  # colour and mark by the way a token is shown
 }
 
 
-def shown_text(shown_as: str) -> str:
+def target_text(shown_as: str) -> str:
     """Name of the way in which a target token is shown."""
     texts = {
         "mask": tr("masked"),
@@ -304,7 +304,7 @@ class _Chip:
 
 
 class BatchTokens(QWidget):
-    """Chips in lines, with height for width; a tooltip for each token."""
+    """Tokens as chips in lines, with a tooltip for each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -330,7 +330,7 @@ class BatchTokens(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        chips = self._laid_out(width)
+        chips = self._layout_chips(width)
         return round(chips[-1].box.top() + self._line_height()) if chips else 0
 
     def sizeHint(self) -> QSize:
@@ -351,30 +351,30 @@ class BatchTokens(QWidget):
             self.update()
 
     def _lay_out(self) -> None:
-        self.chips = self._laid_out(self.width())
+        self.chips = self._layout_chips(self.width())
 
-    def _laid_out(self, width: int) -> list[_Chip]:
+    def _layout_chips(self, width: int) -> list[_Chip]:
         row = self._input
         if row is None:
             return []
         tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
-        texts = [(_painted(token), self._below(n)) for n, token in enumerate(row.tokens)]
-        shown = [(text, below, n) for n, (text, below) in enumerate(texts[: row.length])]
+        texts = [(_one_line(token), self._below(n)) for n, token in enumerate(row.tokens)]
+        items = [(text, below, n) for n, (text, below) in enumerate(texts[: row.length])]
         if padding := len(row.tokens) - row.length:
-            shown.append((f"{padding} × {texts[-1][0]}", "", -1))
+            items.append((f"{padding} × {texts[-1][0]}", "", -1))
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
-        for text, below, position in shown:
-            wide = max(tokens.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * INSIDE
-            if x > 1 and x + wide > width - 1:
+        for text, below, position in items:
+            w = max(tokens.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * PADDING
+            if x > 1 and x + w > width - 1:
                 x, y = 1.0, y + self._line_height()
-            chips.append(_Chip(QRectF(x, y, wide, self._chip_height()), text, below, position))
-            x += wide + SPACE
+            chips.append(_Chip(QRectF(x, y, w, self._chip_height()), text, below, position))
+            x += w + SPACE
         return chips
 
     def _below(self, position: int) -> str:
         item = self._targets.get(position)
-        return "" if item is None else f"{LOOKS[item.shown_as][1]} {_painted(item.expected)}"
+        return "" if item is None else f"{STYLES[item.shown_as][1]} {_one_line(item.expected)}"
 
     def _chip_height(self) -> float:
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
@@ -388,9 +388,9 @@ class BatchTokens(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        seen = QRectF(event.rect()).adjusted(0, -self._line_height(), 0, 0)
+        area = QRectF(event.rect()).adjusted(0, -self._line_height(), 0, 0)
         for chip in self.chips:
-            if chip.box.intersects(seen):
+            if chip.box.intersects(area):
                 self._paint(painter, chip)
 
     def _paint(self, painter: QPainter, chip: _Chip) -> None:
@@ -400,24 +400,24 @@ class BatchTokens(QWidget):
         if chip.position < 0:
             painter.setPen(QPen(colour(Role.MUTED, 0.6), 1, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(box, ROUND, ROUND)
-            self._write(painter, mono_font(), Role.MUTED, chip.box, chip.text)
+            painter.drawRoundedRect(box, RADIUS, RADIUS)
+            self._draw(painter, mono_font(), Role.MUTED, chip.box, chip.text)
             return
         segment = SEGMENTS[row.segments[chip.position] % len(SEGMENTS)]
         is_mask = item is not None and item.shown_as == "mask"
-        role = segment if item is None else LOOKS[item.shown_as][0]
+        role = segment if item is None else STYLES[item.shown_as][0]
         is_frame = item is None and _is_special(row.tokens[chip.position])
         painter.setPen(QPen(colour(role, 0.9), 1) if item or is_frame else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
-        painter.drawRoundedRect(box, ROUND, ROUND)
-        ink = Role.ON_ACCENT if is_mask else Role.MUTED if is_frame else Role.TEXT
-        self._write(painter, mono_font(), ink, chip.box, chip.text)
+        painter.drawRoundedRect(box, RADIUS, RADIUS)
+        text_role = Role.ON_ACCENT if is_mask else Role.MUTED if is_frame else Role.TEXT
+        self._draw(painter, mono_font(), text_role, chip.box, chip.text)
         self._paint_segment(painter, chip, segment)
         if chip.below:
             metrics = QFontMetricsF(_small())
             below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
             below.setHeight(metrics.height())
-            self._write(painter, _small(), Role.TEXT, below, chip.below)
+            self._draw(painter, _small(), Role.TEXT, below, chip.below)
 
     def _paint_segment(self, painter: QPainter, chip: _Chip, role: Role) -> None:
         assert self._input is not None
@@ -426,26 +426,26 @@ class BatchTokens(QWidget):
             y = chip.box.bottom() + 2 + 3 * line
             painter.drawLine(QPointF(chip.box.left() + 1, y), QPointF(chip.box.right() - 1, y))
 
-    def _write(self, painter: QPainter, face: QFont, ink: Role, box: QRectF, text: str) -> None:
-        painter.setFont(face)
-        painter.setPen(colour(ink))
+    def _draw(self, painter: QPainter, font: QFont, role: Role, box: QRectF, text: str) -> None:
+        painter.setFont(font)
+        painter.setPen(colour(role))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
-    # ── words ────────────────────────────────────────────────────────────────────────────────
+    # ── texts ────────────────────────────────────────────────────────────────────────────────
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            at = QPointF(event.pos())
-            chip = next((c for c in self.chips if c.box.adjusted(0, 0, 0, 20).contains(at)), None)
+            pos = QPointF(event.pos())
+            chip = next((c for c in self.chips if c.box.adjusted(0, 0, 0, 20).contains(pos)), None)
             if chip is None:
                 QToolTip.hideText()
             else:
-                text = tooltip(self.description_of(chip.position))
+                text = tooltip(self.describe(chip.position))
                 QToolTip.showText(event.globalPos(), text, self, chip.box.toRect())
             return True
         return super().event(event)
 
-    def description_of(self, position: int) -> str:
+    def describe(self, position: int) -> str:
         """Description of a token, or of the padding (-1)."""
         row = self._input
         assert row is not None
@@ -453,13 +453,13 @@ class BatchTokens(QWidget):
             return self.tr("Padding: the model skips it.")
         segment = self.tr("segment A") if row.segments[position] == 0 else self.tr("segment B")
         text = self.tr("“{0}”, id {1}, position {2}, {3}.").format(
-            _painted(row.tokens[position]), row.ids[position], position + 1, segment
+            _one_line(row.tokens[position]), row.ids[position], position + 1, segment
         )
         item = self._targets.get(position)
         if item is None:
             return text
         target = self.tr("Target: “{0}”, {1}.").format(
-            _painted(item.expected), shown_text(item.shown_as)
+            _one_line(item.expected), target_text(item.shown_as)
         )
         return f"{text} {target}"
 
@@ -467,17 +467,17 @@ class BatchTokens(QWidget):
         parts = []
         for position, token in enumerate(row.tokens[: row.length]):
             item = self._targets.get(position)
-            text = _painted(token)
+            text = _one_line(token)
             if item is not None:
-                text += f" ({shown_text(item.shown_as)}: {_painted(item.expected)})"
+                text += f" ({target_text(item.shown_as)}: {_one_line(item.expected)})"
             parts.append(text)
         return " ".join(parts)
 
 
-def _painted(text: str) -> str:
+def _one_line(text: str) -> str:
     """A token as one short line with visible control characters."""
-    shown = visible(text[: LONGEST_TOKEN + 1]).replace("\n", "⏎")
-    return f"{shown[:LONGEST_TOKEN]}…" if len(text) > LONGEST_TOKEN else shown
+    line = visible(text[: MAX_CHARACTERS + 1]).replace("\n", "⏎")
+    return f"{line[:MAX_CHARACTERS]}…" if len(text) > MAX_CHARACTERS else line
 
 
 def _is_special(token: str) -> bool:

@@ -25,11 +25,11 @@ from engine.record.metrics import Points
 from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")
-MOST_STEPS_NAMED = 5  # in the sentence about a loss that is not finite
-MOST_ALERTS_NAMED = 3
+MAX_NAMED_STEPS = 5  # in the sentence about a loss that is not finite
+MAX_NAMED_ALERTS = 3
 ALERT_DELAY_MS = 1_000  # between two searches for alerts while a run trains
 FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # file names of figures
-MOST_MARKS = 20  # lines for values that were not finite
+MAX_MARKERS = 20  # lines for values that were not finite
 SMOOTHINGS = (1, 9, 49, 249)  # steps; 1 is off
 WINDOWS = (0, 200, 2000)  # steps; 0 is all
 SETTING = "runs.charts"
@@ -49,10 +49,10 @@ class Charts(QWidget):
         for name, curve in zip(FILES, self.curves(), strict=True):
             curve.offer_figure(name, notices)
         link_crosshairs(self.curves())
-        self._found: list[Alert] = []
+        self._alerts: list[Alert] = []
         self._searching: background.Job | None = None
         self._alert_pause = debounced(self, ALERT_DELAY_MS, self._find_alerts)
-        self._marked = list[tuple[int, str]]()
+        self._not_finite = list[tuple[int, str]]()
         self._queue: list[tuple[str, Points]] = []
         self._is_read = False
         self.options = ChartOptions(settings)
@@ -74,7 +74,7 @@ class Charts(QWidget):
         )
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
-        state.changed.connect(self._say_why_empty)
+        state.changed.connect(self._set_empty_texts)
         self._state = state
         self._apply()
 
@@ -86,7 +86,7 @@ class Charts(QWidget):
         return layouts.row((Text(hint, "muted"), 1), self.open_options)
 
     def _grid(self) -> QWidget:
-        """Curves as high as the space allows; they scroll if it is too small."""
+        """A grid of curves that fills the space; it scrolls if there is too little."""
         inner, area = QWidget(), LateArea()
         grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
         cells = {
@@ -107,7 +107,7 @@ class Charts(QWidget):
         area.hold(inner)
         return area
 
-    def _say_why_empty(self) -> None:
+    def _set_empty_texts(self) -> None:
         row = self._state.row
         if row is None:
             return
@@ -115,7 +115,7 @@ class Charts(QWidget):
             training = self.tr("No values yet: the first step has not been taken.")
             evaluation = self.tr("No values yet: the first evaluation has not been made.")
         elif row.step:
-            training = self.tr("This run has not measured it.")
+            training = self.tr("This run did not record it.")
             evaluation = self.tr(
                 "The run was not evaluated: it has no validation set, or it ended before the"
                 " first evaluation."
@@ -151,38 +151,38 @@ class Charts(QWidget):
     # ── points ───────────────────────────────────────────────────────────────────────────────
 
     def _on_read(self, curves: dict[str, Points]) -> None:
-        """Show all curves, one for each turn of the event loop."""
+        """Show all curves, one per turn of the event loop."""
         self._is_read = True
         self._queue = sorted(curves.items(), key=lambda item: item[0] != "loss")
-        QTimer.singleShot(0, self, self._take_one)
+        QTimer.singleShot(0, self, self._show_next)
 
-    def _take_one(self) -> None:
+    def _show_next(self) -> None:
         if not self._queue:
             return
         name, points = self._queue.pop(0)
-        target = self._place(name)
+        target = self._find_curve(name)
         if target is not None:
-            curve, shown = target
-            curve.set_series(shown, points.steps, points.values)
-            _settle(curve, shown, name)
+            curve, title = target
+            curve.set_series(title, points.steps, points.values)
+            _restrict_smoothing(curve, title, name)
         self._mark(name, points)
         self._alert_pause.start()
-        QTimer.singleShot(0, self, self._take_one)
+        QTimer.singleShot(0, self, self._show_next)
 
     def _on_measured(self, curves: dict[str, Points]) -> None:
         while self._queue:  # stored points come first
-            self._take_one()
+            self._show_next()
         for name, points in curves.items():
-            target = self._place(name)
+            target = self._find_curve(name)
             if target is not None:
-                curve, shown = target
-                curve.append(shown, points.steps, points.values)
-                _settle(curve, shown, name)
+                curve, title = target
+                curve.append(title, points.steps, points.values)
+                _restrict_smoothing(curve, title, name)
             self._mark(name, points)
         if not self._alert_pause.isActive():
             self._alert_pause.start()
 
-    def _place(self, name: str) -> tuple[LiveChart, str] | None:
+    def _find_curve(self, name: str) -> tuple[LiveChart, str] | None:
         title = run_texts.metric_title(name)
         match name:
             case "loss":
@@ -208,12 +208,12 @@ class Charts(QWidget):
             self._alert_pause.start()
             return
         row = self._state.row
-        loss = self._numbers(self.loss, self.tr("training"))
-        norms = self._numbers(self.gradient, run_texts.metric_title("gradient_norm"))
+        loss = self._get_values(self.loss, self.tr("training"))
+        norms = self._get_values(self.gradient, run_texts.metric_title("gradient_norm"))
         best = row.best_metric if row is not None else ""
-        of_best = self.loss if best == "validation_loss" else self.validation
+        curve = self.loss if best == "validation_loss" else self.validation
         name = run_texts.evaluation_title(best)
-        scores = self._numbers(of_best, self.tr("validation") if of_best is self.loss else name)
+        scores = self._get_values(curve, self.tr("validation") if curve is self.loss else name)
         higher = row is None or row.higher_is_better
 
         def work() -> list[Alert]:
@@ -222,17 +222,17 @@ class Charts(QWidget):
 
         self._searching = background.run(self, work, self._on_alerts)
 
-    def _numbers(self, curve: LiveChart, name: str) -> tuple[Floats, Floats]:
+    def _get_values(self, curve: LiveChart, name: str) -> tuple[Floats, Floats]:
         if name not in curve.names():
             return np.empty(0), np.empty(0)
         series = curve.series(name)
         return series.steps.copy(), series.values.copy()
 
     def _on_alerts(self, alerts: list[Alert]) -> None:
-        if alerts == self._found:
+        if alerts == self._alerts:
             return
-        self._found = alerts
-        sentences = [translated(alert.text) for alert in alerts[:MOST_ALERTS_NAMED]]
+        self._alerts = alerts
+        sentences = [translated(alert.text) for alert in alerts[:MAX_NAMED_ALERTS]]
         text, rest = ". ".join(sentences), len(alerts) - len(sentences)
         if rest:
             text = self.tr("{0}, and %Ln more", "", rest).format(text)
@@ -240,39 +240,39 @@ class Charts(QWidget):
         self.alerts.setVisible(bool(alerts))
         self._place_markers()
 
-    # ── what was not finite ──────────────────────────────────────────────────────────────────
+    # ── markers ──────────────────────────────────────────────────────────────────────────────
 
     def _mark(self, name: str, points: Points) -> None:
         if name in ("loss", "validation_loss") and points.not_finite:
-            self._marked += points.not_finite
+            self._not_finite += points.not_finite
             self._place_markers()
 
     def _place_markers(self) -> None:
-        """Mark every alert, and every step whose loss was not finite, with a sentence."""
+        """Mark alerts and steps with a non-finite loss, and show a sentence about them."""
         markers: dict[LiveChart, list[Marker]] = {curve: [] for curve in self.curves()}
-        markers[self.loss] = [Marker(step) for step, _ in self._marked[:MOST_MARKS]]
+        markers[self.loss] = [Marker(step) for step, _ in self._not_finite[:MAX_MARKERS]]
         curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
-        for alert in self._found:
+        for alert in self._alerts:
             marker = Marker(alert.step, Role.WARN, tooltip=translated(alert.text))
             markers[curves[alert.kind]].append(marker)
-        for curve, its_markers in markers.items():
-            curve.set_markers(its_markers)
-        self.not_finite.setVisible(bool(self._marked))
-        self.not_finite.setText(self._where_not_finite())
+        for curve, curve_markers in markers.items():
+            curve.set_markers(curve_markers)
+        self.not_finite.setVisible(bool(self._not_finite))
+        self.not_finite.setText(self._not_finite_text())
 
-    def _where_not_finite(self) -> str:
-        steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_STEPS_NAMED])
-        if len(self._marked) > MOST_STEPS_NAMED:
+    def _not_finite_text(self) -> str:
+        steps = ", ".join(numbers.count(step) for step, _ in self._not_finite[:MAX_NAMED_STEPS])
+        if len(self._not_finite) > MAX_NAMED_STEPS:
             steps += ", …"
-        if any(status != "nan" for _, status in self._marked):
+        if any(status != "nan" for _, status in self._not_finite):
             return self.tr("The loss was infinite or not a number at step {0}.").format(steps)
         return self.tr("The loss was not a number (NaN) at step {0}.").format(steps)
 
 
-def _settle(curve: LiveChart, shown: str, name: str) -> None:
-    """Smooth only noisy values that are measured at every step."""
+def _restrict_smoothing(curve: LiveChart, title: str, name: str) -> None:
+    """Allow smoothing only for noisy values that are measured at every step."""
     if name not in SMOOTHED:
-        curve.never_smooth(shown)
+        curve.never_smooth(title)
 
 
 class ChartOptions(Card):

@@ -31,7 +31,7 @@ from engine.config.training import TrainingSpec
 from engine.record.checkpoints import get_checkpoints, match_folders
 from engine.record.metrics import TIE_BREAKER, get_values
 from engine.record.opening import Record
-from engine.record.runs import run as find
+from engine.record.runs import run as find_run
 from engine.runs.branching import check_remaining_steps
 from engine.runs.retention import check_removal, reasons_to_keep, size
 
@@ -40,8 +40,8 @@ STEP, SCORE, LOSS, REASON, SAVED, SIZE = range(6)  # columns
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A checkpoint, and why it is kept: “best”, “last”, “every n”.
+class Checkpoint:
+    """A checkpoint, and the reasons to keep it: “best”, “last”, “every n”.
 
     `score` is the run's best metric at its step and `loss` the validation loss; None if it was not
     evaluated.
@@ -61,17 +61,17 @@ class CheckpointsState(QObject):
     """Reads the checkpoints off the GUI thread.
 
     Signals:
-        checkpoints_read: list of Saved, newest first.
-        deletion_asked: a checkpoint, and a sentence about what would be lost with it.
+        checkpoints_read: list of SavedCheckpoint, newest first.
+        deletion_requested: a checkpoint, and a sentence about what would be lost with it.
     """
 
     checkpoints_read = Signal(object)
-    deletion_asked = Signal(object, object)
+    deletion_requested = Signal(object, object)
 
     def __init__(self, studio: Studio, run: RunState) -> None:
         super().__init__(run)
         self._studio, self.run = studio, run
-        self._read_for: tuple[object, ...] | None = None
+        self._read_key: tuple[object, ...] | None = None
         run.changed.connect(self._on_run)
         self._on_run()
 
@@ -79,9 +79,9 @@ class CheckpointsState(QObject):
         row = self.run.row
         if row is None:
             return
-        seen = (row.checkpoint_step, row.checkpoint, row.state)
-        if seen != self._read_for:
-            self._read_for = seen
+        key = (row.checkpoint_step, row.checkpoint, row.state)
+        if key != self._read_key:
+            self._read_key = key
             self._read()
 
     def _read(self) -> None:
@@ -102,28 +102,28 @@ class CheckpointsState(QObject):
 
         background.run(self, match, matched, self._studio.notices.show)
 
-    # ── what is done with one ────────────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
-    def export_of(self, checkpoint: Path) -> ExportState:
+    def create_export(self, checkpoint: Path) -> ExportState:
         """An export of a checkpoint, for its dialog."""
         run = self.run.row.name if self.run.row else self.run.run_id
         return ExportState(self._studio, checkpoint, f"{run}-{checkpoint.name}", parent=self)
 
-    def want_deleted(self, saved: Saved) -> None:
+    def request_deletion(self, saved: Checkpoint) -> None:
         """Delete a checkpoint, after a question if something is lost with it."""
         run = self.run.folder
 
-        def weighed(lost: str) -> None:
+        def checked(lost: str) -> None:
             if lost:
-                self.deletion_asked.emit(saved, lost)
+                self.deletion_requested.emit(saved, lost)
             else:
                 self.delete(saved)
 
         background.run(
-            self, lambda: check_removal(run, saved.step), weighed, self._studio.notices.show
+            self, lambda: check_removal(run, saved.step), checked, self._studio.notices.show
         )
 
-    def delete(self, saved: Saved) -> None:
+    def delete(self, saved: Checkpoint) -> None:
         """Move a checkpoint to the trash; a notice offers Undo."""
 
         def removed(trashed: Path) -> None:
@@ -150,21 +150,21 @@ class CheckpointsState(QObject):
 
     def branch(self, step: int, job: JobSpec) -> None:
 
-        def made(run_id: str) -> None:
+        def started(run_id: str) -> None:
             self._studio.notices.info(
                 self.tr("“{0}” continues from step {1}.").format(job.name, step),
                 self.tr("Open"),
                 lambda: self._studio.go.emit("runs", {"run": run_id}),
             )
 
-        self._studio.dispatcher.branch(self.run.run_id, step, job, made)
+        self._studio.dispatcher.branch(self.run.run_id, step, job, started)
 
 
-def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
+def read_checkpoints(record: Record, run_id: str) -> list[Checkpoint]:
     """The checkpoints of a run with their sizes on disk, newest first."""
     with record.read() as session:
         result = list(get_checkpoints(session, run_id))
-        run = find(session, run_id)
+        run = find_run(session, run_id)
         job = run.readable_job() if run is not None else None
         steps = [c.step for c in result]
         scores = get_values(session, run_id, run.best_metric if run else "", steps)
@@ -172,7 +172,7 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
     best = next((c.step for c in result if c.best), -1)
     reasons = reasons_to_keep((c.step for c in result), best, job.training) if job else {}
     return [
-        Saved(
+        Checkpoint(
             c.step,
             c.folder,
             c.best,
@@ -186,28 +186,28 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
     ]
 
 
-def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Saved]]:
+def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Checkpoint]]:
     """Step, score by `metric`, loss, reason to keep, time and size.
 
     `kept_last` is the number of latest checkpoints kept; 0: unknown.
     """
 
-    def score(saved: Saved) -> str:
+    def score(saved: Checkpoint) -> str:
         if saved.score is None:
             return tr("not evaluated")
         return run_texts.metric_value(metric, saved.score)
 
-    def loss(saved: Saved) -> str:
+    def loss(saved: Checkpoint) -> str:
         return "" if saved.loss is None else run_texts.metric_value(TIE_BREAKER, saved.loss)
 
-    def reasons(saved: Saved) -> str:
+    def reasons(saved: Checkpoint) -> str:
         return " · ".join(reason_text(reason, kept_last) for reason in saved.reasons)
 
-    def star(saved: Saved) -> object:
+    def star(saved: Checkpoint) -> object:
         return resources.icon("star", Role.WARN) if saved.best else None
 
-    def column(title: str, text: Callable[[Saved], str], **more: Any) -> Column[Saved]:
-        return Column(title, text, tooltip=lambda saved: str(saved.folder), **more)
+    def column(title: str, text: Callable[[Checkpoint], str], **kwargs: Any) -> Column[Checkpoint]:
+        return Column(title, text, tooltip=lambda saved: str(saved.folder), **kwargs)
 
     return [
         column(tr("Step"), lambda saved: numbers.count(saved.step)),
@@ -222,8 +222,8 @@ def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Save
 def reason_text(reason: str, kept_last: int) -> str:
     """The reason to keep a checkpoint, in words."""
     if reason.startswith("every "):
-        every = tr("every {0} steps")
-        return every.format(numbers.count(int(reason.removeprefix("every "))))
+        template = tr("every {0} steps")
+        return template.format(numbers.count(int(reason.removeprefix("every "))))
     if reason == "best":
         return tr("best")
     if kept_last <= 1:
@@ -242,24 +242,24 @@ class CheckpointsTab(QWidget):
         self.table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         self.table.doubleClicked.connect(lambda _: self.explore.click())
         self.table.selectionModel().selectionChanged.connect(self._enable)
-        self.none = Text(
+        self.hint = Text(
             self.tr(
                 "No checkpoint yet. One is saved after each evaluation and when you stop the run."
             ),
             "muted",
         )
-        self.sum = Text("", "muted")
-        layouts.tab(self, self._buttons_row(), self.none, (self.table, 1), self.sum)
+        self.total = Text("", "muted")
+        layouts.tab(self, self._buttons_row(), self.hint, (self.table, 1), self.total)
         state.run.changed.connect(self._on_row)
-        state.deletion_asked.connect(self._on_deletion_asked)
+        state.deletion_requested.connect(self._on_deletion_requested)
         state.checkpoints_read.connect(self.show_saved)
         self.show_saved([])
 
     def _buttons_row(self) -> QHBoxLayout:
         state, runs = self._state, self._state.run.runs
 
-        def acting(act: Callable[[Saved], object]) -> Callable[[], None]:
-            """Apply it to the selected checkpoint."""
+        def for_chosen(act: Callable[[Checkpoint], object]) -> Callable[[], None]:
+            """A slot that calls `act` with the selected checkpoint."""
 
             def pressed() -> None:
                 if (saved := self.chosen()) is not None:
@@ -267,50 +267,52 @@ class CheckpointsTab(QWidget):
 
             return pressed
 
-        explore = acting(lambda saved: runs.open_in_explore(saved.folder))
+        explore = for_chosen(lambda saved: runs.open_in_explore(saved.folder))
         self.explore = buttons.plain(self.tr("&Open in Explore"), explore, "microscope")
-        fine_tune = acting(lambda saved: runs.fine_tune(saved.folder))
+        fine_tune = for_chosen(lambda saved: runs.fine_tune(saved.folder))
         self.fine_tune = buttons.plain(self.tr("Fi&ne-tune this…"), fine_tune, "flag")
-        branch = acting(lambda saved: ask_to_branch(self, state, saved.step))
+        branch = for_chosen(lambda saved: ask_to_branch(self, state, saved.step))
         self.branch = buttons.plain(self.tr("Bran&ch from here…"), branch, "git-branch")
-        export = acting(lambda saved: exporting.ask(self, state.export_of(saved.folder)))
+        export = for_chosen(lambda saved: exporting.ask(self, state.create_export(saved.folder)))
         self.export = buttons.plain(self.tr("Expor&t…"), export, "upload")
-        folder = acting(
+        folder = for_chosen(
             lambda saved: QDesktopServices.openUrl(QUrl.fromLocalFile(str(saved.folder)))
         )
         self.folder = buttons.plain(self.tr("Open &folder"), folder, "folder-open")
-        self.delete = buttons.quiet(self.tr("Delete"), acting(state.want_deleted), "trash-2")
+        self.delete = buttons.quiet(
+            self.tr("Delete"), for_chosen(state.request_deletion), "trash-2"
+        )
         use = self.explore, self.fine_tune, self.branch, self.export
         self._buttons = (*use, self.folder, self.delete)
         return layouts.row(*self._buttons, layouts.STRETCH, spacing=2 * SPACE)
 
-    # ── which there are ──────────────────────────────────────────────────────────────────────
+    # ── list ─────────────────────────────────────────────────────────────────────────────────
 
-    def show_saved(self, saved: list[Saved]) -> None:
-        """Show these, keeping the selection; at first the best one is selected."""
-        before, row = self.chosen(), self._state.run.row
+    def show_saved(self, saved: list[Checkpoint]) -> None:
+        """Show these and keep the selection; initially the best one is selected."""
+        previous, row = self.chosen(), self._state.run.row
         keep = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
         self.model.show_rows(saved, checkpoint_columns(keep, metric))
         self.table.setColumnHidden(LOSS, metric == TIE_BREAKER)
-        self.none.setVisible(not saved)
+        self.hint.setVisible(not saved)
         self.table.setVisible(bool(saved))
-        self.sum.setVisible(bool(saved))
+        self.total.setVisible(bool(saved))
         if saved:
             folders = [s.folder for s in saved]
             best = next((n for n, s in enumerate(saved) if s.best), 0)
-            selected = before.folder if before is not None else None
+            selected = previous.folder if previous is not None else None
             self.table.selectRow(
                 next((n for n, folder in enumerate(folders) if folder == selected), best)
             )
         self._on_row()
 
-    def chosen(self) -> Saved | None:
+    def chosen(self) -> Checkpoint | None:
         """The selected checkpoint."""
         rows = self.table.selectionModel().selectedRows()
         return self.model.row(rows[0].row()) if rows else None
 
-    def _sum(self, saved: Sequence[Saved]) -> str:
+    def _total_text(self, saved: Sequence[Checkpoint]) -> str:
         text = self.tr("%Ln checkpoint(s)", "", len(saved))
         size = numbers.size(sum(s.bytes for s in saved))
         total = self.tr("{0}, {1} in total.").format(text, size)
@@ -325,7 +327,7 @@ class CheckpointsTab(QWidget):
         return f"{total} {rule}"
 
     def _on_row(self) -> None:
-        self.sum.setText(self._sum(self.model.rows))
+        self.total.setText(self._total_text(self.model.rows))
         self._enable()
 
     def _enable(self) -> None:
@@ -334,7 +336,7 @@ class CheckpointsTab(QWidget):
         row = self._state.run.row
         self.branch.setEnabled(self.branch.isEnabled() and row is not None and row.job is not None)
 
-    def _on_deletion_asked(self, saved: Saved, lost: str) -> None:
+    def _on_deletion_requested(self, saved: Checkpoint, lost: str) -> None:
         confirm(
             self,
             self.tr("Delete the checkpoint at step {0}?").format(numbers.count(saved.step)),
@@ -366,24 +368,24 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     form.setMinimumWidth(FORM_WIDTH)  # tick values are cut off below this width
     text = Text("", "strong")
 
-    def wanted() -> JobSpec:
+    def branch_job() -> JobSpec:
         training = {**job.training.model_dump(), **form.value()}
         title = name.text().strip() or job.name
         update = {"training": TrainingSpec.model_validate(training), "name": title}
         return job.model_copy(update=update)
 
-    def tell() -> None:
-        problem = form.is_valid() and check_remaining_steps(job, wanted(), step, steps)
+    def update_question() -> None:
+        problem = form.is_valid() and check_remaining_steps(job, branch_job(), step, steps)
         question.buttons["branch"].setEnabled(form.is_valid() and not problem)
         text.set_style("bad" if problem else "strong")
         if problem:
             text.setText(f"{translated(problem.problem)} {translated(problem.advice)}")
         elif form.is_valid():
-            result = [translated(change.sentence()) for change in changes(job, wanted())]
-            same = tr(
+            result = [translated(change.sentence()) for change in changes(job, branch_job())]
+            unchanged = tr(
                 "No setting is changed, so this branch will reproduce the original run exactly."
             )
-            text.setText("; ".join(result) + "." if result else same)
+            text.setText("; ".join(result) + "." if result else unchanged)
 
     question = confirm(
         owner,
@@ -393,8 +395,8 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
             " progress. Task, data and model stay the same."
         ),
         Choice("branch", tr("&Start branch"), "primary"),
-        lambda: state.branch(step, wanted()),
+        lambda: state.branch(step, branch_job()),
         [labelled(tr("Name"), name), text, form],
     )
-    form.changed.connect(tell)
-    tell()
+    form.changed.connect(update_question)
+    update_question()

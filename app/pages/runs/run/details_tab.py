@@ -37,15 +37,15 @@ class DetailsTab(QWidget):
         self._pause = debounced(self, SAVE_NOTES_MS, self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
         self.job = ReadText(self.tr("Settings (JSON)"), wraps=False)
-        own = Card(self.tr("Notes"), padding=4 * SPACE)
-        own.body.addWidget(self.notes)
+        notes_card = Card(self.tr("Notes"), padding=4 * SPACE)
+        notes_card.body.addWidget(self.notes)
         card = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
         card.body.addWidget(self.job, 1)
         row = layouts.row(
             buttons.plain(self.tr("&Copy settings"), self._on_copy, "copy"), layouts.STRETCH
         )
         card.body.addLayout(row)
-        right = layouts.column(own, (card, 1), spacing=3 * SPACE)
+        right = layouts.column(notes_card, (card, 1), spacing=3 * SPACE)
         layouts.row(
             (left, 1), (right, 1), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
@@ -88,8 +88,8 @@ class DetailsTab(QWidget):
             (self.tr("Device"), value_text(row.device) if row.device else "–"),
             (self.tr("Threads"), numbers.count(row.threads) if row.threads else "–"),
         ]
-        named = {"precision": self.tr("Precision"), "processes": self.tr("Processes")}
-        lines += [(named.get(name, name), version) for name, version in row.versions]
+        titles = {"precision": self.tr("Precision"), "processes": self.tr("Processes")}
+        lines += [(titles.get(name, name), version) for name, version in row.versions]
         if row.job is not None:
             data = row.job.data
             if isinstance(data, StoredData):
@@ -105,7 +105,7 @@ class DetailsTab(QWidget):
 
 
 class LogTab(Polling):
-    """The training log; scrolls along while the user is at its end."""
+    """The training log; follows new lines while scrolled to the end."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__(LOG_POLL_MS)

@@ -31,19 +31,19 @@ from app.widgets.text.spec_texts import value_text
 
 CLOCK_MS = 1000  # between two updates of the time
 # shown as buttons, not in the menu
-IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune", "newer")
+BUTTONS = ("open", "stop", "resume", "explore", "fine_tune", "newer")
 
 
 class RunHeader(QWidget):
     """Name, state and actions.
 
     Signals:
-        left: go back to all runs.
-        export_wanted: the folder of the checkpoint to export.
+        closed: go back to all runs.
+        export_requested: the folder of the checkpoint to export.
     """
 
-    left = Signal()
-    export_wanted = Signal(object)
+    closed = Signal()
+    export_requested = Signal(object)
 
     def __init__(self, state: RunState, speed: Callable[[], float | None]) -> None:
         """`speed` returns the last tokens per second, None before the first."""
@@ -58,7 +58,7 @@ class RunHeader(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _name_and_buttons(self) -> QVBoxLayout:
-        back = buttons.quiet(self.tr("&All runs"), self.left.emit, "arrow-left")
+        back = buttons.quiet(self.tr("&All runs"), self.closed.emit, "arrow-left")
         self.name = OneLine("", "title")
         self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
         self.branched.hide()
@@ -68,19 +68,19 @@ class RunHeader(QWidget):
         return layouts.column(top, row, spacing=SPACE)
 
     def _buttons(self) -> tuple[QWidget, ...]:
-        self.stop = buttons.primary("", lambda: self._do("stop"), "circle-stop")
+        self.stop = buttons.primary("", lambda: self._apply("stop"), "circle-stop")
         self.force_stop = buttons.danger(self.tr("Force s&top"), self._on_force_stop, "x")
         self.force_stop.setToolTip(
             self.tr("Kills the training process. What it has not saved is lost.")
         )
-        self.resume = buttons.primary("", lambda: self._do("resume"), "play")
+        self.resume = buttons.primary("", lambda: self._apply("resume"), "play")
         self.explore = buttons.plain(
-            self.tr("Open in E&xplore"), lambda: self._do("explore"), "microscope"
+            self.tr("Open in E&xplore"), lambda: self._apply("explore"), "microscope"
         )
         self.fine_tune = buttons.plain(
-            self.tr("Fine-tune t&his…"), lambda: self._do("fine_tune"), "flag"
+            self.tr("Fine-tune t&his…"), lambda: self._apply("fine_tune"), "flag"
         )
-        self.newer = buttons.primary(newer_text([]), lambda: self._do("newer"), "play")
+        self.newer = buttons.primary(newer_text([]), lambda: self._apply("newer"), "play")
         self.newer.setToolTip(
             tooltip(self.tr("Prepares the same run with the newest version of its data set."))
         )
@@ -129,8 +129,8 @@ class RunHeader(QWidget):
         row = self.state.row
         if row is None:
             return
-        hangs = self.state.is_silent() or row.state == "not responding"
-        self.force_stop.setVisible(row.is_working and hangs)
+        is_hanging = self.state.is_silent() or row.state == "not responding"
+        self.force_stop.setVisible(row.is_working and is_hanging)
         unknown = row.state == "starting" or (row.state == "running" and not row.steps)
         self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
         done = row.stage_done / row.stage_total if unknown and row.stage_total else row.fraction
@@ -141,7 +141,7 @@ class RunHeader(QWidget):
             self._speed_text(row),
             self._time(row),
             self._best(row),
-            self._wait(row),
+            self._waiting_text(row),
         )
         self.pace.setText(" · ".join(part for part in texts if part))
         self.bar.setAccessibleDescription(self.pace.whole())
@@ -167,7 +167,7 @@ class RunHeader(QWidget):
         template = self.tr("Best {0} {1} (step {2})")
         return template.format(name, value, numbers.count(row.best_step))
 
-    def _wait(self, row: RunRow) -> str:
+    def _waiting_text(self, row: RunRow) -> str:
         if row.state == "queued":
             return self.tr("Starts when the current run ends")
         if row.state == ON_HOLD:
@@ -177,7 +177,7 @@ class RunHeader(QWidget):
             return self.tr("No response from the training process for {0}").format(silent)
         return ""
 
-    # ── what can be done ─────────────────────────────────────────────────────────────────────
+    # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def _on_force_stop(self) -> None:
         self.state.runs.dispatcher.force_stop(self.state.run_id)
@@ -190,24 +190,24 @@ class RunHeader(QWidget):
         menu.setToolTipsVisible(True)
         export = menu.addAction(resources.icon("upload"), self.tr("E&xport…"))
         export.setEnabled(row.checkpoint is not None)
-        export.triggered.connect(lambda: self.export_wanted.emit(row.checkpoint))
+        export.triggered.connect(lambda: self.export_requested.emit(row.checkpoint))
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
-            elif action.key not in IN_SIGHT:
+            elif action.key not in BUTTONS:
                 entry = menu.addAction(resources.icon(action.icon), action.text([row]))
                 why = action.why_not(row)
                 entry.setEnabled(not why)
                 entry.setToolTip(why)
-                entry.triggered.connect(lambda _=False, key=action.key: self._do(key))
+                entry.triggered.connect(lambda _=False, key=action.key: self._apply(key))
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
 
-    def _do(self, key: str) -> None:
+    def _apply(self, key: str) -> None:
         row = self.state.row
         action = run_action(key)
         if row is not None and not action.why_not(row):
-            action.do(self, self.state.runs, [row])
+            action.apply(self, self.state.runs, [row])
 
 
 DETAILS_HEIGHT = 160  # px
@@ -241,9 +241,9 @@ class ProblemBanner(Card):
         self.hide()
 
     def show_run(self, row: RunRow) -> None:
-        is_wrong = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
-        self.setVisible(is_wrong)
-        if not is_wrong:
+        has_problem = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
+        self.setVisible(has_problem)
+        if not has_problem:
             return
         self.problem.setText(
             row.problem

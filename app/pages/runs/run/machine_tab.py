@@ -1,4 +1,4 @@
-"""Load of the machine during a run: curves over the steps, and the present load in a line."""
+"""Load of the machine during a run: curves over the steps, and the current load in a line."""
 
 import socket
 import time
@@ -41,10 +41,10 @@ class MachineTab(Polling):
         super().__init__(MACHINE_POLL_MS)
         set_help(self, "charts")
         self._state = state
-        self._looks: list[MachineSample] = []
-        self._byte = 0
+        self._samples: list[MachineSample] = []
+        self._offset = 0
         self._reading: background.Job | None = None
-        self._works: bool | None = None  # None: not known yet
+        self._was_working: bool | None = None  # None: not known yet
         self.busy = LiveChart(self.tr("Load"), self.tr("Load (%)"), decimals=0)
         self.memory = LiveChart(self.tr("Memory"), self.tr("Memory (GB)"), decimals=2)
         self.temperature = LiveChart(
@@ -60,7 +60,7 @@ class MachineTab(Polling):
         self._cards: dict[Figure, Card] = {}
         hint = self.tr(
             "What the whole machine, this run alone and each GPU did. Temperature and power are"
-            " shown where the system tells them."
+            " shown where the system reports them."
         )
         layouts.tab(self, Text(hint, "muted"), (self._grid(notices), 1))
         link_crosshairs([curve for curve, _ in self.figures.values()])
@@ -69,47 +69,47 @@ class MachineTab(Polling):
 
     def _grid(self, notices: Notices) -> QGridLayout:
         grid = layouts.grid(across=3 * SPACE, down=3 * SPACE)
-        for number, (name, (curve, _)) in enumerate(self.figures.items()):
+        for index, (name, (curve, _)) in enumerate(self.figures.items()):
             curve.offer_figure(f"machine-{name}", notices)
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
             set_shown(card, name in ALWAYS)
             self._cards[name] = card
-            grid.addWidget(card, number // 2, number % 2)
+            grid.addWidget(card, index // 2, index % 2)
         for column in (0, 1):
             grid.setColumnStretch(column, 1)
         return grid
 
     def _on_changed(self) -> None:
-        works = self._state.row is not None and self._state.row.is_working
-        self.set_polling(works)
-        if works == self._works:
+        is_working = self._state.row is not None and self._state.row.is_working
+        self.set_polling(is_working)
+        if is_working == self._was_working:
             return
-        self._works = works
+        self._was_working = is_working
         for curve, _ in self.figures.values():
             curve.set_empty_text(
-                self.tr("No values yet: they come every few seconds while the run trains.")
-                if works
-                else self.tr("Nothing of it was kept with this run.")
+                self.tr("No values yet: they appear every few seconds while the run trains.")
+                if is_working
+                else self.tr("No values were recorded for this run.")
             )
 
     def poll(self) -> None:
-        """Read new events off the GUI thread, unless that is under way."""
+        """Read new samples off the GUI thread, unless they are being read."""
         if self._reading is not None:
             return
-        file, known, byte = self._state.folder.machine_file, self._looks, self._byte
+        file, known, offset = self._state.folder.machine_file, self._samples, self._offset
 
         def work() -> Read:
-            result, upto = read_samples(file, byte)
-            samples = [*known, *result]
-            curves = {item: build_curves(samples, item) for item in self.figures} if result else {}
-            return samples, upto, curves
+            new, end = read_samples(file, offset)
+            samples = [*known, *new]
+            curves = {item: build_curves(samples, item) for item in self.figures} if new else {}
+            return samples, end, curves
 
         self._reading = background.run(self, work, self._on_read)
 
     def _on_read(self, result: Read) -> None:
         self._reading = None
-        self._looks, self._byte, curves = result
+        self._samples, self._offset, curves = result
         for figure, by_place in curves.items():
             curve, factor = self.figures[figure]
             gpus = {place.index for place in by_place if place.kind == "gpu"}
@@ -119,7 +119,7 @@ class MachineTab(Polling):
                 curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
 
 
-def place_text(place: Subject, is_one_of_several: bool = False) -> str:
+def place_text(place: Subject, with_number: bool = False) -> str:
     """Legend of a curve."""
     match place.kind:
         case "machine":
@@ -127,7 +127,7 @@ def place_text(place: Subject, is_one_of_several: bool = False) -> str:
         case "run":
             return tr("this run")
     name = visible(place.name) or tr("GPU")
-    return f"{name} ({place.index})" if is_one_of_several else name
+    return f"{name} ({place.index})" if with_number else name
 
 
 LOAD_POLL_MS = 2000  # between two readings
@@ -135,13 +135,13 @@ FIRST_S = 0.3  # interval of the first measurement
 
 
 class MachineLine(Polling):
-    """Present load, while the run trains on this machine."""
+    """Current load, while the run trains on this machine."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
         super().__init__(LOAD_POLL_MS)
         self._state, self._notices = state, notices
         self._watch: MachineWatch | None = None
-        self._looking: background.Job | None = None
+        self._reading: background.Job | None = None
         self.note = Text("", "muted")
         self.note.hide()
         layouts.column(self.note, parent=self)
@@ -149,29 +149,29 @@ class MachineLine(Polling):
         self._on_changed()
 
     def _on_changed(self) -> None:
-        works = self._state.row is not None and self._state.row.is_working
-        self.set_polling(works)
-        if not works:
+        is_working = self._state.row is not None and self._state.row.is_working
+        self.set_polling(is_working)
+        if not is_working:
             self.note.hide()
 
     def poll(self) -> None:
-        """Read the load off the GUI thread, unless that is under way."""
-        if self._looking is not None or not self._is_wanted:
+        """Read the load off the GUI thread, unless it is being read."""
+        if self._reading is not None or not self._is_wanted:
             return
         folder, known = self._state.folder, self._watch
 
         def work() -> tuple[MachineWatch, MachineSample | None]:
             watch = known or MachineWatch()
-            pid = worker_here(folder)
+            pid = local_worker_pid(folder)
             if pid and known is None:  # usage is measured since the last reading
                 watch.sample(pid)
                 time.sleep(FIRST_S)
             return watch, watch.sample(pid) if pid else None
 
-        self._looking = background.run(self, work, self._on_looked, self._on_failed)
+        self._reading = background.run(self, work, self._on_read, self._on_failed)
 
-    def _on_looked(self, result: tuple[MachineWatch, MachineSample | None]) -> None:
-        self._looking = None
+    def _on_read(self, result: tuple[MachineWatch, MachineSample | None]) -> None:
+        self._reading = None
         self._watch, load = result
         self.note.setVisible(load is not None and self._timer.isActive())
         if load is not None:
@@ -179,13 +179,13 @@ class MachineLine(Polling):
 
     def _on_failed(self, error: BaseException) -> None:
         """Report it once, and stop reading."""
-        self._looking = None
+        self._reading = None
         self.set_polling(False)
         self.note.hide()
         self._notices.show(error)
 
 
-def worker_here(folder: RunFolder) -> int:
+def local_worker_pid(folder: RunFolder) -> int:
     """Id of the worker process on this machine; 0 if there is none."""
     started = folder.last_started()
     if started is None or started.host not in ("", socket.gethostname()):
@@ -197,8 +197,8 @@ def load_text(load: MachineSample) -> str:
     """CPU, memory, temperature and GPUs in one line."""
     processors = tr("Machine: CPU {0}").format(numbers.percent(load.busy or 0.0, 0))
     if load.run_busy is not None:
-        own = numbers.percent(load.run_busy, 0)
-        processors = tr("{0} (this run {1})").format(processors, own)
+        usage = numbers.percent(load.run_busy, 0)
+        processors = tr("{0} (this run {1})").format(processors, usage)
     memory = tr("memory {0} of {1}").format(
         numbers.size(load.memory or 0), numbers.size(load.memory_total or 0)
     )

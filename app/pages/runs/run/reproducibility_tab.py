@@ -1,5 +1,4 @@
-"""Conditions that determined the weights of a run, whether they can be reproduced, and whether its
-files are intact."""
+"""The environment of a run, other runs of the same job, and checks of reproducibility and files."""
 
 from collections.abc import Iterable, Sequence
 
@@ -31,7 +30,7 @@ from engine.runs.reproducibility import (
     read_reproducibility,
 )
 
-MOST_REPETITIONS = 20  # in the list
+MAX_REPETITIONS = 20  # in the list
 
 
 class ReproducibilityState(QObject):
@@ -56,7 +55,7 @@ class ReproducibilityState(QObject):
         self._reading: background.Job | None = None
 
     def read(self) -> None:
-        """Read again, unless that is under way."""
+        """Read again, unless it is being read."""
         if self.run.row is None or self._reading is not None:
             return
         row, folder = self.run.row, RunFolder(self.run.row.folder)
@@ -65,16 +64,16 @@ class ReproducibilityState(QObject):
         def work() -> tuple[Reproducibility, list[Repetition]]:
             return read_reproducibility(folder), repetitions(row, others)
 
-        def read(result: tuple[Reproducibility, list[Repetition]]) -> None:
+        def done(result: tuple[Reproducibility, list[Repetition]]) -> None:
             self._reading = None
             self.refreshed.emit(result[0])
             self.compared.emit(result[1])
 
-        def not_read(error: BaseException) -> None:
+        def failed(error: BaseException) -> None:
             self._reading = None
             self._notices.show(error)
 
-        self._reading = background.run(self, work, read, not_read)
+        self._reading = background.run(self, work, done, failed)
 
     def run_again(self) -> None:
         if self.run.row is not None:
@@ -85,19 +84,19 @@ class ReproducibilityState(QObject):
             return
         folder = RunFolder(self.run.row.folder)
 
-        def checked(result: list[str]) -> None:
+        def done(result: list[str]) -> None:
             self.cancel_check()
             self.files_checked.emit(result)
 
-        def not_checked(error: BaseException) -> None:
+        def failed(error: BaseException) -> None:
             self.cancel_check()
             self._notices.show(error)
 
         self._checking = background.run(
             self,
             lambda progress: damaged_checkpoints(folder, progress),
-            checked,
-            not_checked,
+            done,
+            failed,
             progress=self.checking.emit,
         )
         self.checking.emit(0, 1)
@@ -121,10 +120,10 @@ def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:
     for other in sorted(others, key=lambda item: item.created, reverse=True):
         if row.job is None or other.job is None or changes(row.job, other.job):
             continue
-        shown = compare_weights(RunFolder(row.folder), RunFolder(other.folder), other.name)
-        if shown is not None:
-            result.append(shown)
-        if len(result) == MOST_REPETITIONS:
+        repetition = compare_weights(RunFolder(row.folder), RunFolder(other.folder), other.name)
+        if repetition is not None:
+            result.append(repetition)
+        if len(result) == MAX_REPETITIONS:
             break
     return result
 
@@ -138,7 +137,7 @@ class ReproducibilityTab(QWidget):
     def __init__(self, state: ReproducibilityState) -> None:
         super().__init__()
         self._state = state
-        self._found: Reproducibility | None = None
+        self._shown: Reproducibility | None = None
         self.verdict = Text("", "strong")
         self.good = Picture("circle-check", 22, Role.GOOD)
         self.doubtful = Picture("triangle-alert", 22, Role.WARN)
@@ -154,17 +153,17 @@ class ReproducibilityTab(QWidget):
         self.progress = ProgressLine(self.tr("Verification of the files"))
         self.progress.cancelled.connect(state.cancel_check)
         self.facts = Facts(self.tr("Environment and checksums"))
-        whole = layouts.row(
-            (self._story(), 4), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        row = layouts.row(
+            (self._verdict_card(), 4), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
-        whole.addWidget(self._environment(), 5)  # wide enough for half a SHA-256 at 1100 px
-        state.refreshed.connect(self.show_found)
+        row.addWidget(self._environment_card(), 5)  # wide enough for half a SHA-256 at 1100 px
+        state.refreshed.connect(self.show_result)
         state.compared.connect(self.show_repetitions)
         state.files_checked.connect(self._on_checked)
         state.checking.connect(self._on_checking)
         state.run.changed.connect(self._on_changed)
 
-    def _story(self) -> Card:
+    def _verdict_card(self) -> Card:
         card = Card(self.tr("Is this run reproducible?"))
         top = layouts.row(spacing=2 * SPACE)
         for picture in (self.good, self.doubtful):
@@ -185,7 +184,7 @@ class ReproducibilityTab(QWidget):
         layouts.extend(card.body, (scrolling(inner), 1), self.progress, row)
         return card
 
-    def _environment(self) -> Card:
+    def _environment_card(self) -> Card:
         card = Card(self.tr("Environment and checksums"))
         inner = layouts.page(self.facts, layouts.STRETCH, margins=(0, 0, 2 * SPACE, 0))
         row = layouts.row(self.copy, layouts.STRETCH)
@@ -200,13 +199,13 @@ class ReproducibilityTab(QWidget):
         if self.isVisible():
             self._state.read()
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── display ──────────────────────────────────────────────────────────────────────────────
 
-    def show_found(self, result: Reproducibility) -> None:
+    def show_result(self, result: Reproducibility) -> None:
         """Show this, unless it is shown already."""
-        if result == self._found:
+        if result == self._shown:
             return
-        self._found = result
+        self._shown = result
         style, sentence = verdict(result)
         self.verdict.setText(sentence)
         self.verdict.set_style(style)
@@ -219,7 +218,7 @@ class ReproducibilityTab(QWidget):
         clear(self._sessions)
         for line in session_lines(result):
             self._sessions.addWidget(Text(line, "muted", selectable=True))
-        self.facts.show_facts([(name, _in_two_lines(value)) for name, value in facts(result)])
+        self.facts.show_facts([(name, _wrap_checksum(value)) for name, value in facts(result)])
         self.check.setEnabled(result.step > 0)
         self.files.setText("")
 
@@ -244,15 +243,15 @@ class ReproducibilityTab(QWidget):
         self.files.set_style("bad" if damaged else "good")
 
     def _on_copy(self) -> None:
-        if self._found is not None:
-            lines = [f"{name}: {value}" for name, value in facts(self._found)]
-            lines = [verdict(self._found)[1], *map(translated, self._found.obstacles), *lines]
-            lines += session_lines(self._found)
+        if self._shown is not None:
+            lines = [f"{name}: {value}" for name, value in facts(self._shown)]
+            lines = [verdict(self._shown)[1], *map(translated, self._shown.obstacles), *lines]
+            lines += session_lines(self._shown)
             QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 def verdict(result: Reproducibility) -> tuple[TextStyle, str]:
-    """A sentence that says if the same job gives the same weights."""
+    """A sentence that says whether the same job gives the same weights."""
     if not result.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
     if result.obstacles:
@@ -270,8 +269,8 @@ def repetition_text(item: Repetition) -> str:
     sentence = tr("“{0}”, the same job: other weights at step {1}.").format(name, step)
     if not item.differences:
         return tr("{0} The environment was the same.").format(sentence)
-    named = ", ".join(environment_names().get(part, part) for part in item.differences)
-    return tr("{0} Different in the environment: {1}.").format(sentence, named)
+    parts = ", ".join(environment_names().get(part, part) for part in item.differences)
+    return tr("{0} Different in the environment: {1}.").format(sentence, parts)
 
 
 def session_lines(result: Reproducibility) -> list[str]:
@@ -317,12 +316,15 @@ def environment_names() -> dict[str, str]:
 def facts(result: Reproducibility) -> list[tuple[str, str]]:
     """Environment and checksums with titles; unknown ones are left out."""
     names = environment_names()
-    ways = {
+    attention = {
         "padded blocks": tr("in groups of similar length"),
         "nested": tr("variable-length kernels"),
     }
     lines = [
-        (names.get(name, name), value_text(value) if name == "device" else ways.get(value, value))
+        (
+            names.get(name, name),
+            value_text(value) if name == "device" else attention.get(value, value),
+        )
         for name, value in result.environment.items()
     ]
     weights = tr("Weights (SHA-256)")
@@ -337,7 +339,7 @@ def _size(peak: int) -> str:
     return numbers.size(peak) if peak else ""
 
 
-def _in_two_lines(value: str) -> str:
-    """A SHA-256 cannot be wrapped by itself."""
-    is_sum = len(value) == SHA_256 and value.isalnum()
-    return f"{value[: SHA_256 // 2]}\n{value[SHA_256 // 2 :]}" if is_sum else value
+def _wrap_checksum(value: str) -> str:
+    """Break a SHA-256 into two lines; labels cannot wrap it."""
+    is_checksum = len(value) == SHA_256 and value.isalnum()
+    return f"{value[: SHA_256 // 2]}\n{value[SHA_256 // 2 :]}" if is_checksum else value

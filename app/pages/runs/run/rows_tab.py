@@ -1,4 +1,4 @@
-"""The best and worst validation rows of the best network so far, while a run trains.
+"""The best and worst validation rows of the best checkpoint so far, while a run trains.
 
 Reads the file of predictions that the worker writes at each best evaluation.
 """
@@ -24,13 +24,13 @@ from engine.results.predictions import CELL, read_predictions
 from engine.results.row_lists import Indices, extremes
 from engine.results.store import predictions_file
 
-ROWS = 10  # at each end
+ROWS = 10  # best, and worst ones
 POLL_MS = 1_000  # between two checks of the file
-WHAT_WAS_SAID = ("score", "gold", "predicted", "probability", "loss", "row")
+PREDICTION_COLUMNS = ("score", "gold", "predicted", "probability", "loss", "row")
 
 
 @dataclass(frozen=True)
-class Ends:
+class Extremes:
     """The rows to show: column titles, and cells as texts."""
 
     step: int
@@ -47,7 +47,7 @@ class RowsTab(Polling):
     def __init__(self, state: RunState) -> None:
         super().__init__(POLL_MS)
         self._state = state
-        self._seen: tuple[int, int] | None = None  # mtime (ns) and size of the file
+        self._stamp: tuple[int, int] | None = None  # mtime (ns) and size of the file
         self._reading: background.Job | None = None
         self.note = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
@@ -69,26 +69,26 @@ class RowsTab(Polling):
         """Read the predictions off the GUI thread, if they changed."""
         if self._reading is not None:
             return
-        file, seen = predictions_file(self._state.folder.results, "validation"), self._seen
+        file, last_stamp = predictions_file(self._state.folder.results, "validation"), self._stamp
 
-        def work() -> tuple[tuple[int, int], Ends] | None:
+        def work() -> tuple[tuple[int, int], Extremes] | None:
             try:
                 status = file.stat()
-                now = status.st_mtime_ns, status.st_size
-                if now == seen:
+                stamp = status.st_mtime_ns, status.st_size
+                if stamp == last_stamp:
                     return None
                 predictions = read_predictions(file)
             except (OSError, StudioError):
                 return None  # missing, or just being replaced: the next check reads it
             columns = row_columns(predictions)
             texts = {CELL + name for name in predictions.info.mapping.texts}
-            columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
+            columns = [item for item in columns if item.key in {*PREDICTION_COLUMNS, *texts}]
             worst, best = extremes(predictions, ROWS)
 
             def cells(rows: Indices) -> list[tuple[str, ...]]:
                 return [tuple(item.text(row) or "" for item in columns) for row in rows]
 
-            return now, Ends(
+            return stamp, Extremes(
                 predictions.info.step or 0,
                 len(predictions),
                 tuple(item.title for item in columns),
@@ -99,11 +99,11 @@ class RowsTab(Polling):
 
         self._reading = background.run(self, work, self._on_read)
 
-    def _on_read(self, result: tuple[tuple[int, int], Ends] | None) -> None:
+    def _on_read(self, result: tuple[tuple[int, int], Extremes] | None) -> None:
         self._reading = None
         if result is None:
             return
-        self._seen, ends = result
+        self._stamp, ends = result
         self.note.setText(
             self.tr(
                 "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows
@@ -115,38 +115,38 @@ class RowsTab(Polling):
 
 
 class RowsTable(QTableView):
-    """The rows at one end. Columns grow with their content, unless the user has resized them."""
+    """The best or the worst rows. Columns grow with their content unless the user resized them."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._given: list[int] = []  # px of each column, as set here
+        self._widths: list[int] = []  # px of each column, as set here
         self.rows = ColumnsModel[tuple[str, ...]](parent=self)
         self.setModel(self.rows)
         apply_style(self, name)
         self.verticalHeader().hide()
 
-    def fill(self, ends: Ends, rows: Sequence[tuple[str, ...]]) -> None:
-        """Show these rows; the selected row index stays."""
+    def fill(self, ends: Extremes, rows: Sequence[tuple[str, ...]]) -> None:
+        """Show these rows and keep the selected index."""
         current, header = self.currentIndex().row(), self.horizontalHeader()
         cells = map(itemgetter, range(len(ends.titles)))
         self.rows.show_rows(
             rows, [Column(*pair, tooltip=pair[1]) for pair in zip(ends.titles, cells, strict=True)]
         )
-        if len(self._given) != len(ends.titles):
+        if len(self._widths) != len(ends.titles):
             mode = header.ResizeMode
             for column in range(len(ends.titles)):
                 is_text = column in ends.texts
                 header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
-            self._given = [0] * len(ends.titles)
+            self._widths = [0] * len(ends.titles)
         self._widen(set(ends.texts))
         if 0 <= current < len(rows):
             self.selectRow(current)
 
     def _widen(self, texts: set[int]) -> None:
         header = self.horizontalHeader()
-        for column, before in enumerate(self._given):
-            if column in texts or before not in (0, header.sectionSize(column)):
+        for column, previous in enumerate(self._widths):
+            if column in texts or previous not in (0, header.sectionSize(column)):
                 continue
-            width = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), before)
+            width = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), previous)
             header.resizeSection(column, width)
-            self._given[column] = header.sectionSize(column)
+            self._widths[column] = header.sectionSize(column)

@@ -29,7 +29,7 @@ from app.widgets.text.spec_texts import value_text
 from engine.messages.question import Answer, Refused
 from engine.messages.searching import ImportanceMeasured, MeasureImportance
 
-LEAST_EXPLAINED = 0.1  # R² below which the importance of the fields is not reported
+MIN_EXPLAINED = 0.1  # R² below which the importance of the fields is not reported
 FEATURES, SEED, STATE, BEST, MEAN = range(5)  # columns
 
 
@@ -68,7 +68,7 @@ def seeds_columns(rows: Sequence[RunRow] = ()) -> list[Column[RunRow]]:
     return [
         column(
             tr("Values") if is_search(rows) else tr("Features"),
-            lambda row: _what(row, is_best(row)),
+            lambda row: _variant_text(row, is_best(row)),
             lambda row: resources.icon("star", Role.WARN) if is_best(row) else None,
         ),
         column(tr("Seed"), lambda row: str(row.job.training.seed) if row.job else ""),
@@ -86,13 +86,13 @@ class SeedsTab(QWidget):
     def __init__(self, state: RunState) -> None:
         super().__init__()
         self._state, self._runs = state, state.runs
-        self.together = Text("", "strong")
+        self.summary = Text("", "strong")
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
         self.model = ColumnsModel(seeds_columns(), self)
         self.table = make_table(self.tr("Related runs"), self.model, fitting=(FEATURES, MEAN))
         self.table.activated.connect(self._on_activated)
-        head = layouts.row((self.together, 1), self.measure)
+        head = layouts.row((self.summary, 1), self.measure)
         layouts.tab(self, head, self.importance, (self.table, 1))
         for changed in (state.changed, self._runs.listed, self._runs.changed, self._runs.removed):
             changed.connect(self._show)
@@ -110,18 +110,18 @@ class SeedsTab(QWidget):
             self.model.show_rows(rows, seeds_columns(rows))
         group = rows[0].job.group if rows and rows[0].job else None
         is_sweep = group is not None and bool(group.vectors)
-        searches = is_search(rows)
+        by_search = is_search(rows)
         has_seeds = group is not None and group.runs > max(1, len(group.vectors))
-        if searches and group is not None:
+        if by_search and group is not None:
             has_seeds = len(group.seeds) > 1
-        self.table.setColumnHidden(FEATURES, not is_sweep and not searches)
-        self.measure.setVisible(searches)
-        self.importance.setVisible(searches and bool(self.importance.text()))
+        self.table.setColumnHidden(FEATURES, not is_sweep and not by_search)
+        self.measure.setVisible(by_search)
+        self.importance.setVisible(by_search and bool(self.importance.text()))
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
         runs = group.runs if group is not None else 0
-        text = self._search if searches else self._sweep if is_sweep else self._seeds
-        self.together.setText(text(rows, runs))
+        text = self._search if by_search else self._sweep if is_sweep else self._seeds
+        self.summary.setText(text(rows, runs))
 
     def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
         scores = best_scores(rows)
@@ -134,19 +134,19 @@ class SeedsTab(QWidget):
         return template.format(heading, mean_and_deviation(rows), len(scores), runs)
 
     def _sweep(self, rows: Sequence[RunRow], runs: int) -> str:
-        ended = sum(row.state == "finished" for row in rows)
+        finished = sum(row.state == "finished" for row in rows)
         if not _metric(rows):
-            return self.tr("Layer probing sweep: {0} of {1} runs finished.").format(ended, runs)
+            return self.tr("Layer probing sweep: {0} of {1} runs finished.").format(finished, runs)
         template = self.tr("Layer probing sweep: {0} of {1} runs finished. Compared by {2}.")
-        return template.format(ended, runs, run_texts.metric_title(_metric(rows)))
+        return template.format(finished, runs, run_texts.metric_title(_metric(rows)))
 
     def _search(self, rows: Sequence[RunRow], runs: int) -> str:
-        ended = sum(row.state == "finished" for row in rows)
+        finished = sum(row.state == "finished" for row in rows)
         pruned = sum(map(is_pruned, rows))
-        text = self.tr("{0} of at most {1} runs finished.").format(ended, runs)
+        text = self.tr("{0} of at most {1} runs finished.").format(finished, runs)
         if pruned:
             text = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
-                ended, runs, pruned
+                finished, runs, pruned
             )
         best = [row for row in rows if row.setting == best_setting(rows)]
         if not best:
@@ -161,7 +161,7 @@ class SeedsTab(QWidget):
         if search is None:
             return
         self.measure.setEnabled(False)
-        self._say(self.tr("Measuring…"))
+        self._show_importance(self.tr("Measuring…"))
         question = MeasureImportance(search=search, trials=tuple(trials(rows)))
         done, refused = self._on_importance, self._on_refused
         self._runs.studio.one_time_worker(question, done, refused, None, self)
@@ -171,23 +171,23 @@ class SeedsTab(QWidget):
         if isinstance(answer, ImportanceMeasured) and self.model.rows:
             job = self.model.rows[0].job
             assert job is not None
-            self._say(importance_text(answer, lambda path: field_title(job, path)))
+            self._show_importance(importance_text(answer, lambda path: field_title(job, path)))
 
     def _on_refused(self, refused: Refused) -> None:
         self.measure.setEnabled(True)
-        self._say(translated(refused.phrase))
+        self._show_importance(translated(refused.phrase))
 
-    def _say(self, text: str) -> None:
+    def _show_importance(self, text: str) -> None:
         self.importance.setText(text)
         self.importance.setVisible(bool(text))
 
     def _on_activated(self, index: QModelIndex) -> None:
-        self._runs.open_wanted.emit(self.model.row(index.row()).id)
+        self._runs.open_requested.emit(self.model.row(index.row()).id)
 
 
 def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> str:
-    """Fraction of the variance that each field explains, with its range, in sentences."""
-    if result.explained < LEAST_EXPLAINED:
+    """Sentences about the fraction of the variance that each field explains, with its range."""
+    if result.explained < MIN_EXPLAINED:
         template = tr(
             "Not known yet: in the {0} finished combinations the fields do not explain the score."
         )
@@ -206,7 +206,7 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
     return template.format(parts, result.trials, numbers.percent(result.explained, 0))
 
 
-def _what(row: RunRow, is_best: bool) -> str:
+def _variant_text(row: RunRow, is_best: bool) -> str:
     """The features of a run of a sweep, or the values of a run of a search."""
     if row_search(row) is None:
         return value_text(row.sweep)
@@ -225,5 +225,5 @@ def _job_order(row: RunRow) -> tuple[int, int]:
     if row.job.group.search is not None:
         return row.job.group.setting, row.job.training.seed
     vectors = row.job.group.vectors
-    known = row.job.features.vectors in vectors
-    return vectors.index(row.job.features.vectors) if known else 0, row.job.training.seed
+    is_listed = row.job.features.vectors in vectors
+    return vectors.index(row.job.features.vectors) if is_listed else 0, row.job.training.seed

@@ -22,14 +22,14 @@ class RunState(QObject):
 
     Signals:
         changed: `row` changed.
-        gone: the run was removed.
+        removed: the run was removed.
         curves_read: all curves so far, Points by name.
         measured: new Points by name, after those read.
         log_read: the new end of the worker's log.
     """
 
     changed = Signal()
-    gone = Signal()
+    removed = Signal()
     curves_read = Signal(object)
     measured = Signal(object)
     log_read = Signal(str)
@@ -42,8 +42,8 @@ class RunState(QObject):
         self.row: RunRow | None = runs.rows.get(run_id)
         self.log = ""
         self._unread: list[Measured] | None = []  # None after the curves were read
-        self._heard = QElapsedTimer()
-        self._heard.start()
+        self._silence = QElapsedTimer()
+        self._silence.start()
         dispatcher = studio.dispatcher
         dispatcher.measured.connect(self._on_measured)
         runs.changed.connect(self._on_row)
@@ -65,7 +65,7 @@ class RunState(QObject):
 
     def _on_first_row(self, row: RunRow | None) -> None:
         if row is None:
-            self.gone.emit()
+            self.removed.emit()
         else:
             self.row = row
             self.changed.emit()
@@ -74,20 +74,20 @@ class RunState(QObject):
     def _on_row(self, row: RunRow) -> None:
         if row.id == self.run_id:
             self.row = row
-            self._heard.restart()
+            self._silence.restart()
             self.changed.emit()
 
     def _on_removed(self, run_id: str) -> None:
         if run_id == self.run_id:
-            self.gone.emit()
+            self.removed.emit()
 
     def is_silent(self) -> bool:
-        """True if a working run has sent no event for long."""
+        """True if a working run has sent no event for a long time."""
         working = self.row is not None and self.row.is_working and self.row.state != "paused"
-        return working and self._heard.hasExpired(SILENCE_MS)
+        return working and self._silence.hasExpired(SILENCE_MS)
 
     def silent_seconds(self) -> float:
-        return self._heard.elapsed() / 1000
+        return self._silence.elapsed() / 1000
 
     # ── the curves ───────────────────────────────────────────────────────────────────────────
 
@@ -100,7 +100,7 @@ class RunState(QObject):
     def _on_measured(self, run_id: str, points: list[Measured]) -> None:
         if run_id != self.run_id:
             return
-        self._heard.restart()
+        self._silence.restart()
         if self._unread is None:
             self.measured.emit(latest_points(points))
         else:
@@ -120,7 +120,7 @@ class RunState(QObject):
 
 
 LOG_CHARACTERS = 60_000
-LONGEST_LINE = 2_000  # characters; longer lines block a text widget for seconds
+MAX_LINE = 2_000  # characters; longer lines block a text widget for seconds
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:
@@ -129,8 +129,8 @@ def read_curves(record: Record, run_id: str) -> dict[str, Points]:
 
 
 def latest_points(measured: Sequence[Measured]) -> dict[str, Points]:
-    """Curves of measured points in step order. Of points with the same step, as after a resume, the
-    last counts."""
+    """Curves of measured points in step order. Of several points at a step, as after a resume, the
+    last one counts."""
     latest: dict[str, dict[int, Measured]] = {}
     for point in measured:
         latest.setdefault(point.name, {})[point.step] = point
@@ -150,6 +150,4 @@ def _points(measured: Sequence[Measured]) -> Points:
 def read_log(row: RunRow) -> str:
     text = RunFolder(row.folder).log_end(LOG_CHARACTERS)
     lines = [f"• {translated(remark)}" for remark in row.remarks] + text.splitlines()
-    return "\n".join(
-        line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…" for line in lines
-    )
+    return "\n".join(line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…" for line in lines)

@@ -22,7 +22,7 @@ from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
 from app.results.comparison import Other
-from app.results.evaluating import results_of_run
+from app.results.evaluating import run_results
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
@@ -36,10 +36,10 @@ class RunView(QWidget):
     """The header and the tabs of a run.
 
     Signals:
-        left: go back to all runs.
+        closed: go back to all runs.
     """
 
-    left = Signal()
+    closed = Signal()
 
     def __init__(self, state: RunState, studio: Studio) -> None:
         super().__init__()
@@ -47,8 +47,8 @@ class RunView(QWidget):
         self._checkpoints = CheckpointsState(studio, state)
         self.charts = Charts(state, studio.settings, studio.notices)
         self.header = RunHeader(state, self.charts.last_speed)
-        self.header.left.connect(self.left)
-        self.header.export_wanted.connect(self._on_export)
+        self.header.closed.connect(self.closed)
+        self.header.export_requested.connect(self._on_export)
         self.banner = ProblemBanner(state)
         self.advice = AdviceLine(AdviceState(state))
         self.tabs = self._tabs(studio)
@@ -57,7 +57,7 @@ class RunView(QWidget):
             self.header, self.banner, self.advice, (self.tabs, 1), parent=self, spacing=3 * SPACE
         )
         state.changed.connect(self._show)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.left)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.closed)
         self._show()
 
     def _tabs(self, studio: Studio) -> QTabWidget:
@@ -65,7 +65,7 @@ class RunView(QWidget):
         self.checkpoints = CheckpointsTab(self._checkpoints)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
         self.results = Later(
-            lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
+            lambda: ResultsView(studio, run_results(state.folder)), after_its_page=True
         )
         self.rows = Later(lambda: RowsTab(state))
         self.machine = Later(lambda: MachineTab(state, studio.notices))
@@ -75,7 +75,7 @@ class RunView(QWidget):
             lambda: ReproducibilityTab(ReproducibilityState(state, studio.notices))
         )
         self.seeds = Later(lambda: SeedsTab(state))
-        self.use = Later(lambda: self._make_use(studio))
+        self.use = Later(lambda: self._create_use_tab(studio))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(self.tr("Sections of the run"))
@@ -94,7 +94,7 @@ class RunView(QWidget):
         tabs.setCurrentWidget(self.charts)
         return tabs
 
-    def _make_use(self, studio: Studio) -> UseTab:
+    def _create_use_tab(self, studio: Studio) -> UseTab:
         tab = UseTab(studio)
         if self.state.row is not None:
             tab.show_model(self.state.row.checkpoint, self.state.row.name)
@@ -118,18 +118,18 @@ class RunView(QWidget):
 
     def _show_results(self, row: RunRow) -> None:
         """Show the results once the run is over; a CLM has none."""
-        keeps = row.job is not None and not row.job.task.causal
-        is_there = keeps and row.checkpoint is not None and not row.is_active
-        self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
+        has_results = row.job is not None and not row.job.task.causal
+        is_shown = has_results and row.checkpoint is not None and not row.is_active
+        self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_shown)
         had_rows = self.tabs.currentWidget() is self.rows
-        self.tabs.setTabVisible(self.tabs.indexOf(self.rows), keeps and row.is_active)
+        self.tabs.setTabVisible(self.tabs.indexOf(self.rows), has_results and row.is_active)
         if had_rows and not row.is_active:  # the results tab has all of its rows
-            self.tabs.setCurrentWidget(self.results if is_there else self.charts)
-        if is_there and self.results.is_made:
+            self.tabs.setCurrentWidget(self.results if is_shown else self.charts)
+        if is_shown and self.results.is_made:
             self.results.made.show_results()
         if not self._has_chosen_tab:
             self._has_chosen_tab = True
-            self.tabs.setCurrentWidget(self.results if is_there else self.charts)
+            self.tabs.setCurrentWidget(self.results if is_shown else self.charts)
 
     def _show(self) -> None:
         row = self.state.row
@@ -147,4 +147,4 @@ class RunView(QWidget):
         self.tabs.setTabText(seeds, text)
 
     def _on_export(self, checkpoint: Path) -> None:
-        exporting.ask(self, self._checkpoints.export_of(checkpoint))
+        exporting.ask(self, self._checkpoints.create_export(checkpoint))

@@ -41,7 +41,7 @@ def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
     assert len(page.dataset.state.spec.labels) == 10
     page.show_list()
-    qtbot.waitUntil(lambda: bool(page.state.known()), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: bool(page.state.all_entries()), timeout=PATIENCE)
     assert page.state.has_sample()
     assert not page.list.sample.isVisible()
 
@@ -79,7 +79,7 @@ def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
     reviews.unlink()
     studio.datasets_changed.emit()
     qtbot.waitUntil(
-        lambda: "No longer there" in view.details.facts.values["Source status"].text(),
+        lambda: "No longer available" in view.details.facts.values["Source status"].text(),
         timeout=PATIENCE,
     )
 

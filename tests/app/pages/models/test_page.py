@@ -298,8 +298,8 @@ def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
     qtbot.mouseClick(view.export, Qt.MouseButton.LeftButton)
     dialog = page.findChild(ExportDialog)
     assert dialog.state.name == "small"
-    dialog.state.set_place(tmp_path)
-    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    dialog.state.set_folder(tmp_path)
+    qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not dialog.state.is_running, timeout=PATIENCE)
     assert dialog.state.exported is not None, dialog.state.problem
     exported = tmp_path / "small-hf"

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.lineage.picture import layout_graph
-from app.pages.runs.lineage.state import MOST_SHOWN
+from app.pages.runs.lineage.state import MAX_SHOWN
 from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.view import RunsPage
 from engine.config.job import FromCheckpoint
@@ -47,7 +47,7 @@ def chain(studio, make_run, tmp_path) -> tuple[str, str]:
 def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     page.arrive({"lineage": key})
     view = page.lineage
-    qtbot.waitUntil(lambda: view.picture.drawn is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.picture.graph is not None, timeout=PATIENCE)
     qtbot.waitUntil(view.copy.isEnabled, timeout=PATIENCE)
     return view
 
@@ -63,7 +63,7 @@ def test_the_picture_is_walked_by_keys_and_opens_things(page, studio, chain, qtb
     state, picture = view.state, view.picture
     assert state.current == first and "first" in view.title.whole()
     assert picture.accessibleDescription() == "first, Run, finished"
-    assert [view.made.item(n).text() for n in range(view.made.count())] == [
+    assert [view.results.item(n).text() for n in range(view.results.count())] == [
         f"{HOSTILE} (Run, failed): checkpoint of step 10",
         "exported (Export, onnx, int8)",
     ]
@@ -97,7 +97,7 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     first, second = map(run_key, chain)
     whole = page()
     view = shown(whole, first, qtbot)
-    drawn = view.picture.drawn
+    drawn = view.picture.graph
     place = drawn.boxes[second].center().toPoint()
     qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
     assert view.state.current == second and view.kind.text() == "Run, failed"
@@ -106,12 +106,12 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
     assert view.state.focus == second and not view.centre.isEnabled()
     studio.go.connect(lambda where, what: whole.arrive(what))
-    place = view.picture.drawn.boxes[first].center().toPoint()
+    place = view.picture.graph.boxes[first].center().toPoint()
     QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
     assert whole.run is not None and whole.run.state.run_id == chain[0]
-    whole.run.left.emit()
+    whole.run.closed.emit()
     assert whole.run is None and whole.lineage is view and view.isVisible()
-    view.left.emit()
+    view.closed.emit()
     assert whole.lineage is None
 
 
@@ -139,7 +139,7 @@ def test_a_deleted_node_is_reported(page, qtbot) -> None:
     whole = page()
     whole.arrive({"lineage": run_key("nothing")})
     view = whole.lineage
-    qtbot.waitUntil(lambda: view.counted.text() == "This no longer exists.", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.summary.text() == "This no longer exists.", timeout=PATIENCE)
     assert view.picture.figure() is None
     qtbot.keyClick(view.picture, Qt.Key.Key_Right)
     qtbot.keyClick(view.picture, Qt.Key.Key_Return)
@@ -166,11 +166,11 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp) -> None:
 
 def test_of_many_runs_the_nearest_are_shown(page, studio, chain, qtbot) -> None:
     view = shown(page(), run_key(chain[0]), qtbot)
-    for number in range(2 * MOST_SHOWN):
+    for number in range(2 * MAX_SHOWN):
         view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
         view.state.lineage.join(run_key(chain[0]), str(number))
-    keys, total = view.state.shown()
-    assert len(keys) <= MOST_SHOWN + 1 and total > 2 * MOST_SHOWN
+    keys, total = view.state.nearest_nodes()
+    assert len(keys) <= MAX_SHOWN + 1 and total > 2 * MAX_SHOWN
     assert model_key(minilm()) in keys
     view.state.changed.emit()
-    assert f"The nearest {MOST_SHOWN} of {total} are shown." in view.counted.text()
+    assert f"The nearest {MAX_SHOWN} of {total} are shown." in view.summary.text()

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 
 from app.pages.runs.columns import DEFAULT, Column
-from app.pages.runs.delegate import ICON_SIDE
-from app.pages.runs.list_menus import Layout, layout_from
+from app.pages.runs.delegate import ICON_SIZE
+from app.pages.runs.list_menus import Layout, read_layout
 from app.theme import SPACE
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, question, row_of
 
@@ -25,7 +25,7 @@ def test_all_runs_are_listed_the_newest_first(page, make_run) -> None:
         make_run(name)
     shown = page()
     assert sorted(names(shown)) == ["one", "three", "two"]
-    assert shown.list.counted.text().startswith("3 run")
+    assert shown.list.count_label.text().startswith("3 run")
 
 
 def test_a_run_that_changes_keeps_its_place_in_the_selection(page, studio, make_run, qtbot) -> None:
@@ -52,9 +52,9 @@ def test_search_and_filter_narrow_the_table(page, make_run, qtbot) -> None:
     shown = page()
     qtbot.keyClicks(shown.list.search, "pear")
     assert names(shown) == ["pears"]
-    assert shown.list.counted.text() == "1 of 2"
+    assert shown.list.count_label.text() == "1 of 2"
     shown.list.search.clear()
-    qtbot.mouseClick(shown.list.shown.group.button(2), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown.list.run_filter.group.button(2), Qt.MouseButton.LeftButton)
     assert names(shown) == ["apples"]
 
 
@@ -97,7 +97,7 @@ def test_the_first_press_of_a_key_selects_the_first_run(page, make_run, qtbot) -
         assert not shown.list.selected() and table.currentIndex().row() == 0
         qtbot.keyClick(table, key)
         (chosen,) = shown.list.selected()
-        assert shown.list.model.place(chosen.id) == 0
+        assert shown.list.model.find_row(chosen.id) == 0
     qtbot.keyClick(table, Qt.Key.Key_Down)
     (other,) = shown.list.selected()
     assert {chosen.id, other.id} == set(runs)
@@ -166,11 +166,11 @@ def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot)
     assert line.field.text() == "state is stopped "
     assert names(shown) == ["pears"]
     line.field.setText("stat is stopped")
-    assert line.wrong.text() == "At “stat”: There is no field “stat”: did you mean “state”?"
+    assert line.error.text() == "At “stat”: There is no field “stat”: did you mean “state”?"
     assert names(shown) == ["pears"]  # as before: what is not understood changes nothing
     line.field.setText("accuracy > 0.9")  # a metric that is read first
     qtbot.waitUntil(lambda: names(shown) == ["apples"])
-    assert not line.wrong.isVisible()
+    assert not line.error.isVisible()
 
 
 def test_a_cell_narrows_the_filter(page, make_run, qtbot) -> None:
@@ -178,7 +178,7 @@ def test_a_cell_narrows_the_filter(page, make_run, qtbot) -> None:
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
     model, table = shown.list.model, shown.list.table
-    cell = model.index(model.place("run1"), model.column(Column.STATE))
+    cell = model.index(model.find_row("run1"), model.column(Column.STATE))
     shown.list.select("run1")
     table.customContextMenuRequested.emit(table.visualRect(cell).center())
     menu = QApplication.activePopupWidget()
@@ -213,7 +213,7 @@ def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> N
     qtbot.waitUntil(lambda: shown.state.rows["run1"].tags == ("paper", "ward 7"))
     shown.list.actions_.by_key["archive"].trigger()
     qtbot.waitUntil(lambda: names(shown) == ["three"])
-    qtbot.mouseClick(shown.list.shown.group.button(5), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(shown.list.run_filter.group.button(5), Qt.MouseButton.LeftButton)
     assert sorted(names(shown)) == ["one", "two"]
 
 
@@ -225,15 +225,15 @@ def test_columns_groups_and_filter_are_kept_as_a_view(page, make_run, studio) ->
     first.group_by(("state",))
     first.filter.field.setText("name is two")
     first.columns.pin(1)
-    first.kept_views.save("night", first._layout())
+    first.saved_views.save("night", first._layout())
     first.apply(Layout())
     assert first.model.keys == DEFAULT and first.model.rowCount() == 2
     again = page().list
-    again.apply(again.kept_views.get("night"))
+    again.apply(again.saved_views.get("night"))
     assert again.model.keys == ("name", "training.learning_rate", "validation_accuracy@at best")
     assert (again.model.group_keys, again.columns.pinned) == (("state",), 1)
-    assert again.model.rowCount() == 1 and again.columns.frozen.columns == 1
-    assert layout_from({"columns": ["name", 3, "gone"], "widths": {"name": "x"}, "pinned": -4}) == (
+    assert again.model.rowCount() == 1 and again.columns.pinned_view.columns == 1
+    assert read_layout({"columns": ["name", 3, "gone"], "widths": {"name": "x"}, "pinned": -4}) == (
         replace(Layout(), columns=("name",))
     )
     again.apply(Layout())
@@ -253,7 +253,7 @@ def test_columns_share_the_room_and_give_way_in_small_windows(page, make_run, qt
     said = {Column.STATE: "running 100 %", Column.TIME: "9 h 59 min left",
             Column.BEST: "100.0 % acc"}  # fmt: skip
     for column, text in said.items():
-        icon = ICON_SIDE + 1.5 * SPACE if column is Column.STATE else 0
+        icon = ICON_SIZE + 1.5 * SPACE if column is Column.STATE else 0
         needed = metrics.horizontalAdvance(text) + icon + 4 * SPACE
         assert table.columnWidth(model.column(column)) >= needed, (column, needed)
     header = table.horizontalHeader()

@@ -80,7 +80,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
     table = page.list.table
     port, window = table.viewport(), page.windowHandle()
     column = page.list.model.column(Column.NAME)
-    index = page.list.model.index(page.list.model.place(run_id), column)
+    index = page.list.model.index(page.list.model.find_row(run_id), column)
     start = table.visualRect(index).center()
     seen = Seen(port)
     ways = itertools.cycle((0.5, 1.0))
@@ -118,7 +118,7 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(page, studio, waiting, q
     shown = page()
     qtbot.waitUntil(shown.isActiveWindow, timeout=1000 * PATIENCE)
     model, table = shown.list.model, shown.list.table
-    last = model.index(model.place(waiting[0]), 0)
+    last = model.index(model.find_row(waiting[0]), 0)
     seen = drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
 
     def is_moved() -> None:
@@ -132,12 +132,12 @@ def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> 
     shown = page()
     model = shown.list.model
     assert names(shown) == ["fourth", "third", "second", "first", "done"], "the next one is below"
-    two = [model.index(model.place(run_id), 0) for run_id in (waiting[3], waiting[1])]
-    done = model.index(model.place("run0"), 0)
+    two = [model.index(model.find_row(run_id), 0) for run_id in (waiting[3], waiting[1])]
+    done = model.index(model.find_row("run0"), 0)
     data, move = model.mimeData([*two, done]), Qt.DropAction.MoveAction
     assert not model.canDropMimeData(data, move, -1, -1, NOWHERE), "below what has finished"
     assert not model.canDropMimeData(QMimeData(), move, 0, 0, NOWHERE)
-    place = model.place(waiting[0])
+    place = model.find_row(waiting[0])
     assert model.canDropMimeData(data, move, place + 1, 0, NOWHERE)
     model.dropMimeData(data, move, place + 1, 0, NOWHERE)
     qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])

@@ -8,12 +8,12 @@ import pytest
 from app.pages.runs.columns import all_columns, column_info
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.sentence import (
-    as_number,
     column_name,
     comparison,
     completions,
     is_sentence,
     parse,
+    parse_number,
     quote,
 )
 from engine.config.tasks.token_classification import TokenClassification
@@ -106,7 +106,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
         ("-.5", -0.5),
         ("x", None),
     ]:
-        assert as_number(text) == (pytest.approx(number) if number is not None else None)
+        assert parse_number(text) == (pytest.approx(number) if number is not None else None)
 
 
 def test_the_end_of_a_sentence_is_completed(rows) -> None:

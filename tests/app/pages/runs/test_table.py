@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 
 from app.pages.runs.actions import hold_text, resume_text, stop_text, why_not
-from app.pages.runs.arranging import Shown, has_words
+from app.pages.runs.arranging import RunFilter, has_words
 from app.pages.runs.columns import COLUMNS, Column, all_columns
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.table import ROW_ROLE, RunsTable
@@ -27,7 +27,7 @@ def cell(model: Any, row: int, column: Column) -> str:
 def test_the_cells_of_a_run_show_its_values(rows, qtbot) -> None:
     table = RunsTable()
     table.show_rows(rows)
-    place = table.place("run1")
+    place = table.find_row("run1")
     table.set_columns(tuple(Column))
     told = " | ".join(cell(table, place, column) for column in Column)
     assert told.startswith(
@@ -95,12 +95,12 @@ def test_every_word_of_a_search_must_occur(rows, qtbot) -> None:
 
 def test_the_filter_shows_the_runs_in_these_states(rows, qtbot) -> None:
     for shown, names in [
-        (Shown.ALL, {"first", "second", "third"}),
-        (Shown.ACTIVE, set()),
-        (Shown.FINISHED, {"first"}),
-        (Shown.STOPPED_OR_FAILED, {"second", "third"}),
-        (Shown.STARRED, {"second"}),
-        (Shown.ARCHIVED, {"old"}),
+        (RunFilter.ALL, {"first", "second", "third"}),
+        (RunFilter.ACTIVE, set()),
+        (RunFilter.FINISHED, {"first"}),
+        (RunFilter.STOPPED_OR_FAILED, {"second", "third"}),
+        (RunFilter.STARRED, {"second"}),
+        (RunFilter.ARCHIVED, {"old"}),
     ]:
         table = RunsTable()
         table.show_rows(
@@ -219,7 +219,7 @@ def test_any_setting_and_any_metric_is_a_column(rows, qtbot) -> None:
     table.set_columns(("name", "training.learning_rate", "validation_accuracy@last", "nonsense"))
     table.show_rows(rows)
     assert table.columnCount() == 3
-    place = table.place(rows[0].id)
+    place = table.find_row(rows[0].id)
     assert [table.index(place, n).data() for n in (1, 2)] == ["5e-5", "93.8 %"]
     titles = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(3)]
     assert titles == ["Name", "Learning rate", "Last accuracy"]

@@ -22,17 +22,17 @@ PICTURES: dict[Severity, tuple[str, Role]] = {
     "warning": ("triangle-alert", Role.WARN),
     "note": ("info", Role.MUTED),
 }
-SHOWN = 20  # findings
+MAX_FINDINGS = 20  # findings
 
 
 class ChecksCard(Card):
     """Signals:
-    rows_asked: the Finding whose rows to show.
-    fix_asked: the chosen Fix.
+    rows_requested: the Finding whose rows to show.
+    fix_requested: the chosen Fix.
     """
 
-    rows_asked = Signal(object)
-    fix_asked = Signal(object)
+    rows_requested = Signal(object)
+    fix_requested = Signal(object)
 
     def __init__(self, state: ChecksState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -65,7 +65,7 @@ class ChecksCard(Card):
         state = self._state
         self._show_progress()
         self.start.setVisible(state.findings is None and not state.is_examining)
-        self.summary.setText(self._sentence())
+        self.summary.setText(self._summary_text())
         self.summary.setVisible(bool(self.summary.text()))
         findings = state.findings or []
         if findings is not self._shown:
@@ -74,7 +74,7 @@ class ChecksCard(Card):
         for button in self.fix_buttons():
             button.setEnabled(state.can_fix and not state.is_fixing)
 
-    def _sentence(self) -> str:
+    def _summary_text(self) -> str:
         state = self._state
         if state.problem:
             return state.problem
@@ -91,24 +91,24 @@ class ChecksCard(Card):
         if not state.is_examining and not state.is_fixing:
             self.progress.end()
             return
-        stage = self.tr("Making a new version") if state.is_fixing else self.tr("Checking rows")
+        stage = self.tr("Creating a new version") if state.is_fixing else self.tr("Checking rows")
         if self.progress.isHidden() or not state.done[0]:
             self.progress.begin(stage)
         if state.done[1]:
             self.progress.show_progress(*state.done, stage)
 
     def fix_buttons(self) -> list[QWidget]:
-        """Buttons of the fixes, to disable them while a version is being made."""
+        """Buttons of the fixes, disabled while a version is being created."""
         return [widget for widget in self.findChildren(QWidget) if widget.property("fix")]
 
     def _fill(self, findings: list[Finding]) -> None:
         clear(self._list)
-        for index, finding in enumerate(findings[:SHOWN]):
+        for index, finding in enumerate(findings[:MAX_FINDINGS]):
             if index:
                 self._list.addWidget(rule())
             self._list.addLayout(self._entry(finding))
-        if len(findings) > SHOWN:
-            more = self.tr("… and %Ln more", "", len(findings) - SHOWN)
+        if len(findings) > MAX_FINDINGS:
+            more = self.tr("… and %Ln more", "", len(findings) - MAX_FINDINGS)
             self._list.addWidget(Text(more, "muted"))
         self._inner.setVisible(bool(findings))
         QTimer.singleShot(0, self, self._fit)  # new widgets have their height only then
@@ -121,7 +121,7 @@ class ChecksCard(Card):
         texts.addWidget(Text(finding.sentence, "muted", selectable=True))
         if len(finding.rows):
             rows = self.tr("Show %Ln row(s)", "", len(finding.rows))
-            self._add(texts, rows, title, partial(self.rows_asked.emit, finding))
+            self._add(texts, rows, title, partial(self.rows_requested.emit, finding))
         for fix in finding.fixes:
             self._add_fix(texts, fix, title)
         return layouts.row(
@@ -132,15 +132,15 @@ class ChecksCard(Card):
 
     def _add_fix(self, texts: QVBoxLayout, fix: Fix, title: str) -> None:
         text = plain_menu_text(translated(fix.title))
-        button = self._add(texts, text, title, partial(self.fix_asked.emit, fix))
+        button = self._add(texts, text, title, partial(self.fix_requested.emit, fix))
         button.setProperty("fix", True)
         button.setToolTip(translated(fix.change))
         button.setAccessibleDescription(translated(fix.change))
 
     def _add(
-        self, texts: QVBoxLayout, text: str, title: str, act: Callable[[], object]
+        self, texts: QVBoxLayout, text: str, title: str, action: Callable[[], object]
     ) -> QPushButton:
-        button = buttons.quiet(text, act)
+        button = buttons.quiet(text, action)
         button.setAccessibleName(self.tr("{0}: {1}").format(title, text))
         texts.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         return button

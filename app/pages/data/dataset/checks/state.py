@@ -13,13 +13,13 @@ from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset
 from engine.files.home import free_folder, next_version
 
-REST = 500  # ms after the rows are shown
+DELAY_MS = 500  # ms after the rows are shown
 
 
 class ChecksState(QObject):
     """Signals:
     changed: findings, progress or problem.
-    fixed: the folder of a version made by a fix, and what it changed.
+    fixed: the folder of a version created by a fix, and a text about the change.
     """
 
     changed = Signal()
@@ -45,12 +45,12 @@ class ChecksState(QObject):
 
     @property
     def can_fix(self) -> bool:
-        """True if a new version can be made: the data set is in this home."""
+        """True if a new version can be created: the data set is in this home."""
         return self._data.folder.is_relative_to(self._studio.home.datasets)
 
     @property
     def new_version(self) -> int:
-        """Number of the version that a fix will make."""
+        """Number of the version that a fix will create."""
         return next_version(self._data.folder.parent)
 
     def close(self) -> None:
@@ -61,31 +61,31 @@ class ChecksState(QObject):
     # ── checking ─────────────────────────────────────────────────────────────────────────────
 
     def examine(self) -> None:
-        """Check all rows unless the findings are known."""
-        self._begin(asks=True)
+        """Check all rows, unless the findings are known."""
+        self._start(may_check=True)
 
     def cancel(self) -> None:
-        """Cancel the checks, or the making of a version."""
+        """Cancel the checks or the fix."""
         self.close()
         self.changed.emit()
 
     def _on_opened(self) -> None:
         """Show the rows first: checks at the same time would make the page slower."""
-        QTimer.singleShot(REST, self, self._begin_unasked)
+        QTimer.singleShot(DELAY_MS, self, self._start_automatically)
 
-    def _begin_unasked(self) -> None:
+    def _start_automatically(self) -> None:
         if self._data.dataset is not None and self.findings is None:
-            self._begin(asks=len(self._data.dataset) <= AUTOMATIC_ROWS)
+            self._start(may_check=len(self._data.dataset) <= AUTOMATIC_ROWS)
 
-    def _begin(self, asks: bool) -> None:
+    def _start(self, may_check: bool) -> None:
         dataset, cache = self._data.dataset, self._studio.home.cache
         if dataset is None or self.is_examining:
             return
         self.done, self.problem = (0, 0), ""
         self._examining.run(
-            lambda progress: _findings(dataset, cache, progress, asks),
+            lambda progress: _findings(dataset, cache, progress, may_check),
             self._on_examined,
-            self._on_not_examined,
+            self._on_examine_failed,
             self._on_progress,
         )
         self.changed.emit()
@@ -98,14 +98,14 @@ class ChecksState(QObject):
         self.findings = findings
         self.changed.emit()
 
-    def _on_not_examined(self, error: BaseException) -> None:
+    def _on_examine_failed(self, error: BaseException) -> None:
         self.problem = background.as_studio_error(error).phrase
         self.changed.emit()
 
     # ── fixing ───────────────────────────────────────────────────────────────────────────────
 
     def fix(self, fix: Fix) -> None:
-        """Make the next version by a fix; `fixed` gives its folder."""
+        """Create the next version with a fix; `fixed` emits its folder."""
         if self.is_fixing or not self.can_fix:
             return
         folder, number = self._data.folder, self.new_version
@@ -121,21 +121,21 @@ class ChecksState(QObject):
             self.fixed.emit(version, fix.change)
 
         self.done = (0, 0)
-        self._fixing.run(work, done, self._on_not_fixed, self._on_progress)
+        self._fixing.run(work, done, self._on_fix_failed, self._on_progress)
         self.changed.emit()
 
-    def _on_not_fixed(self, error: BaseException) -> None:
+    def _on_fix_failed(self, error: BaseException) -> None:
         self.changed.emit()
         self._studio.notices.show(error)
 
 
 def _findings(
-    dataset: Dataset, cache: Path, progress: background.Progress, asks: bool
+    dataset: Dataset, cache: Path, progress: background.Progress, may_check: bool
 ) -> list[Finding] | None:
-    """Cached findings, or those of the checks if `asks` is True; otherwise None."""
-    known = read_findings(cache, dataset.spec.fingerprint)
-    if known is not None or not asks:
-        return known
+    """Cached findings, or those of the checks if `may_check` is True; otherwise None."""
+    cached = read_findings(cache, dataset.spec.fingerprint)
+    if cached is not None or not may_check:
+        return cached
     findings = run_checks(dataset, progress, progress.cancelled)
     cache_findings(cache, dataset.spec.fingerprint, findings)
     return findings

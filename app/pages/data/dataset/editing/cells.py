@@ -25,7 +25,7 @@ ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class TextCells(QStyledItemDelegate):
-    """Edits a text in a field of several lines: Enter accepts, Shift+Enter is a line break."""
+    """Edits a text in a multi-line field: Enter accepts, Shift+Enter is a line break."""
 
     def createEditor(
         self, parent: QWidget, option: QStyleOptionViewItem, index: Index
@@ -95,7 +95,7 @@ class SplitCells(QStyledItemDelegate):
         editor.setParent(parent)
         for split in SPLITS:
             editor.addItem(split_title(split), split)
-        editor.activated.connect(lambda _: self._take(editor))
+        editor.activated.connect(lambda _: self._commit(editor))
         return editor
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
@@ -107,6 +107,6 @@ class SplitCells(QStyledItemDelegate):
         assert isinstance(editor, QComboBox)
         model.setData(index, editor.currentData())
 
-    def _take(self, editor: QComboBox) -> None:
+    def _commit(self, editor: QComboBox) -> None:
         self.commitData.emit(editor)
         self.closeEditor.emit(editor)

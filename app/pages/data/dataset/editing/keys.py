@@ -17,7 +17,7 @@ from app.widgets.text.wrapping import Wrapping
 
 DIGITS, MINUS = "0123456789", "-"
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
-SHOWN_CHARACTERS = 18  # of a label on its button
+MAX_CHARACTERS = 18  # of a label on its button
 
 
 class LabelKeys(QWidget):
@@ -58,23 +58,23 @@ class LabelKeys(QWidget):
         """Enable the keys while `table` has the focus."""
         KeyFilter(table, self._on_key)
 
-    def label_of(self, key: int) -> str | None:
+    def find_label(self, key: int) -> str | None:
         """Label of a key, "" for none; None if the key has no function."""
         return self._keys.get(chr(key)) if key < FIRST_SPECIAL_KEY else None
 
     def _on_key(self, event: QKeyEvent) -> bool:
-        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if held != Qt.KeyboardModifier.NoModifier or not self.labels:
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if modifiers != Qt.KeyboardModifier.NoModifier or not self.labels:
             return False
-        label = self.label_of(event.key())
+        label = self.find_label(event.key())
         if label is None:
             return False
         self.pressed.emit(label)
         return True
 
     def _button(self, key: str, title: str, label: str) -> QPushButton:
-        shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
-        button = buttons.plain(plain_menu_text(shown))
+        text = title if len(title) <= MAX_CHARACTERS else f"{title[:MAX_CHARACTERS]}…"
+        button = buttons.plain(plain_menu_text(text))
         if key != label:
             button.setIcon(QIcon(_KeyIconEngine(key)))
             button.setIconSize(buttons.BESIDE_TEXT)
@@ -87,16 +87,16 @@ class LabelKeys(QWidget):
 
 
 class KeyFilter(QObject):
-    """Calls `act` for keys pressed in a widget; it returns True if it handled the key."""
+    """Calls `handle` for keys pressed in a widget; it returns True if it handled the key."""
 
-    def __init__(self, widget: QWidget, act: Callable[[QKeyEvent], bool]) -> None:
+    def __init__(self, widget: QWidget, handle: Callable[[QKeyEvent], bool]) -> None:
         super().__init__(widget)
-        self._act = act
+        self._handle = handle
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         is_key = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
-        return is_key and self._act(event)  # type: ignore[arg-type]
+        return is_key and self._handle(event)  # type: ignore[arg-type]
 
 
 class _KeyIconEngine(DrawnIcon):

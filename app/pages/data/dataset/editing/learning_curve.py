@@ -21,7 +21,7 @@ from engine.record.runs import all_runs
 HEIGHT = 52 * SPACE
 
 
-class Scored(NamedTuple):
+class ScoredRun(NamedTuple):
     """A finished run: labelled rows of its version, and its best score."""
 
     labelled: int
@@ -29,7 +29,7 @@ class Scored(NamedTuple):
     metric: str
 
 
-def read_scores(record: Record, versions: list[DataEntry]) -> list[Scored]:
+def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
     """Finished runs on these versions of a data set, by number of labelled rows.
 
     Only those with the most common metric.
@@ -47,10 +47,10 @@ def read_scores(record: Record, versions: list[DataEntry]) -> list[Scored]:
             if not isinstance(data, StoredData) or data.folder not in labelled:
                 continue
             if run.state == "finished" and run.best_score is not None:
-                scores.append(Scored(labelled[data.folder], run.best_score, run.best_metric))
+                scores.append(ScoredRun(labelled[data.folder], run.best_score, run.best_metric))
     metrics = [score.metric for score in scores]
-    usual = max(metrics, key=metrics.count, default="")
-    return sorted(score for score in scores if score.metric == usual)
+    common = max(metrics, key=metrics.count, default="")
+    return sorted(score for score in scores if score.metric == common)
 
 
 class LearningCurveCard(Card):
@@ -71,13 +71,13 @@ class LearningCurveCard(Card):
         """Read the runs on all versions of a data set."""
         studio = self._studio
 
-        def work() -> list[Scored]:
+        def work() -> list[ScoredRun]:
             entries = [entry for entry in studio.datasets() if entry.folder.parent == dataset]
             return read_scores(studio.record, entries)
 
         background.run(self, work, self._show)
 
-    def _show(self, scores: list[Scored]) -> None:
+    def _show(self, scores: list[ScoredRun]) -> None:
         rows = np.array([score.labelled for score in scores], dtype=np.float64)
         values = np.array([score.score for score in scores], dtype=np.float64)
         self.setVisible(len(set(rows.tolist())) > 1)

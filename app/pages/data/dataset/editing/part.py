@@ -15,7 +15,7 @@ from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.editing.tags import TagWords
 from app.pages.data.dataset.state import DatasetState
-from app.pages.data.dataset.table import OWN_COLUMNS, SPLIT_COLUMN, RowsModel
+from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -36,7 +36,7 @@ class EditingPart(QObject):
     ) -> None:
         super().__init__(parent)
         self._data, self._table = data, table
-        self._below: QWidget = parent
+        self._details: QWidget = parent
         self.state = EditsState(studio, data)
         self.bar = EditBar(self.state, parent)
         self.keys = LabelKeys(parent)
@@ -51,12 +51,12 @@ class EditingPart(QObject):
         self.keys.pressed.connect(self._on_label)
         KeyFilter(table, self._on_key)
 
-    def add_around(self, column: QVBoxLayout, table: QLayout, below: QWidget) -> None:
-        """Add the bar and the keys above the table, and the words of a row above `below`."""
-        layouts.extend(column, self.bar, self.keys, (table, 1), self.words_area, below)
-        self._below = below
+    def add_around(self, column: QVBoxLayout, table: QLayout, details: QWidget) -> None:
+        """Add the bar and the keys above the table, and the words of a row above `details`."""
+        layouts.extend(column, self.bar, self.keys, (table, 1), self.words_area, details)
+        self._details = details
 
-    def begin(self, model: RowsModel) -> None:
+    def start(self, model: RowsModel) -> None:
         """Make the table editable; its model shows the edits."""
         table, spec = self._table, self._data.spec
         if not self.state.can_edit:
@@ -71,13 +71,13 @@ class EditingPart(QObject):
         texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
         labels = self.state.labels
         offered = () if spec.mapping.flags or spec.mapping.tags else labels
-        for index, column in enumerate(self._data.columns, start=OWN_COLUMNS):
+        for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
             editor = TextCells(table) if is_text else LabelCells(offered, table)
             table.setItemDelegateForColumn(index, editor)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
-        # then no row is current, which no signal reports
+        # a reset clears the current row without a signal
         model.modelReset.connect(self._show_words)
         self.state.changed.connect(self._show_words)
         none = self.tr("outside (O)") if spec.mapping.tags is not None else self.tr("no label")
@@ -86,9 +86,9 @@ class EditingPart(QObject):
         if spec.mapping.tags is not None:
             self.keys.watch(self.words)
             self.words_area.show()
-            self._below.hide()
+            self._details.hide()
         self.keys.watch(table)
-        self._data.found.connect(self._on_found)
+        self._data.rows_changed.connect(self._on_rows_changed)
         self.curve.read(self._data.folder.parent)
         self.card.show_spec(spec, labels, self.state.has_sets)
         self.state.open()
@@ -96,13 +96,13 @@ class EditingPart(QObject):
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""
-        self.state.keep()
+        self.state.write()
         self.review.cancel()
 
     def selected(self) -> list[int]:
         """Indices of the selected rows."""
         model = self._table.selectionModel()
-        return [int(self._data.numbers[index.row()]) for index in model.selectedRows()]
+        return [int(self._data.indices[index.row()]) for index in model.selectedRows()]
 
     def _on_label(self, label: str) -> None:
         rows = self.selected()
@@ -113,10 +113,10 @@ class EditingPart(QObject):
             return
         self.state.set_label(rows, label)
         if len(rows) == 1:
-            self._go_on()
+            self._select_next()
 
-    def _go_on(self) -> None:
-        """Select the next row, for labelling one after another."""
+    def _select_next(self) -> None:
+        """Select the next row, to label one after another."""
         table = self._table
         current = table.currentIndex()
         below = current.siblingAtRow(current.row() + 1)
@@ -134,7 +134,7 @@ class EditingPart(QObject):
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.suggestions:
                 self._decide(self.review.accept)
             case Qt.Key.Key_Space if self.review.kind == "errors":
-                self._decide(self.review.keep)
+                self._decide(self.review.confirm)
             case _:
                 return False
         return True
@@ -143,25 +143,27 @@ class EditingPart(QObject):
 
     def _decide(self, decide: Callable[[int], None]) -> None:
         """Accept or keep the current row, then select the next one."""
-        number = self._current()
-        if number is not None:
-            decide(number)
-            self._go_on()
+        row = self._current()
+        if row is not None:
+            decide(row)
+            self._select_next()
 
-    def _on_found(self) -> None:
-        """Start a list at its first row, with labels and suggestions before the texts."""
+    def _on_rows_changed(self) -> None:
+        """Start a list at its first row, and move labels and suggestions before the texts."""
         header, model = self._table.horizontalHeader(), self._table.model()
-        columns, last = self._data.columns, OWN_COLUMNS + len(self._data.columns)
-        if model is None or self._data.is_seeking:
+        columns, last = self._data.columns, LEAD_COLUMNS + len(self._data.columns)
+        if model is None or self._data.is_searching:
             return
         for index in range(last):  # restore the order
             header.moveSection(header.visualIndex(index), index)
         label = self._data.spec.mapping.label
-        if not self.review.kind or self._data.wanted is not None:
+        if not self.review.kind or self._data.query is not None:
             return
-        header.moveSection(header.visualIndex(last), OWN_COLUMNS)
+        header.moveSection(header.visualIndex(last), LEAD_COLUMNS)
         if label in columns:
-            header.moveSection(header.visualIndex(columns.index(label) + OWN_COLUMNS), OWN_COLUMNS)
+            header.moveSection(
+                header.visualIndex(columns.index(label) + LEAD_COLUMNS), LEAD_COLUMNS
+            )
         self._table.setColumnWidth(last, SUGGESTION_WIDTH)
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)
@@ -179,28 +181,27 @@ class EditingPart(QObject):
     # ── tags ─────────────────────────────────────────────────────────────────────────────────
 
     def _set_tag(self, name: str) -> None:
-        column, number = self._data.spec.mapping.tags, self._current()
-        if column is None or number is None or not self.words.words:
+        column, row = self._data.spec.mapping.tags, self._current()
+        if column is None or row is None or not self.words.words:
             return
-        cell = self.state.whole_cell(number, column)
-        self.state.set_cells([number], column, [with_tag(cell, *self.words.selection, name or "O")])
+        cell = self.state.full_cell(row, column)
+        self.state.set_cells([row], column, [with_tag(cell, *self.words.selection, name or "O")])
 
     def _show_words(self) -> None:
-        mapping, number = self._data.spec.mapping, self._current()
+        mapping, row = self._data.spec.mapping, self._current()
         if mapping.tags is None:
             return
-        if number is None:
+        if row is None:
             self.words.show_row([], [], self.state.labels)
             return
         words, tags = (
-            split_words(self.state.whole_cell(number, name))
-            for name in (mapping.text, mapping.tags)
+            split_words(self.state.full_cell(row, name)) for name in (mapping.text, mapping.tags)
         )
         self.words.show_row(words, tags, self.state.labels)
 
     def _current(self) -> int | None:
         """Index of the current row."""
-        row, numbers = self._table.currentIndex().row(), self._data.numbers
+        row, numbers = self._table.currentIndex().row(), self._data.indices
         return int(numbers[row]) if 0 <= row < len(numbers) else None
 
 

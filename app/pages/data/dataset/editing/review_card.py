@@ -1,4 +1,4 @@
-"""Start and progress of a search for label errors, or of suggesting labels."""
+"""Starts the search for label errors or suggested labels, and shows its progress."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ class ReviewCard(Card):
                 )
             )
         )
-        self.look = buttons.plain(
+        self.find_errors = buttons.plain(
             self.tr("Find likely label &errors"), self._on_find, "scan-search"
         )
         self.orders = Segments(
@@ -53,14 +53,16 @@ class ReviewCard(Card):
         self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
         self.progress = ProgressLine(self.tr("Checking the labels"))
         self.progress.cancelled.connect(state.cancel)
-        self.found = Text("", "body")
+        self.result = Text("", "body")
         self.keys = Text("", "muted")
-        self.decided = Text("", "strong")
+        self.decisions = Text("", "strong")
         self.end = buttons.plain(self.tr("Show &all rows"), state.end)
         self.train = buttons.plain(self.tr("Train a&gain…"), self.trained.emit, "play")
-        layouts.extend(self.body, self.title, self.about, self.model, self.fine_tune, self.look)
-        layouts.extend(self.body, self.orders, self.suggest, self.progress, self.found)
-        layouts.extend(self.body, self.keys, self.decided, self.train, self.end)
+        layouts.extend(
+            self.body, self.title, self.about, self.model, self.fine_tune, self.find_errors
+        )
+        layouts.extend(self.body, self.orders, self.suggest, self.progress, self.result)
+        layouts.extend(self.body, self.keys, self.decisions, self.train, self.end)
         state.changed.connect(self.show_state)
         state.working.connect(self._on_working)
         self.hide()
@@ -69,12 +71,12 @@ class ReviewCard(Card):
         """Show what these rows allow; nothing unless each row has one label."""
         mapping = spec.mapping
         is_class = mapping.label is not None and not mapping.endings and not has_sets
-        without = spec.labels.get("", 0)
+        unlabelled = spec.labels.get("", 0)
         self._can_find = is_class and len(labels) > 1
-        self._can_suggest = is_class and bool(without)
+        self._can_suggest = is_class and bool(unlabelled)
         self.about.setText(
-            self.tr("%Ln row(s) have no label.", "", without)
-            if without
+            self.tr("%Ln row(s) have no label.", "", unlabelled)
+            if unlabelled
             else self.tr("Models that have not seen a row say how credible its label is.")
         )
         self.setVisible(self._can_find or self._can_suggest)
@@ -91,14 +93,14 @@ class ReviewCard(Card):
 
     def show_state(self) -> None:
         state, is_on = self._state, self._state.kind in ("errors", "labels")
-        scores, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy
-        self.about.setVisible(scores and not is_on)
-        self.model.setVisible(scores and is_free)
+        can_review, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy
+        self.about.setVisible(can_review and not is_on)
+        self.model.setVisible(can_review and is_free)
         self.fine_tune.setVisible(self._can_find and is_free)
-        self.look.setVisible(self._can_find and is_free)
+        self.find_errors.setVisible(self._can_find and is_free)
         self.orders.setVisible(self._can_suggest and is_free)
         self.suggest.setVisible(self._can_suggest and is_free)
-        for part in (self.found, self.keys, self.decided, self.end):
+        for part in (self.result, self.keys, self.decisions, self.end):
             part.setVisible(is_on)
         self.train.setVisible(state.kind == "labels" and bool(state.labelled))
         if not state.is_asking:
@@ -112,12 +114,12 @@ class ReviewCard(Card):
         state = self._state
         labelled = len(state.labelled)
         if state.kind == "errors":
-            self.found.setText(
+            self.result.setText(
                 self.tr(
                     "About {0} of {1} labels are probably wrong. The {2} least credible ones are "
                     "listed, the least credible first."
                 ).format(
-                    numbers.count(state.likely),
+                    numbers.count(state.likely_errors),
                     numbers.count(state.rows),
                     numbers.count(len(state.suggestions)),
                 )
@@ -125,20 +127,20 @@ class ReviewCard(Card):
             self.keys.setText(
                 self.tr("Enter: take the suggestion · Space: keep the label · ↓: skip")
             )
-            self.decided.setText(
+            self.decisions.setText(
                 self.tr("{0} corrected, {1} kept").format(
-                    numbers.count(labelled), numbers.count(len(state.kept))
+                    numbers.count(labelled), numbers.count(len(state.confirmed))
                 )
             )
             return
-        self.found.setText(
+        self.result.setText(
             self.tr("{0} rows have no label; {1} are listed.").format(
                 numbers.count(state.rows), numbers.count(len(state.suggestions))
             )
         )
         self.keys.setText(self.tr("Enter: take the suggestion · 1–9: another label · ↓: skip"))
         agreement = state.agreement
-        self.decided.setText(
+        self.decisions.setText(
             self.tr("{0} labelled").format(numbers.count(labelled))
             if agreement is None
             else self.tr("{0} labelled, {1} as suggested").format(

@@ -40,12 +40,12 @@ class ReviewState(QObject):
         super().__init__(data)
         self._studio, self._data, self._edits = studio, data, edits
         self.kind: Kind = ""
-        self.suggestions: dict[int, Suggestion] = {}  # by row index, in their order
-        self.kept: set[int] = set()  # rows whose label was confirmed
-        self.likely = self.rows = 0
+        self.suggestions: dict[int, Suggestion] = {}  # by row index, in order
+        self.confirmed: set[int] = set()  # rows whose label was confirmed
+        self.likely_errors = self.rows = 0
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
-        self.older: Path | None = None  # version compared with
+        self.old_version: Path | None = None  # version compared with
         # rows of `older` that are missing in this version
         self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._comparing = background.Latest(self)
@@ -76,18 +76,18 @@ class ReviewState(QObject):
         self._ask(question, "labels")
 
     @property
-    def made_from(self) -> Path | None:
-        """Version that this one was made from, if it still exists."""
+    def parent_version(self) -> Path | None:
+        """Version that this one was derived from, if it still exists."""
         number = self._edits.spec.made_from
         folder = self._data.folder.parent / str(number)
         return folder if number is not None and folder.is_dir() else None
 
     def show_changes(self) -> None:
         """List the rows that differ from the parent version."""
-        new, folder = self._edits.dataset, self.made_from
+        new, folder = self._edits.dataset, self.parent_version
         if self.is_busy or folder is None:
             return
-        self.older = folder
+        self.old_version = folder
         self._comparing.run(
             lambda progress: differences(open_dataset(folder), new, progress.cancelled),
             self._on_compared,
@@ -99,8 +99,8 @@ class ReviewState(QObject):
     def _on_compared(self, rows: list[RowDifference]) -> None:
         self.changes = {row.after: row for row in rows if row.after is not None}
         self.counts = count_differences(rows)
-        gone = [row.before for row in rows if row.after is None]
-        self.deleted = np.array(gone, dtype=np.int64)
+        deleted = [row.before for row in rows if row.after is None]
+        self.deleted = np.array(deleted, dtype=np.int64)
         self.kind = "changes"
         self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()
@@ -119,28 +119,28 @@ class ReviewState(QObject):
 
     def end(self) -> None:
         """Show all rows again; decisions stay among the edits."""
-        self.forget()
+        self.clear()
         self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """End the list; the shown rows stay."""
         self.kind, self.suggestions, self.changes = "", {}, {}
-        self.kept.clear()
+        self.confirmed.clear()
         self.changed.emit()
 
-    # ── what was decided ─────────────────────────────────────────────────────────────────────
+    # ── decisions ────────────────────────────────────────────────────────────────────────────
 
-    def accept(self, number: int) -> None:
-        """Give a row its suggested label."""
-        if number in self.suggestions:
-            self.kept.discard(number)
-            self._edits.set_label([number], self.suggestions[number].label)
+    def accept(self, row: int) -> None:
+        """Set the suggested label of a row."""
+        if row in self.suggestions:
+            self.confirmed.discard(row)
+            self._edits.set_label([row], self.suggestions[row].label)
 
-    def keep(self, number: int) -> None:
+    def confirm(self, row: int) -> None:
         """Confirm the label of a row."""
-        if number in self.suggestions and self.kind == "errors":
-            self._edits.restore_label(number)
-            self.kept.add(number)
+        if row in self.suggestions and self.kind == "errors":
+            self._edits.restore_label(row)
+            self.confirmed.add(row)
             self.changed.emit()
 
     @property
@@ -160,7 +160,7 @@ class ReviewState(QObject):
         same = sum(rows[n].cells[column] == self.suggestions[n].label for n in labelled)
         return same / len(labelled)
 
-    # ── asking ───────────────────────────────────────────────────────────────────────────────
+    # ── questions ────────────────────────────────────────────────────────────────────────────
 
     def _ask(self, question: Question, kind: Kind) -> None:
         if self.is_busy:
@@ -175,9 +175,9 @@ class ReviewState(QObject):
         self._worker = None
         assert isinstance(answer, Suggested)
         self.kind, self.rows = kind, answer.rows
-        self.likely = answer.likely if isinstance(answer, LabelErrorsFound) else 0
+        self.likely_errors = answer.likely if isinstance(answer, LabelErrorsFound) else 0
         self.suggestions = {suggestion.row: suggestion for suggestion in answer.suggestions}
-        self.kept.clear()
+        self.confirmed.clear()
         self.changed.emit()
         self._data.show_rows(np.array(list(self.suggestions), dtype=np.int64))
 

@@ -35,8 +35,8 @@ Rows = Mapping[int, RowEdit]
 class EditsState(QObject):
     """Signals:
     changed: `rows` changed.
-    saving: a version is being made, or no longer.
-    saved: folder of the version made from the edits.
+    saving: True when a version is being created, False at the end.
+    saved: folder of the version created from the edits.
     """
 
     changed = Signal()
@@ -46,18 +46,18 @@ class EditsState(QObject):
     def __init__(self, studio: Studio, data: DatasetState) -> None:
         super().__init__(data)
         self._studio, self._data = studio, data
-        self.rows: dict[int, RowEdit] = {}  # by row index; none is empty
+        self.rows: dict[int, RowEdit] = {}  # by row index, without empty ones
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
         self.last_saved: PendingEdits | None = None  # edits of the last version saved
-        self._can_keep = False  # the file of the edits is known
-        self._pause = debounced(self, WRITE_PAUSE_MS, self.keep)
+        self._can_write = False  # the file of the edits is known
+        self._pause = debounced(self, WRITE_PAUSE_MS, self.write)
         program = QCoreApplication.instance()
         if program is not None:
-            program.aboutToQuit.connect(self.keep)
+            program.aboutToQuit.connect(self.write)
 
-    # ── what is edited ───────────────────────────────────────────────────────────────────────
+    # ── edits ────────────────────────────────────────────────────────────────────────────────
 
     @property
     def spec(self) -> DatasetSpec:
@@ -76,7 +76,7 @@ class EditsState(QObject):
 
     @property
     def can_edit(self) -> bool:
-        """True if a next version can be made: a data set of this home is open."""
+        """True if a next version can be created: a data set of this home is open."""
         home = self._studio.home.datasets
         return self._data.dataset is not None and self._data.folder.is_relative_to(home)
 
@@ -87,15 +87,15 @@ class EditsState(QObject):
         except StudioError as error:
             self._studio.notices.show(error)
             return
-        self._can_keep = True
+        self._can_write = True
         self.rows = dict(edits.rows)
         if self.rows:
             self.changed.emit()
 
-    def keep(self) -> None:
+    def write(self) -> None:
         """Write the edits to their file now."""
         self._pause.stop()
-        if self._can_keep and not self.is_saving:
+        if self._can_write and not self.is_saving:
             try:
                 self.pending().write(self.file)
             except StudioError as error:
@@ -108,8 +108,8 @@ class EditsState(QObject):
         """Current content of a cell; `stored` is that of the version."""
         return self.rows.get(number, NOT_EDITED).cells.get(column, stored)
 
-    def whole_cell(self, number: int, column: str) -> str:
-        """The same untruncated, read from the version."""
+    def full_cell(self, number: int, column: str) -> str:
+        """Current content of a cell, not truncated."""
         return self.cell(number, column, self._stored([number], column)[0])
 
     # ── editing ──────────────────────────────────────────────────────────────────────────────
@@ -117,17 +117,17 @@ class EditsState(QObject):
     def set_cells(self, numbers: Sequence[int], column: str, cells: Sequence[str]) -> None:
         stored = self._stored(numbers, column)
         after: dict[int, RowEdit] = {}
-        for number, cell, was in zip(numbers, cells, stored, strict=True):
+        for number, cell, old in zip(numbers, cells, stored, strict=True):
             before = self.rows.get(number, NOT_EDITED)
             others = {name: text for name, text in before.cells.items() if name != column}
-            new = others if cell == was else others | {column: cell}
+            new = others if cell == old else others | {column: cell}
             after[number] = before.model_copy(update={"cells": new})
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
 
     def set_label(self, numbers: Sequence[int], label: str) -> None:
         """Set the label of rows, "" removes it; toggle it if rows have several.
 
-        Of several rows, those without the label get it; it is removed if all have it.
+        With several rows, those without the label get it; it is removed if all have it.
         """
         mapping = self.spec.mapping
         if label in mapping.flags:
@@ -153,23 +153,23 @@ class EditsState(QObject):
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Exclude rows from the next version; include them again if all are excluded."""
-        present = [self.rows.get(number, NOT_EDITED) for number in numbers]
-        gone = not all(edit.deleted for edit in present)
-        edits = (edit.model_copy(update={"deleted": gone}) for edit in present)
-        text = self.tr("Delete rows") if gone else self.tr("Restore rows")
+        edits = [self.rows.get(number, NOT_EDITED) for number in numbers]
+        deleted = not all(edit.deleted for edit in edits)
+        edits = (edit.model_copy(update={"deleted": deleted}) for edit in edits)
+        text = self.tr("Delete rows") if deleted else self.tr("Restore rows")
         self._do(dict(zip(numbers, edits, strict=True)), text)
 
     def move(self, numbers: Sequence[int], split: SplitName) -> None:
         """Move rows to another split."""
         after = {}
         for number in numbers:
-            is_there = SPLITS[self.dataset.splits[number]] == split
+            is_same = SPLITS[self.dataset.splits[number]] == split
             before = self.rows.get(number, NOT_EDITED)
-            after[number] = before.model_copy(update={"split": None if is_there else split})
+            after[number] = before.model_copy(update={"split": None if is_same else split})
         self._do(after, self.tr("Move rows"))
 
     def discard(self) -> None:
-        """Drop all edits; can be undone."""
+        """Discard all edits; this can be undone."""
         self._do(dict.fromkeys(self.rows, NOT_EDITED), self.tr("Discard edits"))
 
     @property
@@ -183,8 +183,8 @@ class EditsState(QObject):
         if spec.mapping.label is None or is_scale(spec.labels):
             return ()
         counts = count_label_sets(spec.labels) or spec.labels
-        named = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
-        return (*sorted(named[:KEYS]), *named[KEYS:])
+        names = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
+        return (*sorted(names[:KEYS]), *names[KEYS:])
 
     @property
     def has_sets(self) -> bool:
@@ -198,10 +198,10 @@ class EditsState(QObject):
         return next_version(self._data.folder.parent)
 
     def save(self) -> None:
-        """Make the next version from the edits; `saved` gives its folder."""
+        """Create the next version from the edits; `saved` emits its folder."""
         if self.is_saving or not self.rows:
             return
-        self.keep()
+        self.write()
         folder, spec, number = self._data.folder, self.spec, self.next_number
         into, edits = folder.parent / str(number), self.pending().edits(self.spec)
 
@@ -210,19 +210,19 @@ class EditsState(QObject):
             return into
 
         self._set_saving(True)
-        background.run(self, work, self._on_saved, self._on_not_saved)
+        background.run(self, work, self._on_saved, self._on_save_failed)
 
     def _on_saved(self, folder: Path) -> None:
         self._set_saving(False)
         self.last_saved = self.pending()
         self.rows = {}
         self.stack.clear()
-        self.keep()
+        self.write()
         self.changed.emit()
         self._studio.datasets_changed.emit()
         self.saved.emit(folder)
 
-    def _on_not_saved(self, error: BaseException) -> None:
+    def _on_save_failed(self, error: BaseException) -> None:
         self._set_saving(False)
         self._studio.notices.show(error)
 
@@ -232,7 +232,7 @@ class EditsState(QObject):
 
     # ── undo ─────────────────────────────────────────────────────────────────────────────────
 
-    def take(self, rows: Rows) -> None:
+    def apply(self, rows: Rows) -> None:
         """Replace the edits of rows; called by the commands of the undo stack."""
         for number, edit in rows.items():
             if edit.is_empty:
@@ -270,7 +270,7 @@ class _Edit(QUndoCommand):
         self._state, self._before, self._after = state, before, after
 
     def redo(self) -> None:
-        self._state.take(self._after)
+        self._state.apply(self._after)
 
     def undo(self) -> None:
-        self._state.take(self._before)
+        self._state.apply(self._before)

@@ -18,8 +18,8 @@ from app.widgets.keys import horizontal_step
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import font
 
-SHOWN_WORDS = 512
-PAD = 1.5 * SPACE
+MAX_WORDS = 512
+PADDING = 1.5 * SPACE
 
 
 class TagWords(QWidget):
@@ -48,14 +48,14 @@ class TagWords(QWidget):
 
     def show_row(self, words: list[str], tags: list[str], types: tuple[str, ...]) -> None:
         """Show a row, or none; the selection stays if the words are the same."""
-        words = words[:SHOWN_WORDS]
+        words = words[:MAX_WORDS]
         if words != self.words:
             self._anchor = self._current = 0
-        self.words, self.tags = words, tags[:SHOWN_WORDS]
+        self.words, self.tags = words, tags[:MAX_WORDS]
         self._types = list(types)
-        self._place(self.width())
+        self._update_boxes(self.width())
         self.updateGeometry()
-        self._tell()
+        self._update_description()
 
     @property
     def selection(self) -> tuple[int, int]:
@@ -65,7 +65,7 @@ class TagWords(QWidget):
     def select(self, first: int, last: int) -> None:
         self._anchor = max(0, min(first, len(self.words) - 1))
         self._current = max(0, min(last, len(self.words) - 1))
-        self._tell()
+        self._update_description()
         self.selected.emit()
 
     # ── keys and mouse ───────────────────────────────────────────────────────────────────────
@@ -105,12 +105,12 @@ class TagWords(QWidget):
         return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
 
     def heightForWidth(self, width: int) -> int:
-        boxes = self._placed(width)
+        boxes = self._layout_boxes(width)
         return round(boxes[-1].bottom() + SPACE) if boxes else 12 * SPACE
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place(self.width())
+        self._update_boxes(self.width())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -119,14 +119,14 @@ class TagWords(QWidget):
         small = font("small")
         if not self.words:
             painter.setPen(colour(Role.MUTED))
-            none = self.tr("Select a row to tag its words.")
+            hint = self.tr("Select a row to tag its words.")
             painter.drawText(
-                self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, none
+                self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, hint
             )
-        for number, (box, word, tag) in enumerate(
+        for index, (box, word, tag) in enumerate(
             zip(self._boxes, self.words, self.tags, strict=False)
         ):
-            if first <= number <= last:
+            if first <= index <= last:
                 painter.setPen(QPen(colour(Role.ACCENT), 2 if self.hasFocus() else 1))
                 painter.setBrush(colour(Role.ACCENT_SOFT))
                 painter.drawRoundedRect(box, 4, 4)
@@ -148,11 +148,11 @@ class TagWords(QWidget):
         index = self._types.index(name) if name in self._types else 0
         return colour(CHART[index % len(CHART)])
 
-    def _place(self, width: int) -> None:
-        self._boxes = self._placed(width)
+    def _update_boxes(self, width: int) -> None:
+        self._boxes = self._layout_boxes(width)
         self.update()
 
-    def _placed(self, width: int) -> list[QRectF]:
+    def _layout_boxes(self, width: int) -> list[QRectF]:
         """Rectangle of each word, in lines of at most `width`."""
         metrics, below = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
         height = metrics.height() + below.height() + 2 * SPACE
@@ -163,14 +163,14 @@ class TagWords(QWidget):
                 metrics.horizontalAdvance(token_text(word)),
                 below.horizontalAdvance(token_text(tag)),
             )
-            own = max(texts) + 2 * PAD
-            if x > 1 and x + own > width:
+            word_width = max(texts) + 2 * PADDING
+            if x > 1 and x + word_width > width:
                 x, y = 1.0, y + height + SPACE
-            boxes.append(QRectF(x, y, own, height))
-            x += own + SPACE
+            boxes.append(QRectF(x, y, word_width, height))
+            x += word_width + SPACE
         return boxes
 
-    def _tell(self) -> None:
+    def _update_description(self) -> None:
         """Update the accessible description with the selection."""
         first, last = self.selection
         pairs = zip(self.words[first : last + 1], self.tags[first : last + 1], strict=False)

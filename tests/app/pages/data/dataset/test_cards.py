@@ -46,9 +46,9 @@ def test_answers_are_counted_that_the_passage_does_not_contain(qtbot) -> None:
 
 def test_lengths_know_their_median_and_what_is_cut() -> None:
     lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
-    assert (lengths.rows, lengths.median(), lengths.longest) == (5, 4, 200)
-    assert lengths.cut_at(128) == 1
-    assert lengths.cut_at(200) == 0
+    assert (lengths.rows, lengths.median(), lengths.maximum) == (5, 4, 200)
+    assert lengths.count_longer(128) == 1
+    assert lengths.count_longer(200) == 0
 
 
 def test_the_histogram_holds_every_row(qtbot) -> None:
@@ -93,7 +93,7 @@ def test_a_label_that_is_a_digit_is_its_own_key(qtbot) -> None:
         shown = LabelKeys(outer)
         shown.show_labels(labels, "no label")
         for key in "-0123456789":
-            assert shown.label_of(ord(key)) == keys.get(key)
+            assert shown.find_label(ord(key)) == keys.get(key)
         buttons = [(one.text(), one.icon().isNull()) for one in shown.findChildren(QPushButton)]
         assert buttons == [(label or "no label", key == label) for key, label in keys.items()]
-        assert shown.label_of(Qt.Key.Key_Return) is None
+        assert shown.find_label(Qt.Key.Key_Return) is None

@@ -62,7 +62,7 @@ def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
     (question,) = page.findChildren(Question)
     said = " ".join(text.text() for text in question.findChildren(Text))
     assert "2 exact duplicate(s) dropped" in said
-    assert "Version 2 is made; this version stays as it is." in said
+    assert "Version 2 is created; this version stays unchanged." in said
     next(one for one in question.findChildren(QPushButton) if one.isDefault()).click()
     qtbot.waitUntil(lambda: page.dataset.state.folder != before, timeout=PATIENCE)
     made = page.dataset.state.folder

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 
-from app.pages.data.dataset.table import OWN_COLUMNS
+from app.pages.data.dataset.table import LEAD_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
 from engine.data.columns.words import split_words
@@ -163,13 +163,13 @@ def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, sentenc
     view = opened(qtbot, page, sentences)
     table, words = view.table, view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
-    text = view.state.columns.index(view.state.spec.mapping.text) + OWN_COLUMNS
+    text = view.state.columns.index(view.state.spec.mapping.text) + LEAD_COLUMNS
 
     def agrees() -> bool:
         """True if the only highlighted row is the sentence whose words are shown."""
         (row,) = table.selectionModel().selectedRows()
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
-        cell = view.model.whole_row(row.row())
+        cell = view.model.row_cells(row.row())
         said = dict(cell)[view.state.spec.mapping.text]
         return words.words == split_words(said) and len(words.tags) == len(words.words)
 

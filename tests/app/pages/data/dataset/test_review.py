@@ -90,7 +90,7 @@ FOUND = LabelErrorsFound(
 
 def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -> None:
     card = view.editing.card
-    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     question = worker.asked[-1]
     assert isinstance(question, FindLabelErrors) and question.data == view.state.folder
     assert question.checkpoint is not None and card.progress.isVisible()
@@ -103,13 +103,13 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -
     assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
     assert suggestions(view) == ["1  93 %", "1  80 %", "0  60 %"]
     assert view.table.hasFocus() and view.table.currentIndex().row() == 0
-    assert "About 2 of 120 labels" in card.found.text()
+    assert "About 2 of 120 labels" in card.result.text()
     qtbot.keyClick(view.table, Qt.Key.Key_Return)  # correct
     qtbot.keyClick(view.table, Qt.Key.Key_Space)  # confirm
     qtbot.keyClick(view.table, Qt.Key.Key_0)  # the key of a label that is a digit
     assert [view.model.index(row, 3).data() for row in range(3)] == ["1", "0", "0"]
     assert suggestions(view)[1] == "1  80 % · label kept"
-    assert card.decided.text() == "2 corrected, 1 kept"
+    assert card.decisions.text() == "2 corrected, 1 kept"
     assert view.editing.state.rows.keys() == {60, 31}
     assert_accessible(view)
     qtbot.mouseClick(card.end, Qt.MouseButton.LeftButton)
@@ -120,17 +120,17 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -
 
 
 def test_to_confirm_takes_back_a_correction(qtbot, view, worker) -> None:
-    qtbot.mouseClick(view.editing.card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
     listed(qtbot, view, worker, FOUND)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_Up)
     qtbot.keyClick(view.table, Qt.Key.Key_Space)
     assert not view.editing.state.rows
-    assert view.editing.card.decided.text() == "0 corrected, 1 kept"
+    assert view.editing.card.decisions.text() == "0 corrected, 1 kept"
 
 
 def test_a_search_shows_all_rows_that_match(qtbot, view, worker) -> None:
-    qtbot.mouseClick(view.editing.card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
     listed(qtbot, view, worker, FOUND)
     qtbot.keyClicks(view.search, "bad 1")
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
@@ -140,15 +140,15 @@ def test_a_search_shows_all_rows_that_match(qtbot, view, worker) -> None:
 
 def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, worker) -> None:
     card = view.editing.card
-    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
-    assert worker.is_cancelled and card.look.isVisible() and not card.progress.isVisible()
+    assert worker.is_cancelled and card.find_errors.isVisible() and not card.progress.isVisible()
     card.fine_tune.setChecked(True)
-    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     folds = view._studio.home.cache / "folds"
     assert [asked.fine_tune_in for asked in worker.asked] == [None, folds]
     worker.refused(Refused(problem="There is nothing.", advice="Try again."))
-    assert card.look.isVisible()
+    assert card.find_errors.isVisible()
     assert view._studio.notices.shown[-1].problem == "There is nothing."
 
 
@@ -166,7 +166,7 @@ def test_rows_without_a_label_are_labelled_and_trained_on(qtbot, page, worker, w
     assert texts(view) == ["film 9", "film 0", "film 21"]
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
-    assert card.decided.text() == "2 labelled, 50.0 % as suggested"
+    assert card.decisions.text() == "2 labelled, 50.0 % as suggested"
     went: list[tuple[str, object]] = []
     page._studio.go.connect(lambda *where: went.append(where))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)

@@ -29,7 +29,7 @@ def click(qtbot, view: DatasetView, section: int) -> None:
 
 def shown(qtbot, view: DatasetView) -> list[str]:
     """All texts, once they are sorted and read."""
-    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not view.state.is_searching, timeout=PATIENCE)
     qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
     return row_texts(view)
 
@@ -151,7 +151,7 @@ def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     os.truncate(view.state.folder / "data.parquet", 4)
     click(qtbot, view, TEXT)
-    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not view.state.is_searching, timeout=PATIENCE)
     assert "damaged" in studio.notices.shown[-1].problem
     assert row_texts(view) == before and view.count.text() == "120 row(s)"
     assert view.table.horizontalHeader().sortIndicatorSection() == -1
@@ -165,6 +165,6 @@ def test_many_rows_are_sorted(qtbot, page, tmp_path, count) -> None:
         lines.writelines(f"film {n * 7919 % count},{n % 5}\n" for n in range(count))
     view = opened(qtbot, page, file)
     click(qtbot, view, TEXT)
-    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not view.state.is_searching, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.model.index(1, TEXT).data() == "film 1", timeout=PATIENCE)
-    assert sorted(view.state.numbers) == list(range(count))
+    assert sorted(view.state.indices) == list(range(count))

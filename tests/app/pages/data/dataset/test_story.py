@@ -20,10 +20,10 @@ def test_rows_are_labelled_with_the_model_that_is_chosen_at_first(qtbot, page, w
     assert card.model.chosen().path in (minilm(), page._studio.home.models / "little")
     qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(card.end.isVisible, timeout=PATIENCE)
-    assert card.found.text() == "40 rows have no label; 40 are listed."
+    assert card.result.text() == "40 rows have no label; 40 are listed."
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
-    assert card.decided.text() == "2 labelled, 100.0 % as suggested"
+    assert card.decisions.text() == "2 labelled, 100.0 % as suggested"
     wizard = TrainPage(page._studio)
     qtbot.addWidget(wizard)
     wizard.state.choose_goal(SENTENCE)

@@ -74,7 +74,7 @@ def test_rows_are_there_and_found_by_words_split_and_label(qtbot, page, reviews)
     qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
     assert all("bad 1" in text for text in row_texts(view))
     qtbot.keyClicks(view.search, " or so")
-    qtbot.waitUntil(view.none.isVisible, timeout=PATIENCE)
+    qtbot.waitUntil(view.empty.isVisible, timeout=PATIENCE)
     view._show_all()
     qtbot.waitUntil(view.table.isVisible, timeout=PATIENCE)
     assert view.model.rowCount() == 120
@@ -84,7 +84,7 @@ def test_rows_are_there_and_found_by_words_split_and_label(qtbot, page, reviews)
     qtbot.mouseClick(view.splits.group.button(0), Qt.MouseButton.LeftButton)
     view.labels.bars.selectRow(1)
     qtbot.waitUntil(lambda: view.count.text() == "40 of 120 rows", timeout=PATIENCE)
-    view.labels.all.click()
+    view.labels.show_all.click()
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
 
 
@@ -102,24 +102,24 @@ def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
     assert lengths.rows == 120
     assert view.lengths.histogram.isVisible()
     assert str(lengths.median()) in view.lengths.summary.text()
-    assert "No row is longer than 128 tokens" in view.lengths.cut.text()
+    assert "No row is longer than 128 tokens" in view.lengths.truncated.text()
     kept = list(page._studio.home.cache.glob("lengths-*.npy"))
     assert len(kept) == 1
     page.show_list()
-    page.open_dataset(page.state.known()[0].folder)
+    page.open_dataset(page.state.all_entries()[0].folder)
     qtbot.waitUntil(lambda: page.dataset.state.lengths is not None, timeout=PATIENCE)
     assert np.array_equal(page.dataset.state.lengths.counts, lengths.counts)
     assert list(page._studio.home.cache.glob("lengths-*.npy")) == kept
     again = page.dataset.state
     again.measure_with(write_model(page._studio.home.models / "smaller", pieces=34))
-    qtbot.waitUntil(lambda: again.lengths and again.lengths.longest > lengths.longest)
+    qtbot.waitUntil(lambda: again.lengths and again.lengths.maximum > lengths.maximum)
 
 
 def test_the_share_that_is_truncated_is_told(qtbot, page, write) -> None:
     long = "very " * 300
     view = opened(qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n"))
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
-    assert view.lengths.cut.text().startswith("25.0 % of the rows (1)")
+    assert view.lengths.truncated.text().startswith("25.0 % of the rows (1)")
 
 
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
@@ -173,7 +173,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     assert list(trash.iterdir())
     notice = studio.notices.shown[-1]
     notice.act()
-    qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.known()), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.all_entries()), timeout=PATIENCE)
 
 
 def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
@@ -308,5 +308,5 @@ def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, wr
     assert [model.index(row, 0).data() for row in range(3)] == ["good", "long", "odd"]
     assert model.index(0, 1).data() == "30  60.0 %"
     view.labels.bars.selectRow(1)
-    qtbot.waitUntil(lambda: len(view.state.numbers) == 20, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(view.state.indices) == 20, timeout=PATIENCE)
     assert view.count.text() == "20 of 50 rows"

@@ -11,10 +11,10 @@ import xlsxwriter
 from app.drops import page_for
 from app.pages.data.importing.files import (
     data_files,
+    display_names,
+    expand,
     guess_splits,
-    parts,
-    shown_names,
-    suggested_name,
+    suggest_name,
 )
 from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, make_examples, preview_file
 from engine.config.dataset import Mapping
@@ -60,7 +60,7 @@ def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_splits() -> None:
         (["sst2/train.tsv"], "sst2"),
         (["sst2/train.tsv", "sst2/dev.tsv"], "sst2"),
     ]:
-        assert suggested_name([Path(file) for file in files]) == name
+        assert suggest_name([Path(file) for file in files]) == name
 
 
 def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path) -> None:
@@ -94,21 +94,21 @@ def test_sheets_and_members_stand_for_themselves(tmp_path) -> None:
     with zipfile.ZipFile(packed, "w") as made:
         for name in ("dev.tsv", "train.tsv", "README.md"):
             made.writestr(f"sst2/{name}", "text\nx")
-    found = parts([book, packed])
-    assert shown_names(found[:2]) == ["Notes", "Rows"]
-    assert shown_names(found) == [
+    found = expand([book, packed])
+    assert display_names(found[:2]) == ["Notes", "Rows"]
+    assert display_names(found) == [
         *("reviews.xlsx / Notes", "reviews.xlsx / Rows"),
         *("glue.zip / sst2/dev.tsv", "glue.zip / sst2/train.tsv"),
     ]
     assert guess_splits(found[:2]) == ["train", None], "the second sheet may be anything"
     assert guess_splits(found[2:]) == ["validation", "train"]
-    assert suggested_name(found) == "reviews" and suggested_name(found[2:]) == "glue"
+    assert suggest_name(found) == "reviews" and suggest_name(found[2:]) == "glue"
     lists = tmp_path / "intents.json"
     lists.write_text('{"dev": [{"text": "a b"}],\n "train": [{"text": "c d"}]}')
-    inside = parts([lists])
-    assert shown_names(inside) == ["dev", "train"] and suggested_name(inside) == "intents"
+    inside = expand([lists])
+    assert display_names(inside) == ["dev", "train"] and suggest_name(inside) == "intents"
     assert guess_splits(inside) == ["validation", "train"]
-    assert suggested_name([tmp_path / "a.csv.gz"]) == "a"
+    assert suggest_name([tmp_path / "a.csv.gz"]) == "a"
     assert page_for([packed]) == "data"
     with zipfile.ZipFile(packed, "a") as made:
         made.writestr("model/config.json", "{}")

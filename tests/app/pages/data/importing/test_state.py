@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QThreadPool
 
 from app.pages.data.importing.roles import Roles
-from app.pages.data.importing.sections import SEVERAL
+from app.pages.data.importing.sections import LIST_ROLES
 from app.pages.data.importing.state import ImportState
 from app.studio import Studio
 from engine.config.dataset import Cleaning, Mapping
@@ -285,7 +285,7 @@ def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importi
     importing.count()
     said = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
     assert importing.said() == [said + "different labels."]
-    assert set(state.count.found.labels) == {"negative", "positive", "Positive", "postive"}
+    assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
     state.set_cleaning(fix_of(state, "may be one"))
     importing.count()
     assert importing.said() == ["Other spellings are read as “positive”."]
@@ -453,12 +453,17 @@ def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, stud
 
 def test_every_role_of_a_mapping_can_be_chosen() -> None:
     assert {field.name for field in fields(Roles)} == set(Mapping.model_fields)
-    assert SEVERAL == ("flags", "endings")
+    assert LIST_ROLES == ("flags", "endings")
 
 
 def test_roles_become_a_mapping_once_they_are_whole() -> None:
     assert Roles().mapping() is None
     assert Roles("text", label="text").mapping() is None
     whole = Mapping(text="a", label="b", endings=("c", "d"))
-    assert Roles.of(whole).mapping() == whole
-    assert Roles.of(whole).columns == {"a": "text", "b": "label", "c": "endings", "d": "endings"}
+    assert Roles.from_mapping(whole).mapping() == whole
+    assert Roles.from_mapping(whole).columns == {
+        "a": "text",
+        "b": "label",
+        "c": "endings",
+        "d": "endings",
+    }

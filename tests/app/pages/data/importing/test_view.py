@@ -91,12 +91,12 @@ def test_the_delimiter_is_changed_by_keyboard_and_the_rows_follow(qtbot, page, w
     assert view.format.delimiter.currentText() == "Vertical bar  |"
     choose(qtbot, view.format.delimiter, "Semicolon  ;")
     qtbot.waitUntil(lambda: view.state.preview_problem is not None, timeout=PATIENCE)
-    assert view.table_or_not.currentWidget() is view.unread
-    assert "line 2" in view.unread.title.text()
+    assert view.table_stack.currentWidget() is view.unreadable
+    assert "line 2" in view.unreadable.title.text()
     assert view.side.isVisible(), "what is wrong can be mended here"
     choose(qtbot, view.format.delimiter, "Vertical bar  |")
     qtbot.waitUntil(lambda: view.rows.columnCount() == 2, timeout=PATIENCE)
-    assert view.table_or_not.currentWidget() is view.table
+    assert view.table_stack.currentWidget() is view.table
 
 
 def test_an_encoding_can_be_typed(qtbot, page, write) -> None:
@@ -148,8 +148,8 @@ def test_several_columns_of_yes_and_no_are_ticked_while_their_menu_is_open(
     assert view.state.roles == Roles("text", flags=("rude", "long"))
     qtbot.keyClick(box.menu, Qt.Key.Key_Escape)
     assert not box.menu.isVisible()
-    qtbot.waitUntil(lambda: view.state.count.found is not None, timeout=PATIENCE)
-    assert view.state.count.found.flags == {"rude": 20, "long": 10}
+    qtbot.waitUntil(lambda: view.state.count.collected is not None, timeout=PATIENCE)
+    assert view.state.count.collected.flags == {"rude": 20, "long": 10}
     assert view.state.problems() == []
 
 
@@ -166,7 +166,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
     assert view.state.roles.endings == ()
     tick(view.columns.lists["endings"], "one", "other")
-    qtbot.waitUntil(lambda: view.state.count.found is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.state.count.collected is not None, timeout=PATIENCE)
     assert view.state.roles == Roles("text", label="label", endings=("one", "other"))
     assert view.state.problems() == []
 
@@ -174,8 +174,8 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
 def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
-    assert "cannot be unpacked" in view.unread.title.text()
-    assert view.unread.isVisible()
+    assert "cannot be unpacked" in view.unreadable.title.text()
+    assert view.unreadable.isVisible()
     assert not view.side.isVisible()
     assert not view.start.isEnabled()
     assert "table.xlsx" in view.start.accessibleDescription()
@@ -204,7 +204,7 @@ def test_files_for_each_split_have_a_box_each(qtbot, page, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
-    assert view.shown_file.isVisible()
+    assert view.file_box.isVisible()
     choose(qtbot, view.files.boxes[1], "Skip this file")
     qtbot.waitUntil(lambda: view.state.sources == {"all": (view.state.files[0],)})
 
@@ -214,7 +214,7 @@ def test_a_name_that_is_taken_becomes_a_version(qtbot, page, reviews) -> None:
     view.state.start_import()
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     page.show_list()
-    qtbot.waitUntil(lambda: bool(page.state.known()))
+    qtbot.waitUntil(lambda: bool(page.state.all_entries()))
     view = begin(qtbot, page, reviews)
     assert "version 2" in view.name.note.text()
     view.name.name.selectAll()
@@ -231,7 +231,7 @@ def test_the_dialog_for_files_begins_an_import_and_back_gives_it_up(qtbot, page,
     assert page.stack.currentWidget() is page.importing
     qtbot.mouseClick(page.importing.back, Qt.MouseButton.LeftButton)
     assert page.stack.currentWidget() is page.list
-    assert not page.state.known()
+    assert not page.state.all_entries()
 
 
 # ── hostile and huge (RELIABILITY rows 10 and 11) ────────────────────────────────────────────
@@ -348,7 +348,7 @@ def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice) -> None:
     button = named["Exact duplicates: Drop the copies"]
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert view.state.findings.chosen == {("exact_duplicates", "drop")}
-    said = "After the import, as a version of its own: 1 exact duplicate(s) dropped"
+    said = "After the import, as a separate version: 1 exact duplicate(s) dropped"
     assert any(said in sentence for sentence in view.problems.sentences())
     undo = next(one for one in view.problems.findChildren(QPushButton) if one.text() == "Undo")
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
@@ -383,14 +383,14 @@ def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> 
     qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)
     assert view.count.text() == "120 row(s)" and view.state.findings.findings is None
     qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
-    assert view.uncheck.isVisible() and view.count.text().startswith("Checking rows: ")
-    qtbot.mouseClick(view.uncheck, Qt.MouseButton.LeftButton)
+    assert view.cancel_check.isVisible() and view.count.text().startswith("Checking rows: ")
+    qtbot.mouseClick(view.cancel_check, Qt.MouseButton.LeftButton)
     assert view.check.isVisible() and view.count.text() == "120 row(s)"
     shares: list[float] = []
-    view.state.findings.progressed.connect(lambda: shares.append(view.state.findings.share))
+    view.state.findings.progressed.connect(lambda: shares.append(view.state.findings.fraction))
     qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
-    assert not view.check.isVisible() and not view.uncheck.isVisible()
+    assert not view.check.isVisible() and not view.cancel_check.isVisible()
     assert shares == sorted(shares) and shares[-1] > 0.5, "files first, then rows"
     says = view.problems.sentences()
     assert "The checks of the rows found no problems." in says or view.state.findings.problems()

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from app.library import describe_model
 from app.pages.explore.panels.predictions.view import make_figure
 from app.pages.explore.view import ExplorePage
-from app.results.evaluating import ResultsOf
+from app.results.evaluating import ResultsSource
 from app.results.view import ResultsView
 from app.tasks import view_class
 from app.tasks.prediction_view import PredictionInput, PredictionView
@@ -314,7 +314,7 @@ def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
     mapping = said.info.mapping.model_copy(update={"pair": "other"})
     facts = said.info.model_copy(update={"mapping": mapping})
     Predictions(facts, said.table).write(tmp_path / "results" / "validation.parquet")
-    results = ResultsView(workshop, ResultsOf(tmp_path / "results", lambda _: folder, None))
+    results = ResultsView(workshop, ResultsSource(tmp_path / "results", lambda _: folder, None))
     qtbot.addWidget(results)
     results.show()
     workshop.go.connect(lambda name, argument: page.arrive(argument))

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QFileDialog
 
 import app.__main__
 from app.pages.runs.columns import column_info
-from app.pages.runs.compare.curves_tab import Look, chart_lines
+from app.pages.runs.compare.curves_tab import CurveStyle, chart_lines
 from app.pages.runs.compare.parallel import Parallel, make_axis
 from app.pages.runs.compare.scatter import make_scatter
-from app.pages.runs.compare.state import Curves, along, differing_paths, distinct_names
+from app.pages.runs.compare.state import Curves, differing_paths, distinct_names, x_values
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
 from app.widgets.charts import figure
@@ -96,7 +96,7 @@ def curves(four: Sequence[RunRow]) -> Curves:
 
 
 def test_a_group_is_its_mean_with_the_interval_of_student(four) -> None:
-    look = Look("training.learning_rate", together=True)
+    look = CurveStyle("training.learning_rate", as_means=True)
     low, high = chart_lines(four, curves(four), "step", 1, look)
     assert low.name == "Learning rate 1e-5 (n = 2)"
     values = np.array([[0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.25, 1.5, 1.75, 2.0]])
@@ -109,31 +109,31 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four) -> None:
 
 
 def test_runs_are_coloured_by_a_column(four) -> None:
-    look = Look("training.learning_rate", "training.seed")
+    look = CurveStyle("training.learning_rate", "training.seed")
     lines = chart_lines(four, curves(four), "step", 1, look)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    own = chart_lines(four, curves(four), "step", 1, Look(""))
+    own = chart_lines(four, curves(four), "step", 1, CurveStyle(""))
     assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
 def test_curves_stand_over_epochs_time_and_tokens(four) -> None:
     steps = np.array([1, 10, 20])
-    np.testing.assert_allclose(along("epoch", four[0], steps, None), steps * 32 / 99)
+    np.testing.assert_allclose(x_values("epoch", four[0], steps, None), steps * 32 / 99)
     pace = read_pace(RunFolder(four[0].folder))
     np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
     np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
-    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 900.0 * steps)
-    assert along("time", four[0], steps, None) is None
+    np.testing.assert_allclose(x_values("tokens", four[0], steps, pace), 900.0 * steps)
+    assert x_values("time", four[0], steps, None) is None
     uncounted = replace(pace, token_steps=pace.token_steps[:0], tokens=pace.tokens[:0])
-    assert along("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
+    assert x_values("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
 
 
 def test_the_metric_that_most_runs_have_is_shown_first(comparison) -> None:
     tab = comparison.curves
     tab.metric_box.clear()
-    comparison.state.named.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
     assert tab.metric_box.currentData() == "validation_loss"
-    comparison.state.named.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
     assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
@@ -179,7 +179,7 @@ def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> Non
     copied = QGuiApplication.clipboard().text().splitlines()
     assert len(copied) == 2 and copied[1].startswith("Random seed\t")
     tab.search.clear()
-    tab.alone.setChecked(False)
+    tab.differences_only.setChecked(False)
     assert tab.model.rowCount() > 30
 
 
@@ -193,14 +193,14 @@ def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
     view = tab.view
     view.setFocus()
     qtbot.keyClick(view, Qt.Key.Key_Up)
-    assert len(view.shown.brushes) == 1
+    assert len(view.plot.brushes) == 1
     qtbot.keyClick(view, Qt.Key.Key_Escape)
-    assert not view.shown.brushes
+    assert not view.plot.brushes
     top, middle = QPoint(70, 46), QPoint(70, view.height() // 2)
     qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=top)
     qtbot.mouseMove(view, middle)
     qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=middle)
-    assert len(view.shown.brushes) == 1 and tab.note.text().startswith("2 of 4 runs")
+    assert len(view.plot.brushes) == 1 and tab.note.text().startswith("2 of 4 runs")
 
 
 def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
@@ -210,19 +210,19 @@ def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
     comparison.tabs.setCurrentWidget(comparison.scatter)
     view = comparison.scatter.made.view
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(comparison.state.runs.open_wanted) as opened:
+    with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
         qtbot.keyClick(view, Qt.Key.Key_Return)
-    assert opened.args == [view.shown.rows[0].id] if view.shown else False
+    assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
 
 
 def test_back_returns_to_the_previous_view(page, four, qtbot) -> None:
     shown = page()
     shown.compare(four[:2])
     shown.open(four[0].id)
-    shown.run.left.emit()
+    shown.run.closed.emit()
     assert shown.run is None and shown.comparison is not None
     assert shown._stack.currentWidget() is shown.comparison
-    shown.comparison.left.emit()
+    shown.comparison.closed.emit()
     assert shown.comparison is None and shown._stack.currentIndex() == 0
 
 

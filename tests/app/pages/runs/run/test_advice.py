@@ -49,7 +49,7 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studi
         "No better than the majority baseline, which always predicts “positive” (60.0 %)."
     )
     with qtbot.waitSignal(studio.go) as gone:
-        qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
     where, asked = gone.args
     assert where == "train"
     rate = asked["job"].training.learning_rate
@@ -60,7 +60,7 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studi
     assert line.next.text() == "1 of 2"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.whole()
-    assert line.try_it.isHidden(), "its data set is none of this home"
+    assert line.prepare.isHidden(), "its data set is none of this home"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert line.text.whole().startswith("No better")
 
@@ -81,7 +81,7 @@ def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.whole()
     with qtbot.waitSignal(studio.go) as gone:
-        qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
     where, asked = gone.args
     newer = folder.parent / "2"
     assert where == "train"

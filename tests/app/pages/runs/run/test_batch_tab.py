@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchState, BatchTab, BatchTokens
+from app.pages.runs.run.batch_tab import PAGE_SIZE, BatchState, BatchTab, BatchTokens
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch, Target
@@ -88,7 +88,7 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explo
     assert "Reading the data" in tab.empty.text.text()
     explorer.answer()
     assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
-    assert tab.of.text() == "of 20" and tab.page.text() == "Inputs 1–4 of 10"
+    assert tab.total.text() == "of 20" and tab.page.text() == "Inputs 1–4 of 10"
     for words in (
         "masked: 10",
         "replaced by a random token: 10",
@@ -100,16 +100,16 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explo
 def test_inputs_are_turned_over(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answer()
-    assert not tab.back.isEnabled()
+    assert not tab.previous.isEnabled()
     heads = []
     for _ in range(3):
         heads += [card.head.whole() for card in tab.cards if not card.isHidden()]
-        tab.on.click()
+        tab.next.click()
     assert [head.split(":")[0] for head in heads] == [f"Input {n}" for n in range(1, 11)]
     assert heads[1] == "Input 2: the second span follows"
-    assert not tab.on.isEnabled() and tab.page.text() == "Inputs 9–10 of 10"
-    tab.back.click()
-    assert tab.page.text() == f"Inputs {ON_A_PAGE + 1}–{2 * ON_A_PAGE} of 10"
+    assert not tab.next.isEnabled() and tab.page.text() == "Inputs 9–10 of 10"
+    tab.previous.click()
+    assert tab.page.text() == f"Inputs {PAGE_SIZE + 1}–{2 * PAGE_SIZE} of 10"
 
 
 def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(tab, explorer, qtbot) -> None:
@@ -120,7 +120,7 @@ def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(tab, explorer, qtb
     explorer.answered.emit(BatchShown(to=1, step=7, steps=20, rows=(row(),)))
     assert tab.state.is_waiting
     explorer.answer()
-    assert tab.state.shown is not None and tab.state.shown.step == 3
+    assert tab.state.batch is not None and tab.state.batch.step == 3
 
 
 def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbot) -> None:
@@ -156,10 +156,8 @@ def test_every_token_is_drawn_and_described(qtbot) -> None:
     assert [chip.text for chip in pieces.chips] == [*PIECES[:12], "2 × [PAD]"]
     below = {chip.position: chip.below for chip in pieces.chips if chip.below}
     assert below == {2: "▪ film", 6: "⇄ acting", 9: "= happy"}
-    assert (
-        pieces.description_of(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
-    )
-    assert "segment B" in pieces.description_of(8) and "skips it" in pieces.description_of(-1)
+    assert pieces.describe(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
+    assert "segment B" in pieces.describe(8) and "skips it" in pieces.describe(-1)
     assert "[MASK] (masked: film)" in pieces.accessibleDescription()
     assert all(chip.box.right() <= 400 for chip in pieces.chips)
     assert pieces.heightForWidth(200) > pieces.heightForWidth(800)

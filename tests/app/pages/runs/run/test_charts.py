@@ -91,7 +91,7 @@ def test_empty_charts_say_why(page, make_run, qtbot) -> None:
     ):
         charts = open_run(shown, make_run(name, upto=upto, outcome=outcome), qtbot).charts
         assert validation in charts.validation.empty.text()
-        assert charts.rate.empty.text() == (training or "This run has not measured it.")
+        assert charts.rate.empty.text() == (training or "This run did not record it.")
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
 
 
@@ -103,7 +103,7 @@ def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot) -> None:
     qtbot.waitUntil(lambda: bool(view.charts.loss.markers), timeout=PATIENCE)
     assert view.charts.loss.markers[0].x == 60 and view.charts.loss.markers[0].tooltip
     assert view.charts.alerts.text().startswith("Loss spike at step 60")
-    alert = view.charts._found[0]
+    alert = view.charts._alerts[0]
     view.charts._on_alerts([alert] * 3)
     assert view.charts.alerts.text().endswith("times the usual.")
     view.charts._on_alerts([alert] * 5)

@@ -27,15 +27,15 @@ def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run,
     assert heading == "Validation accuracy"
     scores = [tab.model.index(row, SCORE).data() for row in range(4)]
     assert scores == ["95.0 %", "93.3 %", "90.0 %", "80.0 %"]
-    assert tab.sum.text().startswith("4 checkpoint(s), ")
-    assert tab.sum.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
+    assert tab.total.text().startswith("4 checkpoint(s), ")
+    assert tab.total.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
     assert chosen is not None and chosen.step == 5  # the best one to begin with
     with qtbot.waitSignal(studio.go) as wanted:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
     assert wanted.args == ["train", {"model": chosen.folder}]
     without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
-    assert not without.checkpoints.none.isHidden() and not without.checkpoints.fine_tune.isEnabled()
+    assert not without.checkpoints.hint.isHidden() and not without.checkpoints.fine_tune.isEnabled()
 
 
 def test_a_checkpoint_goes_to_the_trash_and_comes_back(

@@ -4,7 +4,7 @@ import os
 import socket
 from dataclasses import replace
 
-from app.pages.runs.run.machine_tab import load_text, place_text, worker_here
+from app.pages.runs.run.machine_tab import load_text, local_worker_pid, place_text
 from engine.desktop.load import GpuLoad, MachineSample
 from engine.desktop.machine_history import Subject, append_sample
 from engine.messages.events import Started
@@ -54,7 +54,7 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> 
 def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
-    assert view.machine.made.busy.empty.text() == "Nothing of it was kept with this run."
+    assert view.machine.made.busy.empty.text() == "No values were recorded for this run."
     assert not view.machine.made._timer.isActive()
 
 
@@ -67,10 +67,10 @@ def test_gpus_of_equal_names_are_numbered() -> None:
 def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    assert worker_here(folder) == 0, "nobody holds its lock"
+    assert local_worker_pid(folder) == 0, "nobody holds its lock"
     with folder.lock():
         folder.append(Started(pid=os.getpid(), host="another-machine"))
-        assert worker_here(folder) == 0
+        assert local_worker_pid(folder) == 0
         folder.append(Started(pid=os.getpid(), host=socket.gethostname()))
         view = open_run(page(), run_id, qtbot)
         assert view.state.row is not None

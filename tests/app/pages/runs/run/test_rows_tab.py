@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.pages.runs.run.rows_tab import Ends, RowsTable
+from app.pages.runs.run.rows_tab import Extremes, RowsTable
 from app.pages.runs.run.view import RunView
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.pages import open_run
@@ -87,7 +87,7 @@ def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtb
 
     def fill(loss: str) -> None:
         rows = [(loss, "a text that gets what is left", "good")]
-        table.fill(Ends(1, 1, ("Loss", "Text", "Gold"), (1,), rows, rows), rows)
+        table.fill(Extremes(1, 1, ("Loss", "Text", "Gold"), (1,), rows, rows), rows)
 
     fill("7.200")
     narrow, gold = table.columnWidth(0), table.columnWidth(2)

@@ -45,12 +45,12 @@ def test_the_spread_is_that_of_the_finished_runs(studio, ids, make_run, qtbot) -
     alone = make_run("alone")
     table = RunsTable()
     table.show_rows(read_rows(studio.record))
-    assert table.has_groups()
+    assert table.has_seeds()
     for run_id in ids:
-        cell = table.index(table.place(run_id), table.column(Column.SEEDS))
+        cell = table.index(table.find_row(run_id), table.column(Column.SEEDS))
         assert cell.data() == "87.5 % ± 10.6 %"
         assert "2 of 3 runs" in cell.data(Qt.ItemDataRole.ToolTipRole)
-    assert not table.index(table.place(alone), table.column(Column.SEEDS)).data()
+    assert not table.index(table.find_row(alone), table.column(Column.SEEDS)).data()
     rows = {row.id: row for row in read_rows(studio.record)}
     assert mean_and_deviation([rows[ids[0]], rows[ids[2]]]) == "80.0 %", "one run has no deviation"
     assert mean_and_deviation([rows[ids[2]]]) == ""
@@ -79,7 +79,7 @@ def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, sc
         ["43", "finished", "95.0 % acc"],
         ["44", "stopped", "80.0 % acc"],
     ]
-    words = view.seeds.made.together.text()
+    words = view.seeds.made.summary.text()
     assert "Validation accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs, 3" in words
     assert_accessible(view.seeds)
     screen(shown, "seeds")
@@ -121,7 +121,7 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot,
     assert [vectors for vectors, _ in told] == [value_text(row) for row in PAPER[:6]]
     assert [best for _, best in told] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
-    assert view.seeds.made.together.text() == (
+    assert view.seeds.made.summary.text() == (
         "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
     )
     assert_accessible(view.seeds)
@@ -153,7 +153,7 @@ def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
     assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"
     assert cells[0][1] == "85.0 % ± 7.1 %" and cells[2][1] == "95.0 % ± 0.0 %"
     best = "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5."
-    assert best in tab.together.text()
+    assert best in tab.summary.text()
     rows = {row.id: row for row in read_rows(studio.record)}
     assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
 
@@ -167,7 +167,7 @@ def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbo
     table.show_rows(list(rows.values()))
 
     def told(run_id: str) -> str:
-        index = table.index(table.place(run_id), table.column(Column.SEEDS))
+        index = table.index(table.find_row(run_id), table.column(Column.SEEDS))
         return str(index.data(Qt.ItemDataRole.AccessibleTextRole))
 
     assert [table.is_best(rows[run_id]) for run_id in ids] == [False, False, True, True, False]

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.checkpoints_tab import CheckpointsState, Saved
-from app.pages.runs.run.state import LONGEST_LINE, RunState, latest_points
+from app.pages.runs.run.checkpoints_tab import Checkpoint, CheckpointsState
+from app.pages.runs.run.state import MAX_LINE, RunState, latest_points
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import measured
@@ -37,7 +37,7 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     assert loss.steps.tolist() == list(range(1, 11))
     assert list(loss.finite())[:3] == [(1, 2.0), (2, 1.0), (4, 0.5)]
     assert loss.not_finite == ((3, "nan"),)
-    saved: list[Saved] = said["checkpoints"]
+    saved: list[Checkpoint] = said["checkpoints"]
     assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
     assert saved[0].bytes > 0
     assert said["log"] == "• 2 texts were truncated.\nloading\nstep 1"
@@ -70,18 +70,18 @@ def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:
     (studio.home.runs / run_id / "worker.log").write_text("x" * 1_000_000 + "\nend")
     state.read_log()
     qtbot.waitUntil(lambda: state.log.endswith("end"))
-    assert max(map(len, state.log.splitlines())) <= LONGEST_LINE + 1
+    assert max(map(len, state.log.splitlines())) <= MAX_LINE + 1
 
 
 def test_a_removed_run_is_announced(runs, studio, make_run, qtbot) -> None:
     state = RunState(studio, runs, "nobody", studio)
-    with qtbot.waitSignal(state.gone):
+    with qtbot.waitSignal(state.removed):
         state.open()
     run_id = make_run("mine")
     with qtbot.waitSignal(runs.listed):
         runs.read()
     there = opened(runs, studio, run_id, qtbot)
-    with qtbot.waitSignal(there.gone):
+    with qtbot.waitSignal(there.removed):
         studio.dispatcher.run_removed.emit(run_id)
     assert run_id not in runs.rows
 
@@ -89,6 +89,6 @@ def test_a_removed_run_is_announced(runs, studio, make_run, qtbot) -> None:
 def test_an_export_of_a_checkpoint_is_named_after_its_run(runs, studio, make_run, qtbot, tmp_path):
     state = opened(runs, studio, make_run("mine/..\\x"), qtbot)
     assert state.row is not None and state.row.checkpoint is not None
-    export = CheckpointsState(studio, state).export_of(state.row.checkpoint)
-    export.set_place(tmp_path)
+    export = CheckpointsState(studio, state).create_export(state.row.checkpoint)
+    export.set_folder(tmp_path)
     assert export.target == tmp_path / f"mine-..-x-{state.row.checkpoint.name}-hf"

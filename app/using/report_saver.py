@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QPushButton
 from app import background
 from app.studio import Studio
 from app.translation import find_language, tr
-from app.using.report import Material, Placed, ToDraw, drawn, write
+from app.using.report import Material, PlacedFigure, ToDraw, draw, write
 from app.widgets import buttons
 
 
-class SavingReport(QObject):
-    """One report at a time: read in a thread, drawn in the GUI thread one figure for each turn of
-    the event loop, and written in a thread.
+class ReportSaver(QObject):
+    """Saves one report at a time: reads and writes it in a thread, and draws its figures in the GUI
+    thread, one in each turn of the event loop.
 
     Signals:
         changed: `is_at_work` changed.
@@ -27,20 +27,20 @@ class SavingReport(QObject):
         super().__init__(parent)
         self._studio = studio
         self._to_draw: list[ToDraw] = []
-        self._drawn: list[Placed] = []
-        self.is_at_work = False
+        self._drawn: list[PlacedFigure] = []
+        self.is_busy = False
 
-    def save(self, gathered: Callable[[], Material], path: Path) -> None:
+    def save(self, collect: Callable[[], Material], path: Path) -> None:
         """Write a report to a file and notify the user of success or failure.
 
-        `gathered` reads its contents in a thread.
+        `collect` reads the contents in a thread.
         """
-        if self.is_at_work:
+        if self.is_busy:
             return
-        self.is_at_work = True
+        self.is_busy = True
         self.changed.emit()
         background.run(
-            self, gathered, lambda material: self._on_gathered(material, path), self._fail
+            self, collect, lambda material: self._on_gathered(material, path), self._fail
         )
 
     def _on_gathered(self, material: Material, path: Path) -> None:
@@ -49,7 +49,7 @@ class SavingReport(QObject):
 
     def _draw_next(self, material: Material, path: Path) -> None:
         if self._to_draw:
-            placed = drawn(self._to_draw.pop(0))
+            placed = draw(self._to_draw.pop(0))
             self._drawn += [placed] if placed is not None else []
             QTimer.singleShot(0, self, lambda: self._draw_next(material, path))
             return
@@ -72,12 +72,12 @@ class SavingReport(QObject):
 
     def _stop(self) -> None:
         self._to_draw, self._drawn = [], []
-        self.is_at_work = False
+        self.is_busy = False
         self.changed.emit()
 
 
-def dress_report_button(button: QPushButton, saving: SavingReport) -> None:
-    """Make a button ask for the file of a report, and show while one is being saved."""
-    text = tr("Saving the report…") if saving.is_at_work else tr("Save the rep&ort…")
+def update_report_button(button: QPushButton, saving: ReportSaver) -> None:
+    """Show on a button that saves reports whether one is being saved."""
+    text = tr("Saving the report…") if saving.is_busy else tr("Save the rep&ort…")
     buttons.set_text(button, text)
-    button.setEnabled(not saving.is_at_work)
+    button.setEnabled(not saving.is_busy)
