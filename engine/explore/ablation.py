@@ -34,14 +34,14 @@ Head = tuple[int, int]  # layer and head, from 0
 
 
 @contextmanager
-def ablated(network: Network, question: AblationQuestion) -> Iterator[None]:
+def ablate(network: Network, question: AblationQuestion) -> Iterator[None]:
     """Ablate the heads named by a question.
 
     Raises StudioError if a head does not exist or its means are not available.
     """
     means = None
     if question.heads_off and question.head_means is not None:
-        means = _read(network, question)
+        means = _read_means(network, question)
     with heads_off(network, question.heads_off, means):
         yield
 
@@ -102,14 +102,14 @@ def change_head_outputs(network: Network, change: Change) -> Iterator[None]:
         assert isinstance(module, Layer)
         part = parts.setdefault(id(module.attention), _Part(module.attention, change))
         part.layers.append(index)
-    every = list(parts.values())
+    parts_list = list(parts.values())
 
     def begin(*_: Any) -> None:
-        for part in every:
+        for part in parts_list:
             part.calls = 0
 
     hooks = [network.encoder.embeddings.register_forward_pre_hook(begin)]
-    hooks += [part.attention.output.register_forward_pre_hook(part.hook) for part in every]
+    hooks += [part.attention.output.register_forward_pre_hook(part.hook) for part in parts_list]
     try:
         yield
     finally:
@@ -131,7 +131,7 @@ class _Part:
         return (self._change(layer, self.attention, args[0]), *args[1:])
 
 
-def _read(network: Network, question: AblationQuestion) -> Tensor:
+def _read_means(network: Network, question: AblationQuestion) -> Tensor:
     """Mean output of the heads, float32 [L, D]."""
     assert question.head_means is not None
     shape = (network.spec.layers, network.spec.hidden_size)

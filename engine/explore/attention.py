@@ -19,7 +19,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, encode_question, encode_text
 
-KEPT_FILES = 2  # the newest, and the previous one, which the window may be about to map
+MAX_FILES = 2  # the newest, and the previous one, which the window may be about to map
 # one map per head; the other measures have one per layer
 BY_HEAD: tuple[Measure, ...] = ("weights", "norms")
 REPORT_SECONDS = 0.25  # between reports of the layers that are ready
@@ -58,8 +58,8 @@ def attend(
         measure=question.measure,
     )
 
-    def on_part(number: int, largest: float) -> None:
-        emit(answer.model_copy(update={"layers": number, "largest": scale(largest)}))
+    def on_part(layers: int, largest: float) -> None:
+        emit(answer.model_copy(update={"layers": layers, "largest": scale(largest)}))
 
     def scale(largest: float) -> float:
         return largest if question.measure == "norms" else 1.0
@@ -85,13 +85,13 @@ def _write(
     with disk_errors_for(into.path), open(into.path, "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": into.shape}
         np.lib.format.write_array_header_1_0(file, header)
-        for number, layer in enumerate(layers, start=1):
+        for done, layer in enumerate(layers, start=1):
             file.write(layer.astype("<f4").tobytes())
             largest = max(largest, float(layer.max()))
-            if time.perf_counter() - reported >= REPORT_SECONDS and number < into.shape[0]:
+            if time.perf_counter() - reported >= REPORT_SECONDS and done < into.shape[0]:
                 reported = time.perf_counter()
                 file.flush()
-                on_part(number, largest)
+                on_part(done, largest)
     return largest
 
 
@@ -109,7 +109,7 @@ def remove_older(scratch: Path, newest: Path) -> None:
     time."""
     others = [p for p in scratch.glob("attention-*.npy") if p != newest]
     others.sort(key=lambda p: p.stat().st_mtime_ns)
-    for old in others[: len(others) - KEPT_FILES + 1]:
+    for old in others[: len(others) - MAX_FILES + 1]:
         try:
             old.unlink()
         except OSError:

@@ -33,7 +33,7 @@ from engine.tasks.finite import not_finite
 FORWARD_SLICE = 4_096  # tokens per answer, so that the next question does not wait long
 BACKWARD_SLICE = 512  # tokens per answer with gradients, which take three times as long
 GRADIENTS: tuple[Method, ...] = ("integrated_gradients", "input_x_gradient")
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # fractions of the words (DeYoung et al. 2020, §4.2)
+FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)  # fractions of the words (DeYoung et al. 2020, §4.2)
 RANDOM_ORDERS = 20
 SEED = 20  # the same random orders for every method
 
@@ -57,11 +57,11 @@ def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
 
 
 def scores_without(
-    checkpoint: Checkpoint, target: Target, words: list[list[int]], at_once: int = FORWARD_SLICE
+    checkpoint: Checkpoint, target: Target, words: list[list[int]], max_tokens: int = FORWARD_SLICE
 ) -> Tensor:
     """The score with each list of tokens masked in turn: float [B] on the CPU."""
     parts = [torch.zeros(0)]
-    rows = max(1, at_once // target.inputs.tokens.size(1))
+    rows = max(1, max_tokens // target.inputs.tokens.size(1))
     for first in range(0, len(words), rows):
         part = words[first : first + rows]
         tokens = target.inputs.tokens.repeat(len(part), 1)  # [B, T]
@@ -93,14 +93,14 @@ def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Att
         row = len(inputs.described) - 1 if causal else 0
     if not torch.isfinite(last).all():
         raise not_finite()
-    return _summed(question, target, last[0, row].float().cpu())
+    return _sum_by_word(question, target, last[0, row].float().cpu())
 
 
 def _input_x_gradient(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     inputs = target.inputs
-    vectors = _embedded(checkpoint, inputs.tokens)  # [1, T, E]
+    vectors = _embed(checkpoint, inputs.tokens)  # [1, T, E]
     gradient = _gradients(checkpoint, target, vectors)
-    return _summed(question, target, (vectors * gradient).sum(-1)[0].cpu())
+    return _sum_by_word(question, target, (vectors * gradient).sum(-1)[0].cpu())
 
 
 def _integrated_gradients(
@@ -108,20 +108,20 @@ def _integrated_gradients(
 ) -> Attributed:
     """Gauss–Legendre quadrature; the points are doubled until the sum is close enough."""
     inputs = target.inputs
-    vectors, base = _embedded(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
+    vectors, base = _embed(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
     points, weights = _points(question.points)
     count = max(1, BACKWARD_SLICE // len(inputs.described))
     now = slice(question.start, question.start + count)
-    point, weight = (torch.from_numpy(each[now]).to(vectors) for each in (points, weights))
+    point, weight = (torch.from_numpy(array[now]).to(vectors) for array in (points, weights))
     along = base + point[:, None, None] * (vectors - base)  # [P, T, E]
     gradients = _gradients(checkpoint, target, along)
     effects = (weight[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
     if question.start:
         effects = effects + torch.tensor(question.so_far)
-    with torch.no_grad(), _reading(checkpoint, base):
+    with torch.no_grad(), _replace_embeddings(checkpoint, base):
         base_score = float(scores(checkpoint, target, inputs.tokens, inputs.segments))
     upto = min(question.points, question.start + count)
-    answer = _summed(question, target, effects).model_copy(
+    answer = _sum_by_word(question, target, effects).model_copy(
         update={"baseline_score": base_score, "done": upto, "points": question.points}
     )
     if upto < question.points:
@@ -142,16 +142,16 @@ def _points(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Tensor:
     """The embeddings of the baseline, with every token of a word replaced, float [1, T, E]."""
     inputs, tokenizer = target.inputs, checkpoint.tokenizer
-    words = [number for word in word_token_indices(inputs) for number in word]
+    words = [index for word in word_token_indices(inputs) for index in word]
     tokens = inputs.tokens.clone()
     tokens[0, words] = tokenizer.pad if question.baseline == "pad" else tokenizer.mask
-    base = _embedded(checkpoint, tokens)
+    base = _embed(checkpoint, tokens)
     if question.baseline == "zero":
         base[0, words] = 0
     return base
 
 
-def _embedded(checkpoint: Checkpoint, tokens: Tensor) -> Tensor:
+def _embed(checkpoint: Checkpoint, tokens: Tensor) -> Tensor:
     """Detached rows of the token embedding, float [B, T, E]."""
     rows: Tensor = checkpoint.network.encoder.embeddings.token(tokens)
     return rows.detach().clone()
@@ -161,19 +161,19 @@ def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tenso
     """Gradient of the score with respect to the token embeddings, float [B, T, E]."""
     inputs = target.inputs
     with torch.enable_grad():
-        read = vectors.detach().requires_grad_()
-        with _reading(checkpoint, read):
-            tokens = inputs.tokens.expand(len(read), -1)
+        leaf = vectors.detach().requires_grad_()
+        with _replace_embeddings(checkpoint, leaf):
+            tokens = inputs.tokens.expand(len(leaf), -1)
             score = scores(checkpoint, target, tokens, inputs.segments.expand_as(tokens))
-        (gradients,) = torch.autograd.grad(score.sum(), read)
+        (gradients,) = torch.autograd.grad(score.sum(), leaf)
     if not torch.isfinite(gradients).all():
         raise not_finite()
     return gradients
 
 
 @contextmanager
-def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
-    """Feed these to the network in place of its token embeddings, float [B, T, E]."""
+def _replace_embeddings(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
+    """Feed these to the network instead of its token embeddings, float [B, T, E]."""
     token = checkpoint.network.encoder.embeddings.token
     hook = token.register_forward_hook(lambda *_: vectors)
     try:
@@ -182,31 +182,31 @@ def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
         hook.remove()
 
 
-def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
+def _sum_by_word(question: Attribute, target: Target, effects: Tensor) -> Attributed:
     """Sum the effects of the tokens, float [T], over each word."""
-    numbers, words = effects.tolist(), word_token_indices(target.inputs)
-    sums = [sum(numbers[number] for number in word) for word in words]
-    return _answer(question, target, words, sums, effects=tuple(numbers), done=1, points=1)
+    values, words = effects.tolist(), word_token_indices(target.inputs)
+    sums = [sum(values[index] for index in word) for word in words]
+    return _answer(question, target, words, sums, effects=tuple(values), done=1, points=1)
 
 
 def _answer(
     question: Attribute,
     target: Target,
     words: Sequence[Sequence[int]],
-    of_words: Sequence[float],
+    word_effects: Sequence[float],
     **more: Any,
 ) -> Attributed:
-    """Effects `of_words`, given as token indices; `more` are other fields of the answer."""
-    tokens, named = target.inputs.described, []
-    for word, effect in zip(words, of_words, strict=True):
+    """Effects `word_effects`, given as token indices; `more` are other fields of the answer."""
+    tokens, items = target.inputs.described, []
+    for word, effect in zip(words, word_effects, strict=True):
         start, end, segment = tokens[word[0]].start, tokens[word[-1]].end, tokens[word[0]].segment
         text = target.texts[segment][start:end]
-        named.append(WordEffect(text=text, segment=segment, start=start, end=end, effect=effect))
+        items.append(WordEffect(text=text, segment=segment, start=start, end=end, effect=effect))
     return Attributed(
         to=question.number,
         tokens=tokens,
         explained=target.explained,
-        words=tuple(named),
+        words=tuple(items),
         **more,
     )
 
@@ -227,10 +227,10 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
     inputs = list(dict.fromkeys(masked for order in orders for masked in masked_sets(order)))
     count = max(1, FORWARD_SLICE // len(target.inputs.described))
     now = inputs[question.start : question.start + count]
-    hidden = [[number for word in sorted(masked) for number in words[word]] for masked in now]
+    tokens = [[number for word in sorted(masked) for number in words[word]] for masked in now]
     results = (
         *question.so_far[: question.start],
-        *scores_without(checkpoint, target, hidden).tolist(),
+        *scores_without(checkpoint, target, tokens).tolist(),
     )
     score = target.explained.score
     if len(results) < len(inputs):
@@ -253,7 +253,7 @@ def random_orders(count: int) -> list[tuple[int, ...]]:
 def masked_sets(order: Sequence[int]) -> list[frozenset[int]]:
     """The sets of masked words for each fraction: the first ones, at least one, then all others."""
     sets = []
-    for fraction in SHARES:
+    for fraction in FRACTIONS:
         count = max(1, round(fraction * len(order)))
         sets += [frozenset(order[:count]), frozenset(order[count:])]
     return sets
@@ -264,8 +264,8 @@ def _measures(
 ) -> Faithfulness:
     """Means over the fractions, from the scores of all inputs."""
     sets = masked_sets(order)
-    gone, alone = sets[::2], sets[1::2]
+    removed, remaining = sets[::2], sets[1::2]
     return Faithfulness(
-        comprehensiveness=score - float(np.mean([known[masked] for masked in gone])),
-        sufficiency=score - float(np.mean([known[masked] for masked in alone])),
+        comprehensiveness=score - float(np.mean([known[masked] for masked in removed])),
+        sufficiency=score - float(np.mean([known[masked] for masked in remaining])),
     )

@@ -49,26 +49,26 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
     if len(question.candidates) > MAX_CANDIDATES:
         raise StudioError(
             "There are {count} candidates.",
-            "Score at most {most} at a time.",
+            "Score at most {limit} at a time.",
             count=len(question.candidates),
-            most=MAX_CANDIDATES,
+            limit=MAX_CANDIDATES,
         )
     gap = _gap(checkpoint, question)
-    room = max_tokens(checkpoint) - len(gap.inputs.described) + gap.width
+    limit = max_tokens(checkpoint) - len(gap.inputs.described) + gap.width
     scored: dict[int, Candidate] = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
     for number, text in enumerate(question.candidates):
         ids[number] = tokenize_candidate(checkpoint, question, gap, text)
-        problem = _problem(checkpoint, ids[number], room)
+        problem = _problem(checkpoint, ids[number], limit)
         names = tuple(checkpoint.tokenizer.token(token) for token in ids[number])
         scored[number] = Candidate(text=text, tokens=names, problem=problem)
         if not problem:
             by_length[len(ids[number])].append(number)
-    for numbers in by_length.values():
-        tokens = torch.tensor([ids[number] for number in numbers])  # [C, P]
+    for indices in by_length.values():
+        tokens = torch.tensor([ids[index] for index in indices])  # [C, P]
         logs = joint(checkpoint, gap, tokens)
-        for number, row in zip(numbers, logs.tolist(), strict=True):
+        for number, row in zip(indices, logs.tolist(), strict=True):
             scored[number] = scored[number].model_copy(update={"log_probabilities": tuple(row)})
     return CandidatesScored(
         to=question.number,
@@ -103,15 +103,17 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
         before, token = best // logs.size(1), best % logs.size(1)
         rows = torch.cat((rows[before], token[:, None]), 1)
         sums = torch.cat((sums[before], logs[before, token][:, None]), 1)
-    own = torch.tensor([[token.id for token in typed]])
-    has_own = all(token.id != tokenizer.mask for token in typed)
+    typed_ids = torch.tensor([[token.id for token in typed]])
+    typed_all = all(token.id != tokenizer.mask for token in typed)
     return CandidatesFound(
         to=question.number,
         candidates=tuple(
             _candidate(checkpoint, ids, logs)
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),
-        actual=_candidate(checkpoint, own[0], joint(checkpoint, gap, own)[0]) if has_own else None,
+        actual=_candidate(checkpoint, typed_ids[0], joint(checkpoint, gap, typed_ids)[0])
+        if typed_all
+        else None,
     )
 
 
@@ -119,42 +121,42 @@ def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
     """Log-probability of each token of int64 [C, P] in the gap, given those before it: [C, P]."""
     parts = []
     for index in range(tokens.size(1)):
-        begun, which = _different(tokens[:, :index])
-        logs = next_token(checkpoint, gap, begun, tokens.size(1)).cpu()  # [unique, V]
-        parts.append(logs[which, tokens[:, index]])
+        prefix, inverse = _unique_rows(tokens[:, :index])
+        logs = next_token(checkpoint, gap, prefix, tokens.size(1)).cpu()  # [unique, V]
+        parts.append(logs[inverse, tokens[:, index]])
     return torch.stack(parts, 1)
 
 
-def _different(rows: Tensor) -> tuple[Tensor, Tensor]:
+def _unique_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The unique rows of int64 [C, P], and the index of each row among them, int64 [C]."""
     if not rows.size(1):
         return rows[:1], torch.zeros(len(rows), dtype=torch.long)
-    different, which = rows.unique(dim=0, return_inverse=True)
-    return different, which
+    unique, inverse = rows.unique(dim=0, return_inverse=True)
+    return unique, inverse
 
 
-def next_token(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
-    """Log-probabilities of the token after `begun` in a gap of `width`, float [C, V].
+def next_token(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> Tensor:
+    """Log-probabilities of the token after `prefix` in a gap of `width`, float [C, V].
 
     The rest of the gap is masked.
 
     Args:
-        begun: int64 [C, P so far]; fewer tokens than `width`.
+        prefix: int64 [C, P so far]; fewer tokens than `width`.
     """
     rows = max(1, BATCH_TOKENS // (len(gap.inputs.described) - gap.width + width))
-    return torch.cat([_predicted(checkpoint, gap, part, width) for part in begun.split(rows)])
+    return torch.cat([_predict_next(checkpoint, gap, part, width) for part in prefix.split(rows)])
 
 
-def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
+def _predict_next(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> Tensor:
     network, mask = checkpoint.network, checkpoint.tokenizer.mask
-    count, known = begun.shape
+    count, filled = prefix.shape
     device = gap.inputs.tokens.device
     middle = torch.full((count, width), mask, device=device)
-    middle[:, :known] = begun.to(device)
-    tokens = _around(gap.inputs.tokens, gap, middle)  # [C, T]
+    middle[:, :filled] = prefix.to(device)
+    tokens = _fill_gap(gap.inputs.tokens, gap, middle)  # [C, T]
     segment = int(gap.inputs.segments[0, gap.first])
-    segments = _around(gap.inputs.segments, gap, torch.full_like(middle, segment))
-    position = gap.first + known
+    segments = _fill_gap(gap.inputs.segments, gap, torch.full_like(middle, segment))
+    position = gap.first + filled
     if network.spec.is_causal:  # it was not trained with masks, and does not see later tokens
         last = network.encoder(tokens[:, :position], segments[:, :position]).last[:, -1]  # [C, D]
     else:
@@ -163,7 +165,7 @@ def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
     return log_probabilities(mlm_head(checkpoint)(last))
 
 
-def _around(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
+def _fill_gap(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
     """Replace the gap in int64 [1, T] by [C, P]; returns [C, T]."""
     before, after = row[:, : gap.first], row[:, gap.last + 1 :]
     count = middle.size(0)
@@ -197,8 +199,8 @@ def tokenize_candidate(
         if holds(a, b, start, stop)
     ]
     inside = [token for token, _, _ in spans]
-    whole = all(a >= start and b <= stop for _, a, b in spans)
-    return inside if whole and inside else list(tokenizer.placed(word)[0])
+    is_exact = all(a >= start and b <= stop for _, a, b in spans)
+    return inside if is_exact and inside else list(tokenizer.placed(word)[0])
 
 
 def holds(start: int, end: int, first: int, last: int) -> bool:
@@ -211,11 +213,11 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
     """Raises StudioError if these tokens cannot be replaced."""
     inputs = encode_question(checkpoint, question)
     tokens, first, last = inputs.described, question.first, question.last
-    is_place = 0 <= first <= last < len(tokens) and all(
+    is_valid = 0 <= first <= last < len(tokens) and all(
         not token.special and token.segment == tokens[first].segment
         for token in tokens[first : last + 1]
     )
-    if not is_place:
+    if not is_valid:
         raise StudioError(
             "The tokens {first} to {last} are not a word of the text.",
             "Mask a word first.",
@@ -225,13 +227,13 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
     return Gap(inputs._replace(tokens=shown_tokens(checkpoint, inputs)), first, last)
 
 
-def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
+def _problem(checkpoint: Checkpoint, ids: list[int], limit: int) -> str:
     """Why a candidate has no score; empty if it has one."""
     if not ids:
         return phrase("The candidate is empty.")
     if checkpoint.tokenizer.unknown in ids:
         return phrase("Not in the vocabulary.")
-    if len(ids) > room:
+    if len(ids) > limit:
         return phrase(
             "Its {count} tokens do not fit: the text would exceed the maximum length.",
             count=len(ids),

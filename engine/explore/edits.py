@@ -4,7 +4,7 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore.fill_mask import fill_mask
-from engine.explore.targets import Target, find_target, predicted, scores
+from engine.explore.targets import Target, find_target, predict_label, scores
 from engine.messages.explore.attribution import (
     Edit,
     EditScored,
@@ -20,7 +20,7 @@ from engine.phrases import phrase
 from engine.tasks.inputs import encode_text
 
 MAX_EDITS = 100
-LEFT_OUT = 10  # extra predictions, since many are not words
+EXTRA = 10  # extra predictions, since many are not words
 
 
 @torch.inference_mode()
@@ -33,17 +33,17 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
     if len(question.edits) > MAX_EDITS:
         raise StudioError(
             "There are {count} edits.",
-            "Score at most {most} at a time.",
+            "Score at most {limit} at a time.",
             count=len(question.edits),
-            most=MAX_EDITS,
+            limit=MAX_EDITS,
         )
     target = find_target(checkpoint, question)
     inputs = target.inputs
     return EditsScored(
         to=question.number,
         explained=target.explained,
-        predicted=predicted(checkpoint, target, inputs.tokens, inputs.segments),
-        edits=tuple(_edited(checkpoint, question, target, edit) for edit in question.edits),
+        predicted=predict_label(checkpoint, target, inputs.tokens, inputs.segments),
+        edits=tuple(_score_edit(checkpoint, question, target, edit) for edit in question.edits),
     )
 
 
@@ -54,43 +54,45 @@ def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
     """
     tokenizer = checkpoint.tokenizer
     texts = [question.text, question.pair]
-    there = (texts[question.segment] or "")[question.start : question.end].casefold()
+    original = (texts[question.segment] or "")[question.start : question.end].casefold()
     mask = Edit(start=question.start, end=question.end, text=tokenizer.token(tokenizer.mask))
     texts[question.segment] = apply_edit(texts[question.segment] or "", mask)
-    count = 4 * question.top + LEFT_OUT
+    count = 4 * question.top + EXTRA
     masked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
     filled = fill_mask(checkpoint, masked).predictions
     words = [prediction.label.strip() for prediction in filled[0].ranked] if filled else []
-    own = [word for word in words if word.isalpha() and word.casefold() != there]
-    return WordsSuggested(to=question.number, words=tuple(own[: question.top]))
+    suggestions = [word for word in words if word.isalpha() and word.casefold() != original]
+    return WordsSuggested(to=question.number, words=tuple(suggestions[: question.top]))
 
 
-def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: Edit) -> EditScored:
+def _score_edit(
+    checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: Edit
+) -> EditScored:
     texts = [question.text, question.pair]
     texts[edit.segment] = apply_edit(texts[edit.segment] or "", edit)
     text, pair = texts[0] or "", texts[1]
     answer = EditScored(text=text, pair=pair)
-    read = list(target.texts)
-    read[edit.segment] = apply_edit(read[edit.segment], edit)
-    plain = encode_text(checkpoint, read[0], read[1] or None)
+    new_texts = list(target.texts)
+    new_texts[edit.segment] = apply_edit(new_texts[edit.segment], edit)
+    plain = encode_text(checkpoint, new_texts[0], new_texts[1] or None)
     positions = (
         token_index_after(target.inputs.described[n], plain.described, edit)
         for n in question.masked
     )
-    masked = tuple(number for number in positions if number >= 0)
-    inputs = encode_text(checkpoint, read[0], read[1] or None, masked)
+    masked = tuple(n for n in positions if n >= 0)
+    inputs = encode_text(checkpoint, new_texts[0], new_texts[1] or None, masked)
     position = target.position
     if position is not None:
         position = token_index_after(target.inputs.described[position], inputs.described, edit)
         if position < 0 or (target.is_token and position not in inputs.masked):
             problem = phrase("This edit changes the token that is explained.")
             return answer.model_copy(update={"problem": problem})
-    there = target._replace(inputs=inputs, position=position)
-    score_after = float(scores(checkpoint, there, inputs.tokens, inputs.segments))
+    edited = target._replace(inputs=inputs, position=position)
+    score_after = float(scores(checkpoint, edited, inputs.tokens, inputs.segments))
     return answer.model_copy(
         update={
             "score": score_after,
-            "predicted": predicted(checkpoint, there, inputs.tokens, inputs.segments),
+            "predicted": predict_label(checkpoint, edited, inputs.tokens, inputs.segments),
         }
     )
 

@@ -16,17 +16,17 @@ from engine.tasks.finite import not_finite
 from engine.tasks.inputs import encode_question
 
 TABLES: tuple[TableName, ...] = ("token", "position", "segment")  # names of the modules, too
-Seen = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
+Recorded = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
 
 
 @torch.inference_mode()
 def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
     """The norms of the vectors of a text, with masked words as the model sees them."""
     inputs = encode_question(checkpoint, question)
-    part = checkpoint.network.encoder.embeddings
-    with _watching(part) as seen:
-        outcome = part(inputs.tokens, inputs.segments)[0]  # [T, D]
-    summed, _ = seen["norm"]  # [1, T, E]
+    module = checkpoint.network.encoder.embeddings
+    with _record_modules(module) as recorded:
+        outcome = module(inputs.tokens, inputs.segments)[0]  # [T, D]
+    summed, _ = recorded["norm"]  # [1, T, E]
     if not torch.isfinite(outcome).all():
         raise not_finite()
     count = len(inputs.described)
@@ -35,7 +35,9 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
         tokens=inputs.described,
         addends=tuple(
             Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
-            for table, (rows, vectors) in ((name, seen[name]) for name in TABLES if name in seen)
+            for table, (rows, vectors) in (
+                (name, recorded[name]) for name in TABLES if name in recorded
+            )
         ),
         sums=_norms(summed, count),
         outcome=_norms(outcome, count),
@@ -43,23 +45,23 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
 
 
 @contextmanager
-def _watching(part: nn.Module) -> Iterator[Seen]:
+def _record_modules(module_: nn.Module) -> Iterator[Recorded]:
     """Record the inputs and outputs of the parts in forward passes, for any model family."""
-    seen: Seen = {}
+    recorded: Recorded = {}
 
     def keep(name: str) -> Any:
-        def hook(_module: nn.Module, args: tuple[Tensor, ...], gave: Tensor) -> None:
-            seen[name] = args[0], gave
+        def hook(_module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
+            recorded[name] = args[0], output
 
         return hook
 
     hooks = [
         module.register_forward_hook(keep(name))
-        for name, module in part.named_children()
+        for name, module in module_.named_children()
         if name in (*TABLES, "norm")
     ]
     try:
-        yield seen
+        yield recorded
     finally:
         for hook in hooks:
             hook.remove()

@@ -33,17 +33,19 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     if inputs.masked:
         probabilities = softmax(_logits(checkpoint, inputs))
     typed = [
-        _typed(checkpoint, row, inputs.described[position].id)
+        _typed_token(checkpoint, row, inputs.described[position].id)
         for row, position in zip(probabilities, inputs.masked, strict=True)
     ]
     return MaskFilled(
         to=question.number,
         tokens=inputs.described,
         truncated=inputs.truncated,
-        predictions=ranked(checkpoint, probabilities, inputs.masked, question.top),
+        predictions=rank_tokens(checkpoint, probabilities, inputs.masked, question.top),
         actual=tuple(token for token, _ in typed),
         ranks=tuple(rank for _, rank in typed),
-        requested=tuple(_wanted(checkpoint, row, question.requested) for row in probabilities),
+        requested=tuple(
+            _label_probabilities(checkpoint, row, question.requested) for row in probabilities
+        ),
         causal=network.spec.is_causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
@@ -53,7 +55,7 @@ def _logits(checkpoint: Checkpoint, inputs: Inputs) -> Tensor:
     """Logits for the masked positions, [N, V]."""
     network = checkpoint.network
     if network.spec.is_causal:
-        return _predicted_in_turn(checkpoint, inputs)[1]
+        return _predict_in_turn(checkpoint, inputs)[1]
     positions = torch.tensor([inputs.masked], device=inputs.tokens.device)
     last = network.encode_at(inputs.tokens, inputs.segments, positions)[0]  # [N, D]
     logits: Tensor = mlm_head(checkpoint)(last)
@@ -66,10 +68,10 @@ def shown_tokens(checkpoint: Checkpoint, inputs: Inputs) -> Tensor:
     A left-to-right model was not trained with [MASK], so a masked position gets its top prediction.
     """
     causal = checkpoint.network.spec.is_causal and inputs.masked
-    return _predicted_in_turn(checkpoint, inputs)[0] if causal else inputs.tokens
+    return _predict_in_turn(checkpoint, inputs)[0] if causal else inputs.tokens
 
 
-def _predicted_in_turn(checkpoint: Checkpoint, inputs: Inputs) -> tuple[Tensor, Tensor]:
+def _predict_in_turn(checkpoint: Checkpoint, inputs: Inputs) -> tuple[Tensor, Tensor]:
     """Tokens int64 [1, T] with the masks replaced by predictions, and their logits, [N, V]."""
     network, tokens, head = checkpoint.network, inputs.tokens.clone(), mlm_head(checkpoint)
     logits = []
@@ -100,7 +102,7 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return logs
 
 
-def ranked(
+def rank_tokens(
     checkpoint: Checkpoint, probabilities: Tensor, positions: tuple[int, ...], top: int
 ) -> tuple[Prediction, ...]:
     """The best tokens of each row of float [N, V]; V may be larger than the vocabulary."""
@@ -112,35 +114,36 @@ def ranked(
             first=position,
             last=position,
             ranked=tuple(
-                LabelProbability(label=name(number), probability=value)
-                for value, number in zip(values, numbers, strict=True)
+                LabelProbability(label=name(id_), probability=value)
+                for value, id_ in zip(values, ids, strict=True)
             ),
         )
-        for position, values, numbers in zip(
+        for position, values, ids in zip(
             positions, best.values.tolist(), best.indices.tolist(), strict=True
         )
     )
 
 
-def _typed(checkpoint: Checkpoint, row: Tensor, token_id: int) -> tuple[LabelProbability, int]:
+def _typed_token(
+    checkpoint: Checkpoint, row: Tensor, token_id: int
+) -> tuple[LabelProbability, int]:
     """The typed token and its rank from 1; an empty label and 0 if [MASK] itself was typed."""
-    tokenizer, chance = checkpoint.tokenizer, row[token_id]
+    tokenizer, probability = checkpoint.tokenizer, row[token_id]
     if token_id == tokenizer.mask:
         return LabelProbability(label="", probability=0), 0
-    token = LabelProbability(label=tokenizer.token(token_id), probability=float(chance))
-    return token, 1 + int((row[: tokenizer.size] > chance).sum())
+    token = LabelProbability(label=tokenizer.token(token_id), probability=float(probability))
+    return token, 1 + int((row[: tokenizer.size] > probability).sum())
 
 
-def _wanted(
+def _label_probabilities(
     checkpoint: Checkpoint, row: Tensor, labels: tuple[str, ...]
 ) -> tuple[LabelProbability, ...]:
     """Probabilities of those labels that are in the vocabulary."""
     tokenizer = checkpoint.tokenizer
-    numbers = {label: tokenizer.id(label) for label in labels}
-    if any(tokenizer.token(number) != label for label, number in numbers.items()):
-        shown = {tokenizer.token(index): index for index in range(tokenizer.size)}
-        numbers = {label: shown[label] for label in labels if label in shown}
+    ids = {label: tokenizer.id(label) for label in labels}
+    if any(tokenizer.token(id_) != label for label, id_ in ids.items()):
+        by_name = {tokenizer.token(index): index for index in range(tokenizer.size)}
+        ids = {label: by_name[label] for label in labels if label in by_name}
     return tuple(
-        LabelProbability(label=label, probability=float(row[number]))
-        for label, number in numbers.items()
+        LabelProbability(label=label, probability=float(row[id_])) for label, id_ in ids.items()
     )

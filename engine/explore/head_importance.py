@@ -28,7 +28,7 @@ from engine.explore.over_texts import (
     over_texts,
     write_array,
 )
-from engine.explore.text_scores import MAX_LENGTH, learner_of_rows
+from engine.explore.text_scores import MAX_LENGTH, learner_for_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
 from engine.models.attention import Attention, Layout
@@ -87,27 +87,27 @@ def score_heads(
     checkpoint: Checkpoint,
     question: WeighHeads,
     emit: Emit,
-    hear_means: Callable[[int], object] = lambda done: None,
+    on_means: Callable[[int], object] = lambda done: None,
 ) -> Arrays:
-    """The arrays of `of_texts`, one row per text.
+    """The arrays of `measure_texts`, one row per text.
 
     Raises StudioError if the texts have no labels for the task, or there is no head to score.
     """
     rows = load_rows(question.texts)
-    learner = learner_of_rows(checkpoint, rows)
+    learner = learner_for_rows(checkpoint, rows)
     check_loss(checkpoint, learner, rows)
-    instead: Tensor | None = None
+    replacement: Tensor | None = None
     if question.each_head and question.replacement == "mean":
         average = AverageHeads(
             checkpoint=question.checkpoint, texts=question.texts, cache=question.cache
         )
-        instead = torch.from_numpy(head_means(checkpoint, average, hear_means))
+        replacement = torch.from_numpy(head_means(checkpoint, average, on_means))
 
     step = 1 if question.each_head else group_size(typed_pairs(rows))
 
     def compute(start: int, stop: int) -> Arrays:
         texts = [build_batch(checkpoint, learner, rows.take([n])) for n in range(start, stop)]
-        parts = of_texts(checkpoint.network, texts, question.each_head, instead)
+        parts = measure_texts(checkpoint.network, texts, question.each_head, replacement)
         return {name: np.stack([arrays[name] for arrays in parts]) for name in parts[0]}
 
     return over_texts(ArrayStore(question), len(rows), compute, emit, step)
@@ -132,29 +132,29 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
 Loss = Callable[[Network, Batch], Tensor]  # float32 [], mean loss of a batch
 
 
-def of_texts(
+def measure_texts(
     network: Network,
     texts: Sequence[tuple[Batch, Loss]],
     each_head: bool,
-    instead: Tensor | None = None,
+    replacement: Tensor | None = None,
 ) -> list[Arrays]:
     """Importance and losses of each text.
 
     importance: float64 [L, H], |∂L/∂ξ|, with gates ξ = 1 on each head's slice before the output
     matrix (§4.1). loss: float64. off: float64 [L, H], the loss without each head (§3.2), if
-    `each_head`; `instead` is the replacement, float [L, D], else zero.
+    `each_head`; `replacement` is the replacement, float [L, D], else zero.
 
     Texts of similar length are batched, since reading the weights takes most of the time.
     """
     results: list[Arrays] = [{} for _ in texts]
-    for numbers in batches([batch.tokens.numel() for batch, _ in texts]):
-        some = [texts[number] for number in numbers]
-        for number, arrays in zip(numbers, _importance(network, some), strict=True):
-            results[number] = arrays
+    for indices in batches([batch.tokens.numel() for batch, _ in texts]):
+        group = [texts[index] for index in indices]
+        for index, arrays in zip(indices, _importance(network, group), strict=True):
+            results[index] = arrays
     if each_head:
         with torch.inference_mode():
             for arrays, (batch, loss) in zip(results, texts, strict=True):
-                arrays["off"] = _each_off(network, batch, loss, instead)
+                arrays["off"] = _each_off(network, batch, loss, replacement)
     return results
 
 
@@ -162,15 +162,15 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
     """The importance and the loss of each text, from one forward and one backward pass."""
     layers, heads = network.spec.layers, network.spec.heads
     inputs = [batch.tokens.shape for batch, _ in texts]
-    longest = max(count for _, count in inputs)
+    max_length = max(count for _, count in inputs)
 
     def stack(parts: Sequence[Tensor]) -> Tensor:
-        return torch.cat([F.pad(part, (0, longest - part.size(1))) for part in parts])  # [B, T]
+        return torch.cat([F.pad(part, (0, max_length - part.size(1))) for part in parts])  # [B, T]
 
     tokens = stack([batch.tokens for batch, _ in texts])
     segments = stack([batch.segments for batch, _ in texts])
     masks = [batch.attention_mask for batch, _ in texts]
-    real = stack(
+    attended = stack(
         [
             torch.ones_like(batch.tokens, dtype=torch.bool) if mask is None else mask
             for (batch, _), mask in zip(texts, masks, strict=True)
@@ -180,14 +180,14 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
     owner = torch.repeat_interleave(torch.tensor([rows for rows, _ in inputs]))  # [B]
 
     def gate(layer: int, attention: Attention, gathered: Tensor) -> Tensor:
-        wide = gates[owner, layer].repeat_interleave(attention.head_size, -1)  # [B, D]
-        return gathered * wide[:, None].to(gathered)
+        columns = gates[owner, layer].repeat_interleave(attention.head_size, -1)  # [B, D]
+        return gathered * columns[:, None].to(gathered)
 
     with torch.enable_grad():
         encoder = network.encoder
         with change_head_outputs(network, gate):
             x = encoder.embeddings(tokens, segments)
-            layout = encoder.padded(x, None if real.all() else real)
+            layout = encoder.padded(x, None if attended.all() else attended)
             hidden = [x]
             for layer in encoder.iter_layers():
                 x, _ = layer(x, layout)
@@ -196,7 +196,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
         first = 0
         for (batch, loss), (rows, count) in zip(texts, inputs, strict=True):
             own = [states[first : first + rows, :count] for states in hidden]
-            losses.append(_loss_of(network, own, batch, loss))
+            losses.append(_loss_from(network, own, batch, loss))
             first += rows
         (gradient,) = torch.autograd.grad(torch.stack(losses).sum(), gates)
     return [
@@ -206,7 +206,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
 
 
 def _each_off(
-    network: Network, batch: Batch, loss: Loss, instead: Tensor | None = None
+    network: Network, batch: Batch, loss: Loss, replacement: Tensor | None = None
 ) -> np.ndarray:
     """The loss without each head, float64 [L, H].
 
@@ -223,42 +223,42 @@ def _each_off(
         layer_inputs.append(x)
         x, _ = layer(x, layout)
     step = max(1, TOKENS // (rows * tokens))
-    for number in range(layers):
-        first = 0 if is_shared else number
-        for some in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
-            with change_head_outputs(network, _without(number, some, instead)):
+    for layer_index in range(layers):
+        first = 0 if is_shared else layer_index
+        for group in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
+            with change_head_outputs(network, _without(layer_index, group, replacement)):
                 if is_shared:
                     encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
-                hidden = [states.repeat(len(some), 1, 1) for states in layer_inputs[: first + 1]]
+                hidden = [states.repeat(len(group), 1, 1) for states in layer_inputs[: first + 1]]
                 mask = batch.attention_mask
-                repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
+                repeated = encoder.padded(x, None if mask is None else mask.repeat(len(group), 1))
                 for layer in islice(encoder.iter_layers(), first, None):
                     x, _ = layer(hidden[-1], repeated)
                     hidden.append(x)
             if isinstance(loss, MaskedLoss):
-                with _made(network, hidden[-1], batch):
-                    off[number, list(some)] = loss.each(network, batch).tolist()
+                with _replace_layers(network, hidden[-1], batch):
+                    off[layer_index, list(group)] = loss.each(network, batch).tolist()
                 continue
-            for index, head in enumerate(some):
+            for index, head in enumerate(group):
                 own = [states[index * rows : (index + 1) * rows] for states in hidden]
-                off[number, head] = float(_loss_of(network, own, batch, loss))
+                off[layer_index, head] = float(_loss_from(network, own, batch, loss))
     return off
 
 
-def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Loss) -> Tensor:
-    """The loss with these hidden states in place of the encoder's, float [B, T, D] each.
+def _loss_from(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Loss) -> Tensor:
+    """The loss with these hidden states instead of the encoder's, float [B, T, D] each.
 
     A probe reads the hidden states of its layers; it would compute them without a gradient.
     """
     if network.probe is not None:
-        every = (*hidden[:-1], network.encoder.norm(hidden[-1]))
-        vectors = select_layers(every, network.probe.layers)
+        states = (*hidden[:-1], network.encoder.norm(hidden[-1]))
+        vectors = select_layers(states, network.probe.layers)
         return loss(network, batch._replace(tokens=vectors))
-    with _made(network, hidden[-1], batch):
+    with _replace_layers(network, hidden[-1], batch):
         return loss(network, batch)
 
 
-def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change:
+def _without(layer: int, heads: Sequence[int], replacement: Tensor | None) -> Change:
     """Remove one head of a layer from each of the stacked batches."""
 
     def switch(index: int, attention: Attention, gathered: Tensor) -> Tensor:
@@ -267,24 +267,24 @@ def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change
         gathered = gathered.clone()
         for head, part in zip(heads, gathered.chunk(len(heads)), strict=True):
             columns = slice(head * attention.head_size, (head + 1) * attention.head_size)
-            part[..., columns] = 0 if instead is None else instead[layer, columns].to(part)
+            part[..., columns] = 0 if replacement is None else replacement[layer, columns].to(part)
         return gathered
 
     return switch
 
 
 @contextmanager
-def _made(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
+def _replace_layers(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
     """Make the layers return this for the batch, float [B, T, D]."""
     encoder = network.encoder
-    vars(encoder)["iter_layers"] = lambda: iter([_Made(outcome, batch.unpadded)])
+    vars(encoder)["iter_layers"] = lambda: iter([_FixedOutput(outcome, batch.unpadded)])
     try:
         yield
     finally:
         del vars(encoder)["iter_layers"]
 
 
-class _Made(nn.Module):
+class _FixedOutput(nn.Module):
     """Replacement of the layers by a known output, with padding."""
 
     def __init__(self, outcome: Tensor, plan: Plan | None) -> None:
@@ -322,12 +322,16 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
     if learner is None:
         return _masked(checkpoint, row)
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
-        longest = min(MAX_LENGTH, checkpoint.spec.max_positions)
+        max_length = min(MAX_LENGTH, checkpoint.spec.max_positions)
         examples = learner.tokenize(
-            row, checkpoint.tokenizer, longest, Path(folder) / "tokenized", lambda done, total: None
+            row,
+            checkpoint.tokenizer,
+            max_length,
+            Path(folder) / "tokenized",
+            lambda done, total: None,
         )
-        numbers = np.arange(len(examples))
-        batch = learner.batch(examples, numbers, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))
+        indices = np.arange(len(examples))
+        batch = learner.batch(examples, indices, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))
     batch = batch.plan(checkpoint.network).to(next(checkpoint.network.parameters()).device)
     return batch, lambda network, inputs: total(learner.losses(network, inputs))
 
@@ -366,7 +370,7 @@ def summary(arrays: Arrays) -> tuple[np.ndarray, tuple[str, ...]]:
     estimates = []
     for values in parts.values():
         shape = values.shape[1:]
-        every = (draws @ values.reshape(count, -1)).reshape(RESAMPLES, *shape)
-        low, high = np.percentile(every, (2.5, 97.5), axis=0)
+        samples = (draws @ values.reshape(count, -1)).reshape(RESAMPLES, *shape)
+        low, high = np.percentile(samples, (2.5, 97.5), axis=0)
         estimates.append(np.stack([values.mean(0), low, high]))
     return np.stack(estimates, -1), tuple(parts)

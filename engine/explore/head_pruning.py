@@ -16,8 +16,8 @@ from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
 from engine.explore.ablation import Head, heads_off
 from engine.explore.head_importance import build_batch, check_loss, score_heads
-from engine.explore.over_texts import TELL_SECONDS, ArrayStore
-from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_of_rows
+from engine.explore.over_texts import REPORT_SECONDS, ArrayStore
+from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_for_rows
 from engine.files.atomic_write import atomic_folder
 from engine.messages.explore.text_set import (
     HeadsPruned,
@@ -64,19 +64,19 @@ class _Pruning:
             )
         self.checkpoint, self.question, self._emit = checkpoint, question, emit
         self.rows = load_rows(question.texts)
-        self.learner = learner_of_rows(checkpoint, self.rows)
+        self.learner = learner_for_rows(checkpoint, self.rows)
         check_loss(checkpoint, self.learner, self.rows)
         self.metric = MASKED_ACCURACY if self.learner is None else self.learner.best_metric
         self.units = units(checkpoint.network)
-        every = sum(len(unit) for unit in self.units)
-        each = max(1, round(question.fraction * every))
-        self.each = max(1, each // len(self.units[0]))  # units per round
+        head_count = sum(len(unit) for unit in self.units)
+        heads = max(1, round(question.fraction * head_count))
+        self.each = max(1, heads // len(self.units[0]))  # units per round
         self.sample = _sample(question.texts, len(self.rows))
         self.sampled = min(len(self.rows), WEIGHED)
         rounds = math.ceil((len(self.units) - 1) / self.each)
         self.total = len(self.rows) + rounds * (self.sampled + len(self.rows))
         self.done = 0.0
-        self._told = time.perf_counter()
+        self._reported = time.perf_counter()
         self.rounds: list[PruningRound] = []
 
     def run(self) -> HeadsPruned:
@@ -89,8 +89,8 @@ class _Pruning:
                 return self._answer(True)
         if not self.rounds:
             self._measure(store, self.question.heads_off)
-        while self.is_within and (next_ones := self._least_important()):
-            self._measure(store, next_ones)
+        while self.is_within and (next_heads := self._next_heads()):
+            self._measure(store, next_heads)
         return self._answer(True)
 
     @property
@@ -104,18 +104,18 @@ class _Pruning:
         return self._is_allowed(self.rounds[-1])
 
     def _is_allowed(self, pruning: PruningRound) -> bool:
-        whole = self.rounds[0].figure
+        full = self.rounds[0].figure
         if pruning is self.rounds[0]:
             return True
-        if pruning.figure is None or whole is None:
+        if pruning.figure is None or full is None:
             return False
-        return pruning.figure >= whole - self.question.max_fall - 1e-9
+        return pruning.figure >= full - self.question.max_fall - 1e-9
 
-    def _least_important(self) -> tuple[Head, ...]:
+    def _next_heads(self) -> tuple[Head, ...]:
         """The heads of the next round; empty if at most one would remain."""
         off = set(self.off)
-        left = [unit for unit in self.units if not off.issuperset(unit)]
-        count = min(self.each, len(left) - 1)
+        remaining = [unit for unit in self.units if not off.issuperset(unit)]
+        count = min(self.each, len(remaining) - 1)
         if count < 1:
             return ()
         question = WeighHeads(
@@ -127,42 +127,42 @@ class _Pruning:
         before = self.done
         with heads_off(self.checkpoint.network, self.off):
             arrays = score_heads(
-                self.checkpoint, question, lambda _, first, done: self._say(before + done)
+                self.checkpoint, question, lambda _, first, done: self._report(before + done)
             )
         importance = arrays["importance"].mean(0)  # [L, H]
         # normalised per layer, as in §4.1
         norms = np.linalg.norm(importance, axis=1, keepdims=True)
         importance = importance / np.maximum(norms, np.finfo(float).tiny)
-        left.sort(key=lambda unit: (sum(importance[head] for head in unit), unit))
-        return tuple(sorted(head for unit in left[:count] for head in unit))
+        remaining.sort(key=lambda unit: (sum(importance[head] for head in unit), unit))
+        return tuple(sorted(head for unit in remaining[:count] for head in unit))
 
-    def _measure(self, kept: ArrayStore, heads: tuple[Head, ...]) -> None:
+    def _measure(self, store: ArrayStore, heads: tuple[Head, ...]) -> None:
         """Measure the score without these heads and the earlier ones."""
         before = self.done
 
         def progress(done: int, total: int) -> None:
-            self._say(before + len(self.rows) * done / max(1, total))
+            self._report(before + len(self.rows) * done / max(1, total))
 
         with heads_off(self.checkpoint.network, sorted({*self.off, *heads})):
             figure = pruned_score(self.checkpoint, self.learner, self.rows, progress)
-        kept.add(
+        store.add(
             {
                 "figure": np.array([figure]),
                 "heads": np.array(heads, np.int64).reshape(1, len(heads), 2),
             }
         )
         self._add(heads, figure)
-        self._say(before + len(self.rows))
+        self._report(before + len(self.rows))
 
     def _add(self, heads: tuple[Head, ...], figure: float) -> None:
         self.rounds.append(
             PruningRound(heads=heads, figure=figure if math.isfinite(figure) else None)
         )
 
-    def _say(self, done: float) -> None:
+    def _report(self, done: float) -> None:
         self.done, now = done, time.perf_counter()
-        if now - self._told >= TELL_SECONDS:
-            self._told = now
+        if now - self._reported >= REPORT_SECONDS:
+            self._reported = now
             self._emit(self._answer(False))
 
     def _answer(self, is_last: bool) -> HeadsPruned:
@@ -201,8 +201,8 @@ def pruned_score(
         return _masked_accuracy(checkpoint, rows, progress)
     sentence = checkpoint.network.heads.sentence
     stated = None if sentence is None else sentence.max_length
-    longest = min(MAX_LENGTH, checkpoint.spec.max_positions, stated or MAX_LENGTH)
-    collected = collect_predictions(checkpoint, learner, rows, longest, BATCH, progress)
+    max_length = min(MAX_LENGTH, checkpoint.spec.max_positions, stated or MAX_LENGTH)
+    collected = collect_predictions(checkpoint, learner, rows, max_length, BATCH, progress)
     return collected.report().metrics().get(learner.best_metric, math.nan)
 
 
@@ -227,9 +227,9 @@ def _sample(texts: TextSet, count: int) -> TextSet:
     """Evenly spaced texts on which the importance is computed."""
     if count <= WEIGHED:
         return texts
-    numbers = texts.rows if texts.rows is not None else range(count)
+    rows = texts.rows if texts.rows is not None else range(count)
     chosen = np.linspace(0, count - 1, WEIGHED).round().astype(int)
-    return texts.model_copy(update={"rows": tuple(int(numbers[n]) for n in chosen)})
+    return texts.model_copy(update={"rows": tuple(int(rows[n]) for n in chosen)})
 
 
 # ── a copy without them ──────────────────────────────────────────────────────────────────────

@@ -33,7 +33,7 @@ from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 
 REACH = 16  # offsets counted to each side
-FAR = 10  # words to each side that are searched for a syntactic head at a fixed offset
+MAX_OFFSET = 10  # words to each side that are searched for a syntactic head at a fixed offset
 MAX_TAGS = 20  # most frequent tags
 RESAMPLES, SEED = 500, 7
 HEADS = "head"  # the column of CoNLL-U
@@ -62,18 +62,18 @@ def head_statistics(
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
-        each = of_texts(checkpoint, pairs[start:stop], words[start:stop], tags)
+        each = measure_texts(checkpoint, pairs[start:stop], words[start:stop], tags)
         return {name: np.stack([arrays[name] for arrays in each]) for name in each[0]}
 
-    def answer(found: "HeadStatistics", done: int) -> HeadsCounted:
+    def answer(statistics: "HeadStatistics", done: int) -> HeadsCounted:
         return HeadsCounted(
             to=question.number,
             done=done,
             total=len(rows),
-            file=write_array(scratch, found.values),
-            columns=found.columns,
-            tokens=found.tokens,
-            fixed=found.fixed,
+            file=write_array(scratch, statistics.values),
+            columns=statistics.columns,
+            tokens=statistics.tokens,
+            fixed=statistics.fixed,
         )
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
@@ -92,7 +92,7 @@ def head_statistics(
 
 
 @torch.inference_mode()
-def of_texts(
+def measure_texts(
     checkpoint: Checkpoint,
     pairs: Sequence[tuple[str, str | None]],
     words: Sequence[Words],
@@ -102,7 +102,7 @@ def of_texts(
 
     sums: float32 [L, H, 11]. offsets: int32 [L, H, 2 * REACH + 1]. queries: int. With tags, also
     mass: float32 [L, H, G] and share: float32 [G]. With syntactic heads, also right: int32
-    [L, H, 2], fixed: int32 [2 * FAR + 1] and words: int.
+    [L, H, 2], fixed: int32 [2 * MAX_OFFSET + 1] and words: int.
 
     Texts of similar length are batched, since reading the weights of the model takes most of the
     time.
@@ -110,28 +110,28 @@ def of_texts(
     Args:
         words: one per text; empty if unannotated.
     """
-    rulers = list[_Ruler]()
+    statistics = list[_TextStatistics]()
     for index, (text, pair) in enumerate(pairs):
-        rulers.append(_Ruler(checkpoint, encode_text(checkpoint, text, pair)))
+        statistics.append(_TextStatistics(checkpoint, encode_text(checkpoint, text, pair)))
         if words:
-            rulers[-1].by_words = _WordRuler(rulers[-1], words[index], tags)
-    for numbers in batches([ruler.count for ruler in rulers]):
-        batch = [rulers[number] for number in numbers]
-        stacked = stack_inputs(checkpoint, [ruler.inputs for ruler in batch])
+            statistics[-1].by_words = _WordStatistics(statistics[-1], words[index], tags)
+    for indices in batches([item.count for item in statistics]):
+        batch = [statistics[index] for index in indices]
+        stacked = stack_inputs(checkpoint, [item.inputs for item in batch])
         for layer in iter_layers(checkpoint.network, *stacked):
             weights = layer.weights.float().cpu().numpy()
-            for row, ruler in enumerate(batch):
-                ruler.measure(weights[row, :, : ruler.count, : ruler.count])
-    return [ruler.arrays() for ruler in rulers]
+            for row, item in enumerate(batch):
+                item.measure(weights[row, :, : item.count, : item.count])
+    return [item.arrays() for item in statistics]
 
 
-class _Ruler:
+class _TextStatistics:
     """Statistics of the attention to the tokens of one text, layer by layer."""
 
     def __init__(self, checkpoint: Checkpoint, inputs: Inputs) -> None:
         self.inputs, self.count = inputs, len(inputs.described)  # T
         self.kinds = TokenKinds.from_tokens(inputs.described, checkpoint.network.spec.is_causal)
-        self.by_words: _WordRuler | None = None
+        self.by_words: _WordStatistics | None = None
         self._layers: dict[str, list[np.ndarray]] = {}
 
     def measure(self, weights: np.ndarray) -> None:
@@ -141,12 +141,12 @@ class _Ruler:
         sums, offsets = head_sums(weights, self.kinds)
         statistics = {"sums": sums.astype(np.float32), "offsets": histograms(offsets)}
         if self.by_words is not None:
-            statistics |= self.by_words.measured(weights)
+            statistics |= self.by_words.measure(weights)
         for name, values in statistics.items():
             self._layers.setdefault(name, []).append(values)
 
     def arrays(self) -> Arrays:
-        """One entry of `of_texts`."""
+        """One entry of `measure_texts`."""
         arrays = {name: np.stack(layers) for name, layers in self._layers.items()}
         arrays["queries"] = np.array(len(self.kinds.queries))
         return arrays if self.by_words is None else arrays | self.by_words.counts
@@ -154,36 +154,36 @@ class _Ruler:
 
 def histograms(offsets: np.ndarray) -> np.ndarray:
     """Counts of each offset within REACH, int32 [H, 2 * REACH + 1], from int [H, Q]."""
-    near = np.clip(offsets, -REACH - 1, REACH + 1) + REACH + 1
-    counts = np.stack([np.bincount(row, minlength=2 * REACH + 3) for row in near])
+    clipped = np.clip(offsets, -REACH - 1, REACH + 1) + REACH + 1
+    counts = np.stack([np.bincount(row, minlength=2 * REACH + 3) for row in clipped])
     return counts[:, 1:-1].astype(np.int32)
 
 
-class _WordRuler:
+class _WordStatistics:
     """The annotated words of a text, aligned with its tokens, and their statistics."""
 
-    def __init__(self, text: _Ruler, words: Words, tags: Sequence[str]) -> None:
+    def __init__(self, text: _TextStatistics, words: Words, tags: Sequence[str]) -> None:
         tokens, kinds = text.inputs.described, text.kinds
         self.kinds = kinds
         self.tokens = [tokens_between(tokens, start, end) for start, end in words.spans]
         # words within the truncated input
-        self.seen = [n for n, inside in enumerate(self.tokens) if inside]
+        self.aligned = [n for n, inside in enumerate(self.tokens) if inside]
         self.heads = words.heads
         self.counts: Arrays = {}
         self.marks = np.zeros((len(tokens), len(tags)), np.float32)  # [T, G]
-        for word in self.seen:
+        for word in self.aligned:
             if words.tags and words.tags[word] in tags:
                 self.marks[self.tokens[word], tags.index(words.tags[word])] = 1
         if tags:
             self.counts["share"] = (self.marks.mean(0) * len(kinds.queries)).astype(np.float32)
         if self.heads:
-            self.ends = [w for w in self.seen if self.heads[w] in self.seen]
-            apart = np.array([self.heads[w] - w for w in self.ends], int)
-            near = apart[np.abs(apart) <= FAR] + FAR
-            self.counts["fixed"] = np.bincount(near, minlength=2 * FAR + 1).astype(np.int32)
-            self.counts["words"] = np.array(len(self.ends))
+            self.dependents = [w for w in self.aligned if self.heads[w] in self.aligned]
+            offsets = np.array([self.heads[w] - w for w in self.dependents], int)
+            near = offsets[np.abs(offsets) <= MAX_OFFSET] + MAX_OFFSET
+            self.counts["fixed"] = np.bincount(near, minlength=2 * MAX_OFFSET + 1).astype(np.int32)
+            self.counts["words"] = np.array(len(self.dependents))
 
-    def measured(self, weights: np.ndarray) -> Arrays:
+    def measure(self, weights: np.ndarray) -> Arrays:
         """Statistics of one layer, float32 [H, T, T]."""
         statistics: Arrays = {}
         if self.marks.shape[1]:
@@ -198,16 +198,16 @@ class _WordRuler:
         Weights to the tokens of a word are summed, weights from them averaged (Clark et al. 2019,
         §4.1); the word itself is excluded.
         """
-        if not self.ends:
+        if not self.dependents:
             return np.zeros((len(weights), 2), np.int32)
-        groups = [self.tokens[word] for word in self.seen]
+        groups = [self.tokens[word] for word in self.aligned]
         to = np.stack([weights[:, :, group].sum(-1) for group in groups], -1)  # [H, T, W]
         between = np.stack([to[:, group].mean(1) for group in groups], 1)  # [H, W, W]
         diagonal = np.arange(len(groups))
         between[:, diagonal, diagonal] = -1
-        indices = {word: n for n, word in enumerate(self.seen)}
-        rows = [indices[word] for word in self.ends]
-        expected = np.array([indices[self.heads[word]] for word in self.ends])
+        indices = {word: n for n, word in enumerate(self.aligned)}
+        rows = [indices[word] for word in self.dependents]
+        expected = np.array([indices[self.heads[word]] for word in self.dependents])
         chosen = between.argmax(2)[:, rows], between.argmax(1)[:, rows]
         return np.stack([(best == expected).sum(1) for best in chosen], 1).astype(np.int32)
 
@@ -217,7 +217,7 @@ class _WordRuler:
 
 class HeadStatistics(NamedTuple):
     columns: tuple[str, ...]
-    values: np.ndarray  # float64 [3, L, H, C]: mean, and the ends of its interval
+    values: np.ndarray  # float64 [3, L, H, C]: mean, and the dependents of its interval
     tokens: int
     fixed: tuple[int, float] | None
 
@@ -226,7 +226,7 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
     """Means over all query tokens, and 95 % intervals by a bootstrap over texts (percentiles).
 
     Args:
-        arrays: from `of_texts`, one row per text.
+        arrays: from `measure_texts`, one row per text.
         resamples: 0: no intervals.
     """
     queries = arrays["queries"].astype(np.float64)  # [N]
@@ -245,12 +245,12 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
         parts.append((("head dependent", "head governor"), arrays["right"], words[:, None]))
         offset = int(arrays["fixed"].sum(0).argmax())
         accuracy = float(arrays["fixed"].sum(0)[offset] / max(1.0, words.sum()))
-        fixed = offset - FAR, accuracy
+        fixed = offset - MAX_OFFSET, accuracy
     draws = _draws(len(queries), resamples)  # [1 + B, N]
     columns, values = list[str](), list[np.ndarray]()
     for names, sums, divisors in parts:
         columns += names
-        values.append(_ends(draws, sums.astype(np.float64), divisors.astype(np.float64)))
+        values.append(_intervals(draws, sums.astype(np.float64), divisors.astype(np.float64)))
     columns.append("offset")
     values.append(
         np.broadcast_to((best - REACH).astype(np.float64)[..., None], (3, *best.shape, 1))
@@ -262,23 +262,23 @@ def _draws(count: int, resamples: int) -> np.ndarray:
     """Weights of the texts: the first row is all ones, the others are resamples; float64 [1 + B,
     N]."""
     rng = np.random.default_rng(SEED)
-    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples)
-    return np.concatenate([np.ones((1, count)), drawn])
+    samples = rng.multinomial(count, np.full(count, 1 / count), resamples)
+    return np.concatenate([np.ones((1, count)), samples])
 
 
-def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarray:
+def _intervals(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarray:
     """Means and interval, float64 [3, L, H, C], of [N, L, H, C] divided by [N, 1 or C]."""
     shape = sums.shape[1:]
-    below = draws @ divisors  # [1 + B, 1 or C]
-    every = (draws @ sums.reshape(len(sums), -1)).reshape(len(draws), *shape)
+    denominators = draws @ divisors  # [1 + B, 1 or C]
+    means = (draws @ sums.reshape(len(sums), -1)).reshape(len(draws), *shape)
     with np.errstate(invalid="ignore", divide="ignore"):
-        every = every / below[:, None, None, :]
+        means = means / denominators[:, None, None, :]
     if len(draws) == 1:
-        return np.concatenate([every, np.full((2, *shape), np.nan)])
+        return np.concatenate([means, np.full((2, *shape), np.nan)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a tag that occurs in no chosen text
-        low, high = np.nanpercentile(every[1:], (2.5, 97.5), axis=0)
-    return np.stack([every[0], low, high])
+        low, high = np.nanpercentile(means[1:], (2.5, 97.5), axis=0)
+    return np.stack([means[0], low, high])
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────
@@ -299,14 +299,14 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
         ends = np.cumsum([len(word) + 1 for word in words]).tolist()
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
         governors = split_words(heads[index]) if heads is not None else []
-        numbers = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
+        head_indices = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
         is_apart = rows.tags is not None or cell == " ".join(words)
-        fits = len(numbers) == len(words) and is_apart
+        fits = len(head_indices) == len(words) and is_apart
         result.append(
             Words(
                 spans,
                 tags if len(tags) == len(words) else [],
-                numbers if fits else [-1] * len(words) if heads is not None else [],
+                head_indices if fits else [-1] * len(words) if heads is not None else [],
             )
         )
     return result

@@ -25,7 +25,7 @@ class LayerPass(NamedTuple):
 def iter_layers(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None = None
 ) -> Iterator[LayerPass]:
-    """Yield the L layers from the lowest; a module that serves several layers comes as often.
+    """Yield the L layers from the lowest; a module that serves several layers is repeated.
 
     The feed-forward part of the last layer is skipped, since nothing reads its output.
 

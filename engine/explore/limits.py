@@ -1,4 +1,4 @@
-"""Memory limit while a foreign folder is read.
+"""Memory limit while an imported folder is read.
 
 A small file can claim to be a huge one: compressed zeros, a tensor of stride 0, a false header.
 """
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TIMES = 6  # float16 on disk becomes float32 in memory, with two copies during conversion
-BESIDES = 2_000_000_000  # bytes for libraries, threads and small files
+MEMORY_FACTOR = 6  # float16 on disk becomes float32 in memory, with two copies during conversion
+OVERHEAD = 2_000_000_000  # bytes for libraries, threads and small files
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def limited_memory(folder: Path) -> Iterator[None]:
 
     present = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = present + BESIDES + TIMES * _size(folder)
+    limit = present + OVERHEAD + MEMORY_FACTOR * _size(folder)
     limit = min([limit, *(n for n in (soft, hard) if n != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     try:

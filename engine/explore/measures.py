@@ -46,15 +46,15 @@ def value_norms(layer: LayerPass) -> Tensor:
         -1, (attention.heads, attention.head_size)
     )
     slices = attention.output.weight.unflatten(1, (attention.heads, attention.head_size))
-    turned = torch.einsum("thk,dhk->htd", values, slices)  # [H, T, D]
-    norms: Tensor = turned.norm(dim=-1)
+    transformed = torch.einsum("thk,dhk->htd", values, slices)  # [H, T, D]
+    norms: Tensor = transformed.norm(dim=-1)
     return norms
 
 
 def rollout_step(mean: Tensor, before: Tensor | None) -> Tensor:
     """Attention rollout through one more layer, float [T, T] (Abnar and Zuidema 2020, §3).
 
-    Half of each vector comes by the residual connection: A = (W + I) / 2, with rows normalised to
+    Half of each vector comes from the residual connection: A = (W + I) / 2, with rows normalised to
     sum to 1, times the rollout of the layers below.
     """
     identity = torch.eye(mean.size(0), dtype=mean.dtype, device=mean.device)
@@ -102,9 +102,9 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
             scores = scores + added[0, head, row]
     if not torch.isfinite(scores).all():
         raise not_finite()
-    far = attention.window if attention.window is not None else count
+    reach = attention.window if attention.window is not None else count
     attends = [
-        (not spec.is_causal or index <= row) and abs(index - row) <= far for index in range(count)
+        (not spec.is_causal or index <= row) and abs(index - row) <= reach for index in range(count)
     ]
     return QueryKeyShown(
         to=question.number,

@@ -18,7 +18,7 @@ from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
-QUICK = 0.5  # seconds to load a snapshot; slower ones are loaded only on request
+MAX_PRELOAD_SECONDS = 0.5  # seconds to load a snapshot; slower ones are loaded only on request
 RESERVE = 0.25  # fraction of the memory that stays free
 COPIES = 2  # of the weights in float32: plain, and packed for fast products
 
@@ -36,7 +36,7 @@ class ModelCache:
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
-        self._held: OrderedDict[Path, CachedCheckpoint] = OrderedDict()
+        self._cached: OrderedDict[Path, CachedCheckpoint] = OrderedDict()
         self.snapshots = SnapshotCache(device)
 
     def take(self, folder: Path) -> Checkpoint:
@@ -45,36 +45,36 @@ class ModelCache:
 
     def serving(self, folder: Path) -> Serving:
         """The checkpoint in `folder`, evicting the least recently used one. Snapshots of a run have
-        a cache of their own.
+        their own cache.
 
         Raises StudioError if it cannot be loaded, or the device is not available.
         """
         if is_snapshot(folder):
             return self.snapshots.serving(folder)
         signature = _signature(folder)
-        held = self._held.pop(folder, None)
-        if held is None or held.signature != signature:
-            while len(self._held) >= MAX_MODELS:
-                self._held.popitem(last=False)
+        cached = self._cached.pop(folder, None)
+        if cached is None or cached.signature != signature:
+            while len(self._cached) >= MAX_MODELS:
+                self._cached.popitem(last=False)
             serving = Serving(_load(folder, self._device))
-            held = CachedCheckpoint(signature, serving, serving.prepare())
-        self._held[folder] = held
-        return held.serving
+            cached = CachedCheckpoint(signature, serving, serving.prepare())
+        self._cached[folder] = cached
+        return cached.serving
 
     def prepare(self) -> bool:
         """Do one small step of preparing the cached models for quick answers, or of preloading
         snapshots; True if more is left."""
         if self.snapshots.prepare():
             return True
-        for held in reversed(self._held.values()):
+        for cached in reversed(self._cached.values()):
             try:
-                next(held.preparing)
+                next(cached.preparing)
             except StopIteration:
                 continue
             # torch raises RuntimeError if memory is short
             except (MemoryError, RuntimeError) as error:
                 echo_error(f"No quick answers: {error}")
-                held.serving.give_up()
+                cached.serving.give_up()
                 continue
             return True
         return False
@@ -89,9 +89,9 @@ class SnapshotCache:
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self._held: dict[Path, CachedCheckpoint] = {}
+        self._cached: dict[Path, CachedCheckpoint] = {}
         self._damaged: set[Path] = set()  # not preloaded again
-        self._words: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
+        self._tokenizer: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
         self._latest: Path | None = None
         self._seconds = 0.0  # load time of the last one
         self._bytes = 0  # its size in memory
@@ -99,27 +99,27 @@ class SnapshotCache:
     @property
     def held(self) -> tuple[Path, ...]:
         """The folders of the cached snapshots."""
-        return tuple(self._held)
+        return tuple(self._cached)
 
     def serving(self, folder: Path) -> Serving:
         """The snapshot in `folder`. Raises StudioError if it cannot be loaded."""
         self._latest = folder
         signature = _signature(folder)
-        held = self._held.get(folder)
-        if held is not None and held.signature == signature:
-            return held.serving
-        self._held.pop(folder, None)
-        while self._held and not self._has_room():
-            del self._held[max(self._held, key=self._distances(folder).__getitem__)]
+        cached = self._cached.get(folder)
+        if cached is not None and cached.signature == signature:
+            return cached.serving
+        self._cached.pop(folder, None)
+        while self._cached and not self._has_memory():
+            del self._cached[max(self._cached, key=self._distances(folder).__getitem__)]
         return self._take(folder, signature)
 
     def prepare(self) -> bool:
         """Preload the nearest snapshot that is not cached; True if there may be more to do."""
-        if self._latest is None or self._seconds > QUICK or not self._has_room():
+        if self._latest is None or self._seconds > MAX_PRELOAD_SECONDS or not self._has_memory():
             return False
         distances = self._distances(self._latest)
         for folder in sorted(distances, key=distances.__getitem__):
-            if folder not in self._held and folder not in self._damaged:
+            if folder not in self._cached and folder not in self._damaged:
                 try:
                     self._take(folder, _signature(folder))
                 except StudioError as error:  # reported when this snapshot is requested
@@ -131,17 +131,18 @@ class SnapshotCache:
     def _take(self, folder: Path, signature: Signature) -> Serving:
         began = time.perf_counter()
         shared = _signature(folder.parent)
-        known = self._words if self._words and self._words[:2] == (folder.parent, shared) else None
-        checkpoint = _load(folder, self._device, known and known[2])
-        self._words = (folder.parent, shared, checkpoint.tokenizer)
+        stored = self._tokenizer
+        is_same_run = stored is not None and stored[:2] == (folder.parent, shared)
+        checkpoint = _load(folder, self._device, stored[2] if stored and is_same_run else None)
+        self._tokenizer = (folder.parent, shared, checkpoint.tokenizer)
         serving = Serving(checkpoint, is_snapshot=True)
         self._seconds = time.perf_counter() - began
         parameters = sum(p.numel() for p in checkpoint.network.parameters())
         self._bytes = COPIES * 4 * parameters
-        self._held[folder] = CachedCheckpoint(signature, serving, iter(()))
+        self._cached[folder] = CachedCheckpoint(signature, serving, iter(()))
         return serving
 
-    def _has_room(self) -> bool:
+    def _has_memory(self) -> bool:
         memory = psutil.virtual_memory()
         return memory.available - self._bytes > RESERVE * memory.total
 
@@ -154,13 +155,13 @@ class SnapshotCache:
         distances = {
             path: abs(n - current) + (0.5 if n < current else 0.0) for n, path in enumerate(order)
         }
-        return {path: float("inf") for path in self._held} | distances
+        return {path: float("inf") for path in self._cached} | distances
 
 
-def _load(folder: Path, device: str, known: Tokenizer | None = None) -> Checkpoint:
-    """A checkpoint on a device; `known` is its tokenizer if that was read before."""
+def _load(folder: Path, device: str, tokenizer: Tokenizer | None = None) -> Checkpoint:
+    """A checkpoint on a device; `tokenizer` is that of the folder if it was read before."""
     torch_device = _device(device)
-    checkpoint = load(folder, tokenizer=known)
+    checkpoint = load(folder, tokenizer=tokenizer)
     checkpoint.network.to(torch_device)
     return checkpoint
 

@@ -19,7 +19,7 @@ from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.explore.head_statistics import histograms
 from engine.explore.layers import iter_layers
 from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
-from engine.explore.text_scores import learner_of_rows, predict_rows
+from engine.explore.text_scores import learner_for_rows, predict_rows
 from engine.explore.word_vectors import tokens_between
 from engine.messages.explore.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
@@ -31,9 +31,9 @@ from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text, max_tokens
 
 MAX_VECTORS = 4_000  # over all texts, for the CKA
-SAME = 0.5  # minimum mean cosine of the token embeddings of related models
+MIN_COSINE = 0.5  # minimum mean cosine of the token embeddings of related models
 SEED = 7
-FEWEST = 4  # vectors needed by the HSIC estimator
+MIN_VECTORS = 4  # vectors needed by the HSIC estimator
 
 
 def compare(
@@ -47,15 +47,16 @@ def compare(
     )
     spec = a.exact.network.spec, b.exact.network.spec
     layers = _layer_pairs(spec[0].layers + 1, spec[1].layers + 1)
-    each = max(2, -(-MAX_VECTORS // len(pairs)))
+    max_vectors = max(2, -(-MAX_VECTORS // len(pairs)))
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
         parts = [
-            of_text(a.exact, b.exact, *pairs[n], each, is_comparable) for n in range(start, stop)
+            measure_text(a.exact, b.exact, *pairs[n], max_vectors, is_comparable)
+            for n in range(start, stop)
         ]
         arrays = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-        return arrays | _said(a, b, rows.take(range(start, stop)), arrays["kl"])
+        return arrays | _predict(a, b, rows.take(range(start, stop)), arrays["kl"])
 
     def answer(arrays: Arrays, done: int, is_whole: bool) -> ModelsDiffered:
         difference = summary(arrays, is_whole)
@@ -97,13 +98,13 @@ def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
     if (spec.layers, spec.heads, spec.family) != (other.layers, other.heads, other.family):
         return False
     folders = question.checkpoint, question.other
-    of_runs = all(folder.parent.name == "checkpoints" for folder in folders)
-    if of_runs and folders[0].parent == folders[1].parent:
+    are_of_runs = all(folder.parent.name == "checkpoints" for folder in folders)
+    if are_of_runs and folders[0].parent == folders[1].parent:
         return True
     first, second = (c.network.encoder.embeddings.token.weight.detach() for c in (a, b))
     if first.shape != second.shape:
         return False
-    return float(F.cosine_similarity(first, second, dim=-1).mean()) >= SAME
+    return float(F.cosine_similarity(first, second, dim=-1).mean()) >= MIN_COSINE
 
 
 def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bool:
@@ -116,14 +117,14 @@ def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bo
 
 
 @torch.inference_mode()
-def of_text(
-    a: Checkpoint, b: Checkpoint, text: str, pair: str | None, each: int, heads: bool
+def measure_text(
+    a: Checkpoint, b: Checkpoint, text: str, pair: str | None, max_vectors: int, heads: bool
 ) -> Arrays:
     """Measurements of one text, by name.
 
     js: float64 [L, H], summed over the query tokens. sums_a, sums_b: float64 [L, H, 11].
     offsets_a, offsets_b: int32 [L, H, offsets]. queries: int. kl: float64, of the predictions of
-    MLM heads. vectors_a, vectors_b: float16 [layers, each, D], of which `vectors` are used;
+    MLM heads. vectors_a, vectors_b: float16 [layers, max_vectors, D], of which `vectors` are used;
     by_word: bool.
     """
     first, second = encode_text(a, text, pair), encode_text(b, text, pair)
@@ -135,23 +136,23 @@ def of_text(
     ]
     groups = _groups(first, second, text, same)
     rng = np.random.default_rng(SEED + len(text))
-    chosen = np.sort(rng.permutation(len(groups))[:each])
+    chosen = np.sort(rng.permutation(len(groups))[:max_vectors])
     pairs = _layer_pairs(len(hidden[0].hidden), len(hidden[1].hidden))
     for name, encoded, side, indices in zip("ab", hidden, (0, 1), pairs.tolist(), strict=True):
         layers = [require_finite(encoded.hidden[index][0]) for index in indices]
-        vectors = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
+        vectors = np.zeros((len(layers), max_vectors, layers[0].size(-1)), np.float16)
         for row, group in enumerate(chosen):
             inside = groups[group][side]
             vectors[:, row] = torch.stack([layer[inside].mean(0) for layer in layers]).cpu().numpy()
         arrays[f"vectors_{name}"] = vectors
     arrays["vectors"] = np.array(len(chosen))
-    arrays["kl"] = np.array(_kl_of_tokens(a, b, first, same, hidden))
+    arrays["kl"] = np.array(_token_kl(a, b, first, same, hidden))
     if heads and same:
-        arrays |= _of_heads(a, b, first, second)
+        arrays |= _compare_heads(a, b, first, second)
     return arrays
 
 
-def _of_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
+def _compare_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
     kinds = TokenKinds.from_tokens(first.described, a.network.spec.is_causal)
     collected: dict[str, list[np.ndarray]] = {}
     passes = [
@@ -200,13 +201,13 @@ def _groups(a: Inputs, b: Inputs, text: str, same: bool) -> list[tuple[list[int]
 def _layer_pairs(first: int, second: int) -> np.ndarray:
     """Layers that are compared, int [2, layers]: all of the shallower model, and those at the same
     relative depth of the other."""
-    fewest = min(first, second)
+    count_ = min(first, second)
     return np.stack(
-        [np.round(np.linspace(0, count - 1, fewest)).astype(int) for count in (first, second)]
+        [np.round(np.linspace(0, count - 1, count_)).astype(int) for count in (first, second)]
     )
 
 
-def _kl_of_tokens(
+def _token_kl(
     a: Checkpoint, b: Checkpoint, inputs: Inputs, same: bool, hidden: list[Encoded]
 ) -> float:
     """Mean KL(A ‖ B) of the MLM predictions at each unmasked token; NaN if a model has no MLM head,
@@ -224,22 +225,22 @@ def _kl_of_tokens(
     return float((logs[0].exp() * (logs[0] - logs[1])).sum(-1).mean())
 
 
-def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
+def _predict(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     """The predictions of fine-tuned models, and KL(A ‖ B) of their classes, float64 [N]."""
-    first, second = (learner_of_rows(serving.exact, rows) for serving in (a, b))
-    nothing = np.full(len(rows), "")
+    first, second = (learner_for_rows(serving.exact, rows) for serving in (a, b))
+    empty = np.full(len(rows), "")
     if first is None or second is None:
-        return {"kl": kl, "said_a": nothing, "said_b": nothing}
+        return {"kl": kl, "said_a": empty, "said_b": empty}
     predicted = [predict_rows(serving, rows.unlabelled()) for serving in (a, b)]
     texts = [np.array([text[:200] for text in result.predicted]) for result in predicted]
     p, q = (result.scores for result in predicted)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
         several = get_head(first.task.kind).is_multi_label
-        kl = kl_of_classes(p.astype(np.float64), q.astype(np.float64), several)
+        kl = class_kl(p.astype(np.float64), q.astype(np.float64), several)
     return {"kl": kl, "said_a": texts[0], "said_b": texts[1]}
 
 
-def kl_of_classes(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray:
+def class_kl(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray:
     """KL(p ‖ q) of each row, float64 [N]; for `independent` labels the sum over the labels."""
     tiny = np.finfo(np.float32).tiny
     p, q = np.maximum(p, tiny), np.maximum(q, tiny)
@@ -290,13 +291,13 @@ def hsic(x: np.ndarray, y: np.ndarray) -> float:
     XXᵀ and L̃ = YYᵀ without their diagonals; computed from the vectors, without any [N, N] matrix.
     """
     count = len(x)
-    own_x, own_y = (x * x).sum(1), (y * y).sum(1)  # the diagonals
-    rows_x = x @ x.sum(0) - own_x  # K̃1
-    rows_y = y @ y.sum(0) - own_y
-    trace = float(((x.T @ y) ** 2).sum() - own_x @ own_y)
-    both = float(rows_x.sum() * rows_y.sum()) / ((count - 1) * (count - 2))
+    diagonal_x, diagonal_y = (x * x).sum(1), (y * y).sum(1)  # the diagonals
+    rows_x = x @ x.sum(0) - diagonal_x  # K̃1
+    rows_y = y @ y.sum(0) - diagonal_y
+    trace = float(((x.T @ y) ** 2).sum() - diagonal_x @ diagonal_y)
+    product = float(rows_x.sum() * rows_y.sum()) / ((count - 1) * (count - 2))
     across = 2 * float(rows_x @ rows_y) / (count - 2)
-    return (trace + both - across) / (count * (count - 3))
+    return (trace + product - across) / (count * (count - 3))
 
 
 def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
@@ -305,7 +306,7 @@ def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
     With the unbiased estimator of HSIC (Kornblith et al. 2019, §3; Nguyen et al. 2021, §3.2).
     NaN for fewer than four items, or if all vectors of one side are the same.
     """
-    if len(x) < FEWEST:
+    if len(x) < MIN_VECTORS:
         return float("nan")
     x, y = (values.astype(np.float64) - values.mean(0, dtype=np.float64) for values in (x, y))
     # centre first: what does not depend on the mean is then computed from small numbers

@@ -1,4 +1,4 @@
-"""Computations over many texts: reported twice a second, cancelled at once, resumable.
+"""Computations over many texts: reported twice a second, cancelled immediately, resumable.
 
 The arrays of the texts are stored in chunks, in a folder named after the question and the files of
 the checkpoint.
@@ -21,11 +21,11 @@ from engine.messages.explore.text_set import SetQuestion
 
 Arrays = dict[str, np.ndarray]  # by name, one row per text
 
-TELL_SECONDS = 0.5
+REPORT_SECONDS = 0.5
 LONG, SHORT = 0.4, 0.15  # seconds per slice above and below which the next is smaller or larger
 MAX_SLICE = 256  # texts
-TOKENS, LETTERS = 512, 4  # per batch, with padding; and letters per token, about
-MOST_TOGETHER = 16  # texts
+TOKENS, CHARACTERS = 512, 4  # per batch, with padding; and characters per token, about
+MAX_BATCH = 16  # texts
 MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # cached answers to earlier questions
 
 
@@ -39,7 +39,7 @@ class ArrayStore:
             self.folder = question.cache / question_key(question)
             with disk_errors_for(self.folder):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_room(question.cache, self.folder)
+            _evict_oldest(question.cache, self.folder)
             self._read()
 
     @property
@@ -74,7 +74,7 @@ class ArrayStore:
 
 
 def over_texts(
-    kept: ArrayStore,
+    store: ArrayStore,
     count: int,
     compute: Callable[[int, int], Arrays],
     emit: Callable[[Arrays, int, int], object],
@@ -87,35 +87,35 @@ def over_texts(
         emit: gets the new results, as (arrays, first text, number of finished texts).
         step: number of texts per call of `compute`; 0: adapts to the speed.
     """
-    done = min(kept.rows, count)
+    done = min(store.rows, count)
     assert done == count or not step or done % step == 0
     if done:
-        emit(kept.arrays(), 0, done)
+        emit(store.arrays(), 0, done)
     pending: list[Arrays] = []
-    least = max(1, step)
+    min_texts = max(1, step)
     reported, groups = time.perf_counter(), 1  # texts per slice
     while done < count:
         began = time.perf_counter()
-        stop = min(done + groups * least, count)
+        stop = min(done + groups * min_texts, count)
         starts = range(done, stop, step or stop - done)
         pending += [compute(first, min(first + starts.step, stop)) for first in starts]
         done, now = stop, time.perf_counter()
         if now - began > LONG:
             groups = max(1, groups // 2)
         elif now - began < SHORT:
-            groups = max(1, min(2 * groups, MAX_SLICE // least))
-        if now - reported >= TELL_SECONDS or done == count:
+            groups = max(1, min(2 * groups, MAX_SLICE // min_texts))
+        if now - reported >= REPORT_SECONDS or done == count:
             chunk = concatenate(pending)
-            kept.add(chunk)
+            store.add(chunk)
             pending, reported = [], now
             emit(chunk, done - len(next(iter(chunk.values()))), done)
-    return kept.arrays()
+    return store.arrays()
 
 
 def group_size(pairs: Sequence[tuple[str, str | None]]) -> int:
     """Number of these texts that take about the time of one long text when batched."""
-    letters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
-    return max(1, min(MOST_TOGETHER, int(TOKENS * LETTERS / max(1.0, letters))))
+    characters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
+    return max(1, min(MAX_BATCH, int(TOKENS * CHARACTERS / max(1.0, characters))))
 
 
 def batches(tokens: Sequence[int]) -> list[list[int]]:
@@ -129,10 +129,10 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
         tokens: number of tokens of each text.
     """
     groups = list[list[int]]()
-    for number in sorted(range(len(tokens)), key=lambda number: tokens[number]):
-        if not groups or (len(groups[-1]) + 1) * tokens[number] > TOKENS:
+    for index in sorted(range(len(tokens)), key=lambda index: tokens[index]):
+        if not groups or (len(groups[-1]) + 1) * tokens[index] > TOKENS:
             groups.append([])
-        groups[-1].append(number)
+        groups[-1].append(index)
     return groups
 
 
@@ -171,13 +171,13 @@ def _folders(question: SetQuestion) -> tuple[Path, ...]:
     )
 
 
-def _make_room(parent: Path, present: Path) -> None:
+def _evict_oldest(parent: Path, present: Path) -> None:
     """Remove the oldest cached answers until the cache is within its limits."""
     present.touch()
     folders = [path for path in parent.iterdir() if path.is_dir() and path != present]
     folders.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
     used = 0
-    for number, folder in enumerate(folders, start=2):
+    for count, folder in enumerate(folders, start=2):
         used += sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-        if number > MAX_FOLDERS or used > MAX_BYTES:
+        if count > MAX_FOLDERS or used > MAX_BYTES:
             shutil.rmtree(folder, ignore_errors=True)

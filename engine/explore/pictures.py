@@ -44,9 +44,9 @@ def curve_svg(
         for step in np.linspace(first, last, 6).round().astype(int)
     ]
     parts.append(f'<text x="{right}" y="{bottom + 38}" text-anchor="end">step</text>')
-    for index, (name, points_of_series) in enumerate(series.items()):
+    for index, (name, curve_points) in enumerate(series.items()):
         colour, dash = ((ACCENT, ""), (SECOND, ' stroke-dasharray="6 4"'))[index % 2]
-        line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in points_of_series)
+        line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in curve_points)
         parts.append(
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
         )

@@ -63,11 +63,11 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     if head.reads_tokens:
         position = _position(inputs, question, logits, names if head.finds_spans else ())
         logits = logits[position]
-    output = _named(question.label, names) if question.label else int(logits.argmax())
-    against = _named(question.against, names) if question.against else None
+    output = _find_index(question.label, names) if question.label else int(logits.argmax())
+    against = _find_index(question.against, names) if question.against else None
     label = names[output] if names else ""
     texts = question.text, question.pair or ""
-    explained = _explained(label, question.against, position, logits, output, against)
+    explained = _build_explained(label, question.against, position, logits, output, against)
     return Target(inputs, texts, names, output, against, position, False, explained)
 
 
@@ -115,7 +115,7 @@ def word_token_indices(inputs: Inputs) -> list[list[int]]:
     return list(words.values())
 
 
-def predicted(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> str:
+def predict_label(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> str:
     """The prediction at the target's position; empty for regression and for answer spans."""
     if target.is_token:
         assert target.position is not None
@@ -129,7 +129,7 @@ def predicted(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: 
     ]
 
 
-def _explained(
+def _build_explained(
     label: str, other: str, position: int | None, logits: Tensor, output: int, against: int | None
 ) -> Explained:
     """The score of a logit, or of its difference to another; `logits` float [C] or [V]."""
@@ -137,7 +137,7 @@ def _explained(
     return Explained(label=label, against=other, position=position, score=score)
 
 
-def _named(label: str, names: tuple[str, ...]) -> int:
+def _find_index(label: str, names: tuple[str, ...]) -> int:
     if label not in names:
         raise StudioError(
             "This model does not know the class “{label}”.",
@@ -160,7 +160,7 @@ def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple
             raise StudioError(
                 "There is no passage to find an answer in.", "Type the passage as the second text."
             )
-        output = _named(question.label or ends[0], ends)
+        output = _find_index(question.label or ends[0], ends)
         return max(passage, key=lambda n: float(logits[n, output]))
     position = question.position
     if position is None:
@@ -178,13 +178,15 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
         raise StudioError("This model picks one of several choices.", "Type at least two choices.")
-    options = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
+    options = (
+        choices if not question.label else [choices[_find_index(question.label, tuple(choices))]]
+    )
     best: Target | None = None
     for choice in options:
         pair = f"{question.pair or ''} {choice}".strip()
         inputs = encode_text(checkpoint, question.text, pair)
         logits = outputs(checkpoint, inputs.tokens, inputs.segments)[0]
-        explained = _explained(choice, question.against, None, logits, 0, None)
+        explained = _build_explained(choice, question.against, None, logits, 0, None)
         if best is None or explained.score > best.explained.score:
             best = Target(inputs, (question.text, pair), (), 0, None, None, False, explained)
     assert best is not None
@@ -207,7 +209,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     against = _vocabulary_id(checkpoint, question.against) if question.against else None
     name = checkpoint.tokenizer.token
     other = "" if against is None else name(against)
-    explained = _explained(name(output), other, position, logits, output, against)
+    explained = _build_explained(name(output), other, position, logits, output, against)
     texts = question.text, question.pair or ""
     return Target(inputs, texts, (), output, against, position, True, explained)
 
@@ -215,12 +217,12 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
 def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:
     """Logits over the vocabulary at a masked token, float [B, V]."""
     network, head = checkpoint.network, mlm_head(checkpoint)
-    read = position - network.spec.is_causal  # a causal model predicts the next token
-    if read < 0:
+    source = position - network.spec.is_causal  # a causal model predicts the next token
+    if source < 0:
         raise StudioError(
             "A left-to-right model does not predict the first token.", "Mask a later word."
         )
-    positions = torch.full((len(tokens), 1), read, device=tokens.device)
+    positions = torch.full((len(tokens), 1), source, device=tokens.device)
     return require_finite(head(network.encode_at(tokens, segments, positions)[:, 0]))
 
 

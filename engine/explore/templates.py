@@ -66,7 +66,7 @@ def check(template: str, number: int) -> None:
     """Raise StudioError if a template (numbered from 1) does not have exactly one slot of each
     kind."""
     for slot in (FILLER, TARGET):
-        if len(_places(template, slot)) != 1:
+        if len(_find_slots(template, slot)) != 1:
             raise StudioError(
                 "Template {number} needs {slot} once.",
                 "Write {target} works as a {filler}.",
@@ -77,23 +77,23 @@ def check(template: str, number: int) -> None:
             )
 
 
-def _places(template: str, slot: str) -> list[int]:
+def _find_slots(template: str, slot: str) -> list[int]:
     return [match.start() for match in re.finditer(re.escape(slot), template, re.IGNORECASE)]
 
 
 def fill_template(template: str, filler: str, mask: str) -> FilledTemplate:
     """A template with the filler inserted and the target masked."""
-    at_filler, at_target = _places(template, FILLER)[0], _places(template, TARGET)[0]
-    put = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
-    text, end, begins = "", 0, dict[int, int]()
-    for start in sorted(put):
-        slot, word = put[start]
+    at_filler, at_target = _find_slots(template, FILLER)[0], _find_slots(template, TARGET)[0]
+    words = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
+    text, end, starts = "", 0, dict[int, int]()
+    for start in sorted(words):
+        slot, word = words[start]
         text += template[end:start]
-        begins[start] = len(text)
+        starts[start] = len(text)
         text += word
         end = start + len(slot)
-    begin = begins[at_filler]
-    return FilledTemplate(text + template[end:], (begin, begin + len(filler)), begins[at_target])
+    begin = starts[at_filler]
+    return FilledTemplate(text + template[end:], (begin, begin + len(filler)), starts[at_target])
 
 
 def _row(
@@ -103,10 +103,10 @@ def _row(
     word = question.fillers[filler].strip()
     filled = fill_template(question.templates[template], word, tokenizer.token(tokenizer.mask))
     inputs = encode_text(checkpoint, filled.text, None)
-    own = [(n, token) for n, token in enumerate(inputs.described) if not token.special]
+    ordinary = [(n, token) for n, token in enumerate(inputs.described) if not token.special]
     begin, end = filled.filler
-    inside = [n for n, token in own if holds(token.start, token.end, begin, end)]
-    gap = next((n for n, token in own if token.start <= filled.target < token.end), None)
+    inside = [n for n, token in ordinary if holds(token.start, token.end, begin, end)]
+    gap = next((n for n, token in ordinary if token.start <= filled.target < token.end), None)
     names = tuple(inputs.described[n].text for n in inside)
     problem = ""
     if not inside:

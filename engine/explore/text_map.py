@@ -23,7 +23,7 @@ from engine.explore.over_texts import (
     over_texts,
     write_array,
 )
-from engine.explore.text_scores import by_task, learner_of_rows
+from engine.explore.text_scores import by_task, learner_for_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
@@ -34,9 +34,9 @@ from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 MAX_TSNE = 1_000  # texts placed by t-SNE itself
 MAX_EXACT = 300  # texts up to which all pairs are computed; beyond, the Barnes-Hut approximation
 MAX_MEASURED = 1_000  # texts used for silhouettes and neighbours
-MORE = 1.25  # growth of the number of texts after which the map is recomputed
+MAP_GROWTH = 1.25  # growth of the number of texts after which the map is recomputed
 NEIGHBOURS = 10  # for the k-nearest-neighbour accuracy
-BESIDE = 5  # neighbours that place a text that t-SNE did not
+PLACING_NEIGHBOURS = 5  # neighbours that place a text that t-SNE did not
 SHUFFLES, SEED = 5, 7
 MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 
@@ -64,7 +64,7 @@ def map_texts(
     def answer(arrays: Arrays, done: int) -> TextsPlaced:
         is_whole = done == len(rows)
         named = zip(arrays["label"].tolist(), labels, strict=False)
-        names = [of_model or typed for of_model, typed in named]
+        names = [gold or typed for gold, typed in named]
         vectors = arrays["vectors"]
         placed: np.ndarray | None = None
         if question.method == "tsne" and is_whole:
@@ -86,10 +86,10 @@ def map_texts(
         return (
             placement
             if not is_whole
-            else placement.model_copy(update=_apart(arrays, names, question))
+            else placement.model_copy(update=_separation(arrays, names, question))
         )
 
-    def asked(arrays: Arrays) -> Arrays:
+    def select(arrays: Arrays) -> Arrays:
         vectors = at_layer(arrays, question.pooling, question.layer)
         return {"vectors": vectors, "label": arrays["label"], "prediction": arrays["prediction"]}
 
@@ -97,10 +97,10 @@ def map_texts(
         nonlocal mapped
         if not first:
             known.clear()
-        known.append(asked(arrays))
+        known.append(select(arrays))
         if done < 3 or done == len(rows):
             return
-        if done < MORE * mapped:  # a map places all texts so far: not worth it for a few more
+        if done < MAP_GROWTH * mapped:  # a map places all texts so far: not worth it for a few more
             emit(Working(to=question.number, stage="", done=done, total=len(rows)))
             return
         mapped = done
@@ -108,7 +108,7 @@ def map_texts(
 
     step = group_size(typed_pairs(rows))
     arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, step)
-    return answer(arrays | asked(arrays), len(rows))
+    return answer(arrays | select(arrays), len(rows))
 
 
 def row_labels(rows: Rows) -> list[str]:
@@ -123,14 +123,14 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
 
     Texts of similar length are batched, since reading the weights takes most of the time.
     """
-    checkpoint, learner = serving.exact, learner_of_rows(serving.exact, rows)
+    checkpoint, learner = serving.exact, learner_for_rows(serving.exact, rows)
     inputs = [encode_text(checkpoint, *pair) for pair in typed_pairs(rows)]
-    every: list[Arrays] = [{} for _ in inputs]
-    for numbers in batches([len(text.described) for text in inputs]):
-        batch = _of_batch(checkpoint, [inputs[number] for number in numbers])
-        for number, arrays in zip(numbers, batch, strict=True):
-            every[number] = arrays
-    vectors = {name: np.stack([arrays[name] for arrays in every]) for name in every[0]}
+    results: list[Arrays] = [{} for _ in inputs]
+    for indices in batches([len(text.described) for text in inputs]):
+        batch = _encode_batch(checkpoint, [inputs[index] for index in indices])
+        for index, arrays in zip(indices, batch, strict=True):
+            results[index] = arrays
+    vectors = {name: np.stack([arrays[name] for arrays in results]) for name in results[0]}
     if learner is None:
         return vectors | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
     try:
@@ -140,17 +140,17 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     return vectors | {"prediction": predictions["prediction"], "label": predictions["label"]}
 
 
-def _of_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arrays]:
+def _encode_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arrays]:
     encoded = checkpoint.network.encoder(*stack_inputs(checkpoint, inputs), keep_hidden=True)
     hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
     results = []
     for row, text in enumerate(inputs):
-        own = require_finite(hidden[row, :, : len(text.described)])
+        states = require_finite(hidden[row, :, : len(text.described)])
         inside = [n for n, token in enumerate(text.described) if not token.special]
-        mean = own[:, inside or [0]].mean(1)
+        mean = states[:, inside or [0]].mean(1)
         pooled = encoded.pooled
         pooled = torch.zeros_like(mean[0]) if pooled is None else pooled[row].float()
-        arrays = {"cls": own[:, 0], "mean": mean, "pooled": pooled}
+        arrays = {"cls": states[:, 0], "mean": mean, "pooled": pooled}
         results.append(
             {name: values.cpu().numpy().astype(np.float16) for name, values in arrays.items()}
         )
@@ -163,8 +163,8 @@ def at_layer(arrays: Arrays, pooling: Pooling, layer: int) -> np.ndarray:
     if pooling == "pooled":
         vectors = arrays["pooled"]
     else:
-        every = arrays[pooling]
-        vectors = every[:, min(layer, every.shape[1] - 1)]
+        layers = arrays[pooling]
+        vectors = layers[:, min(layer, layers.shape[1] - 1)]
     return vectors.astype(np.float64)
 
 
@@ -198,18 +198,18 @@ def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = len(vectors)
     rng = np.random.default_rng(SEED)
     placed = np.sort(rng.permutation(count)[:MAX_TSNE])
-    some = vectors[placed]
-    perplexity = min(PERPLEXITY, max(MIN_PERPLEXITY, (len(some) - 1) / 3))
-    perplexity = min(perplexity, len(some) - 1.0)
-    method = "exact" if len(some) <= MAX_EXACT else "barnes_hut"
-    maker = TSNE(perplexity=perplexity, init="pca", random_state=SEED, method=method)
-    embedded = maker.fit_transform(some)
+    subset = vectors[placed]
+    perplexity = min(PERPLEXITY, max(MIN_PERPLEXITY, (len(subset) - 1) / 3))
+    perplexity = min(perplexity, len(subset) - 1.0)
+    method = "exact" if len(subset) <= MAX_EXACT else "barnes_hut"
+    model = TSNE(perplexity=perplexity, init="pca", random_state=SEED, method=method)
+    embedded = model.fit_transform(subset)
     points = np.zeros((count, 2))
     points[placed] = embedded
     others = np.setdiff1d(np.arange(count), placed)
     if len(others):
-        apart = distances(vectors[others], some)
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, :BESIDE]
+        between = distances(vectors[others], subset)
+        nearest = np.argsort(between, axis=1, kind="stable")[:, :PLACING_NEIGHBOURS]
         points[others] = embedded[nearest].mean(1)
     return points, placed
 
@@ -231,16 +231,16 @@ class LabelSeparation(NamedTuple):
     neighbours: float  # k-nearest-neighbour accuracy
 
 
-def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[str, object]:
+def _separation(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[str, object]:
     """Separation in each layer; empty unless two labels occur at least twice."""
     counts = Counter(label for label in labels if label)
-    numbers = {label: n for n, label in enumerate(sorted(counts)) if counts[label] > 1}
-    rows = np.array([n for n, label in enumerate(labels) if label in numbers], int)
-    if len(numbers) < 2 or len(rows) <= len(numbers):
+    ids_by_label = {label: n for n, label in enumerate(sorted(counts)) if counts[label] > 1}
+    rows = np.array([n for n, label in enumerate(labels) if label in ids_by_label], int)
+    if len(ids_by_label) < 2 or len(rows) <= len(ids_by_label):
         return {}
     rng = np.random.default_rng(SEED)
     rows = np.sort(rng.permutation(rows)[:MAX_MEASURED])
-    ids = np.array([numbers[labels[row]] for row in rows])
+    ids = np.array([ids_by_label[labels[row]] for row in rows])
     if len(set(ids.tolist())) < 2:
         return {}
     measured, shuffled = list[LabelSeparation](), list[LabelSeparation]()
@@ -282,8 +282,10 @@ def label_separation(between: np.ndarray, ids: np.ndarray) -> LabelSeparation:
     means = sums / sizes
     means[rows, own] = np.inf
     outside = means.min(1)
-    most = np.maximum(inside, outside)
-    silhouettes = np.where(alone | (most == 0), 0.0, (outside - inside) / np.where(most, most, 1))
+    larger = np.maximum(inside, outside)
+    silhouettes = np.where(
+        alone | (larger == 0), 0.0, (outside - inside) / np.where(larger, larger, 1)
+    )
     others = between.copy()
     np.fill_diagonal(others, np.inf)
     nearest = np.argsort(others, axis=1, kind="stable")[:, : min(NEIGHBOURS, count - 1)]

@@ -25,7 +25,7 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import RowPredictions
 
 MAX_LENGTH, BATCH = 512, 16
-TOLD_AT_ONCE = 500  # texts per message
+MAX_SCORES = 500  # texts per message
 MAX_SHOWN = 200  # characters of a prediction
 
 
@@ -40,23 +40,23 @@ def score(
     """
     checkpoint = serving.exact
     rows = load_rows(question.texts)
-    learner = learner_of_rows(checkpoint, rows)
+    learner = learner_for_rows(checkpoint, rows)
     loss = loss_kind(checkpoint, learner)
     last: list[TextsScored] = []
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
-        every = [_score(arrays, index) for index in range(done - first)]
-        for start in range(0, len(every), TOLD_AT_ONCE):
+        scores = [_score(arrays, index) for index in range(done - first)]
+        for start in range(0, len(scores), MAX_SCORES):
             if last:
                 emit(last.pop())
-            some = every[start : start + TOLD_AT_ONCE]
+            chunk = scores[start : start + MAX_SCORES]
             last.append(
                 TextsScored(
                     to=question.number,
-                    done=first + start + len(some),
+                    done=first + start + len(chunk),
                     total=len(rows),
                     first=first + start,
-                    scores=tuple(some),
+                    scores=tuple(chunk),
                     loss=loss,
                 )
             )
@@ -70,13 +70,13 @@ def score(
             return by_task(serving, learner, part) | {"tokens": lengths}
         if loss == "pseudo":
             return _by_token(checkpoint, part) | {"tokens": lengths}
-        return _nothing(len(part)) | {"tokens": lengths}
+        return _empty(len(part)) | {"tokens": lengths}
 
     over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(typed_pairs(rows)))
     return last.pop()
 
 
-def learner_of_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
+def learner_for_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
     """The learner of the checkpoint's task if it applies to these rows: a sentence-embedding model
     compares two texts, and predicts nothing for single ones."""
     learner = checkpoint_learner(checkpoint)
@@ -103,10 +103,10 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
         except MissingColumn:  # labels of another kind of task
             return _row_predictions(serving, rows.unlabelled())
     scores = _row_predictions(serving, rows.unlabelled())
-    some = [index for index, is_known in enumerate(known) if is_known]
-    for name, values in _row_predictions(serving, rows.take(some)).items():
+    labelled = [index for index, is_known in enumerate(known) if is_known]
+    for name, values in _row_predictions(serving, rows.take(labelled)).items():
         scores[name] = scores[name].astype(np.result_type(scores[name], values))
-        scores[name][some] = values
+        scores[name][labelled] = values
     return scores
 
 
@@ -118,7 +118,7 @@ def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
 def _row_predictions(serving: Serving, rows: Rows) -> Arrays:
     predictions = predict_rows(serving, rows)
     count = len(predictions.predicted)
-    arrays = _nothing(count)
+    arrays = _empty(count)
     arrays["prediction"] = np.array([text[:MAX_SHOWN] for text in predictions.predicted])
     if predictions.gold is not None:
         arrays["label"] = np.array([text[:MAX_SHOWN] for text in predictions.gold])
@@ -130,7 +130,7 @@ def _row_predictions(serving: Serving, rows: Rows) -> Arrays:
     return arrays
 
 
-def _nothing(count: int) -> Arrays:
+def _empty(count: int) -> Arrays:
     """Texts without predictions."""
     return {
         "prediction": np.full(count, ""),
@@ -144,7 +144,7 @@ def _nothing(count: int) -> Arrays:
 @torch.inference_mode()
 def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
     """The mean −log P of the tokens of a text, each masked in turn (Salazar et al. 2020, §2.3)."""
-    scores = _nothing(len(rows))
+    scores = _empty(len(rows))
     for index, (text, pair) in enumerate(typed_pairs(rows)):
         question = ScoreTokens(checkpoint=Path(), text=text, pair=pair)
         sums, count = 0.0, 0
@@ -161,26 +161,26 @@ def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
 
 def _lengths(checkpoint: Checkpoint, rows: Rows) -> np.ndarray:
     """Tokens of each text, special ones included, before truncation, int64 [N]."""
-    longest = max((len(text) + len(pair or "") for text, pair in typed_pairs(rows)), default=0)
+    characters = max((len(text) + len(pair or "") for text, pair in typed_pairs(rows)), default=0)
     return np.array(
         [
-            len(checkpoint.tokenizer.encode(text, pair, longest + 8).ids)
+            len(checkpoint.tokenizer.encode(text, pair, characters + 8).ids)
             for text, pair in typed_pairs(rows)
         ]
     )
 
 
-def _score(arrays: Arrays, number: int) -> TextScore:
+def _score(arrays: Arrays, index: int) -> TextScore:
     def known(name: str) -> float | None:
-        value = float(arrays[name][number])
+        value = float(arrays[name][index])
         return value if np.isfinite(value) else None
 
     right = known("right")
     return TextScore(
-        prediction=str(arrays["prediction"][number]),
-        label=str(arrays["label"][number]),
+        prediction=str(arrays["prediction"][index]),
+        label=str(arrays["label"][index]),
         probability=known("probability"),
         loss=known("loss"),
         right=None if right is None else right >= 1,
-        tokens=int(arrays["tokens"][number]),
+        tokens=int(arrays["tokens"][index]),
     )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import StudioError
-from engine.explore.fill_mask import log_probabilities, mlm_head, ranked, shown_tokens
+from engine.explore.fill_mask import log_probabilities, mlm_head, rank_tokens, shown_tokens
 from engine.messages.explore.text import LabelProbability
 from engine.messages.explore.token_scores import (
     ApplyLens,
@@ -40,17 +40,17 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
         for index, token in enumerate(inputs.described)
         if not token.special and index not in inputs.masked
     ]
-    left = [position for position in positions if position >= question.start]
+    remaining = [position for position in positions if position >= question.start]
     causal = checkpoint.network.spec.is_causal
-    now = left if causal else left[: max(1, SLICE // len(inputs.described))]
-    logs = (_from_before if causal else _in_turn)(checkpoint, inputs, now)  # [N, V]
+    now = remaining if causal else remaining[: max(1, SLICE // len(inputs.described))]
+    logs = (_score_causal if causal else _score_masked)(checkpoint, inputs, now)  # [N, V]
     return TokensScored(
         to=question.number,
         scores=tuple(
             token_score(checkpoint, row, position, inputs.described[position].id)
             for row, position in zip(logs, now, strict=True)
         ),
-        next=left[len(now)] if len(left) > len(now) else None,
+        next=remaining[len(now)] if len(remaining) > len(now) else None,
         total=len(positions),
         causal=causal,
     )
@@ -71,7 +71,7 @@ def token_score(checkpoint: Checkpoint, row: Tensor, position: int, token_id: in
     )
 
 
-def _in_turn(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
+def _score_masked(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
     """Log-probabilities at positions that are masked one at a time, float [N, V]."""
     rows = torch.arange(len(positions), device=inputs.tokens.device)
     tokens = inputs.tokens.repeat(len(positions), 1)  # [N, T]
@@ -82,7 +82,7 @@ def _in_turn(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Te
     return log_probabilities(mlm_head(checkpoint)(last))
 
 
-def _from_before(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
+def _score_causal(checkpoint: Checkpoint, inputs: Inputs, positions: list[int]) -> Tensor:
     """Log-probabilities at the position before each, float [N, V]."""
     last = checkpoint.network.encoder(inputs.tokens, inputs.segments).last[0]  # [T, D]
     return log_probabilities(mlm_head(checkpoint)(last[[position - 1 for position in positions]]))
@@ -104,19 +104,19 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
         raise StudioError(
             "There is no such position in the text.", "Mask or select one of its tokens."
         )
-    read = [position - causal for position in positions]
+    sources = [position - causal for position in positions]
     tokens = shown_tokens(checkpoint, inputs)
     encoded = checkpoint.network.encoder(tokens, inputs.segments, keep_hidden=True)
     layers = []
     for vectors in encoded.hidden:  # L + 1 of [1, T, D]
-        logs = log_probabilities(head(vectors[0, read]))  # [N, V]
+        logs = log_probabilities(head(vectors[0, sources]))  # [N, V]
         actual = tuple(
             None
             if inputs.described[position].id == checkpoint.tokenizer.mask
             else token_score(checkpoint, row, position, inputs.described[position].id)
             for row, position in zip(logs, positions, strict=True)
         )
-        predictions = ranked(checkpoint, logs.exp(), positions, question.top)
+        predictions = rank_tokens(checkpoint, logs.exp(), positions, question.top)
         layers.append(LensLayer(predictions=predictions, actual=actual))
     return LensApplied(
         to=question.number,

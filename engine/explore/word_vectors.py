@@ -33,7 +33,7 @@ from engine.serving.quantization_check import TEXTS
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import encode_text
 
-MAX_TEXTS, MAX_PLACES = 100, 50
+MAX_TEXTS, MAX_OCCURRENCES = 100, 50
 RANDOM_PAIRS = 1_000
 SEED = 7
 
@@ -48,14 +48,15 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     """
     word = question.word.strip()
     texts = question.texts[:MAX_TEXTS]
-    occurrences, vectors, static, every = list[WordPlace](), list[Tensor](), list[Tensor](), []
+    occurrences, vectors, static = list[WordPlace](), list[Tensor](), list[Tensor]()
+    tokens_of_texts = list[Tensor]()
     embedding = checkpoint.network.encoder.embeddings.token.weight
     for index, text in enumerate(texts):
         tokens, hidden = _hidden(checkpoint, text)
-        every.append(_ordinary(tokens, hidden))
+        tokens_of_texts.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
             inside = tokens_between(tokens, start, end)
-            if inside and len(occurrences) < MAX_PLACES:
+            if inside and len(occurrences) < MAX_OCCURRENCES:
                 occurrences.append(WordPlace(text=index, start=start, end=end))
                 vectors.append(hidden[:, inside].mean(1))  # [L + 1, D]
                 ids = torch.tensor([tokens[n].id for n in inside], device=embedding.device)
@@ -67,10 +68,10 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
             word=word,
         )
     for text, pair in TEXTS:
-        every.append(_ordinary(*_hidden(checkpoint, f"{text} {pair or ''}".strip())))
+        tokens_of_texts.append(_ordinary(*_hidden(checkpoint, f"{text} {pair or ''}".strip())))
     shown = torch.stack(vectors, 1)  # [L + 1, N, D]
     rows = torch.stack(static) if static[0].size(-1) == shown.size(-1) else None
-    random = random_cosines(every)
+    random = random_cosines(tokens_of_texts)
     with_word = {occurrence.text for occurrence in occurrences}
     return WordCompared(
         to=question.number,
@@ -108,17 +109,17 @@ def random_cosines(texts: list[Tensor]) -> list[float]:
         texts: float [L + 1, T, D] each.
     """
     rng = np.random.default_rng(SEED)
-    some = [text for text in texts if text.size(1)]
-    if len(some) < 2:
+    usable = [text for text in texts if text.size(1)]
+    if len(usable) < 2:
         return [float("nan")] * (texts[0].size(0) if texts else 0)
-    counts = np.array([text.size(1) for text in some])
-    first = rng.choice(len(some), RANDOM_PAIRS, p=counts / counts.sum())
-    second = (first + rng.integers(1, len(some), RANDOM_PAIRS)) % len(some)
-    ends = []
+    counts = np.array([text.size(1) for text in usable])
+    first = rng.choice(len(usable), RANDOM_PAIRS, p=counts / counts.sum())
+    second = (first + rng.integers(1, len(usable), RANDOM_PAIRS)) % len(usable)
+    sides = []
     for chosen in (first, second):
         tokens = rng.integers(0, counts[chosen])
-        ends.append(torch.stack([some[t][:, n] for t, n in zip(chosen, tokens, strict=True)], 1))
-    means: list[float] = F.cosine_similarity(ends[0], ends[1], dim=-1).mean(1).tolist()
+        sides.append(torch.stack([usable[t][:, n] for t, n in zip(chosen, tokens, strict=True)], 1))
+    means: list[float] = F.cosine_similarity(sides[0], sides[1], dim=-1).mean(1).tolist()
     return means
 
 
@@ -189,7 +190,7 @@ def find_words(
     best, count = list[NearWord](), 0
 
     def compute(start: int, stop: int) -> Arrays:
-        return vectors_of_words(checkpoint, texts[start:stop], question.layer)
+        return encode_words(checkpoint, texts[start:stop], question.layer)
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
         nonlocal best, count
@@ -224,7 +225,7 @@ def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Ten
 
 
 @torch.inference_mode()
-def vectors_of_words(
+def encode_words(
     checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], layer: int
 ) -> Arrays:
     """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
@@ -254,20 +255,20 @@ def _nearest(
     arrays: Arrays,
     first: int,
     texts: Sequence[tuple[str, str | None]],
-    wanted: np.ndarray,
+    query: np.ndarray,
     question: FindWords,
 ) -> list[NearWord]:
     """The nearest of some words; `first` is the index of their first text."""
     vectors = arrays["vectors"].astype(np.float32)
-    cosines = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    cosines = vectors @ query / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
     owners = first + np.repeat(np.arange(len(arrays["counts"])), arrays["counts"])
     words = list[NearWord]()
-    for number in np.argsort(-cosines, kind="stable"):
+    for index in np.argsort(-cosines, kind="stable"):
         if len(words) == question.top:
             break
-        row, (segment, start, end) = int(owners[number]), arrays["places"][number].tolist()
+        row, (segment, start, end) = int(owners[index]), arrays["places"][index].tolist()
         text = texts[row][segment] or ""
         if text != question.text or start >= question.end or end <= question.start:
-            cosine = float(cosines[number])
+            cosine = float(cosines[index])
             words.append(NearWord(row=row, text=text, start=start, end=end, cosine=cosine))
     return words

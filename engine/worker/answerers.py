@@ -33,7 +33,7 @@ from engine.explore import (
     token_scores,
     word_vectors,
 )
-from engine.explore.ablation import ablated, average_heads
+from engine.explore.ablation import ablate, average_heads
 from engine.explore.limits import limited_memory
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
@@ -89,7 +89,7 @@ def exact(answer: Callable[[Checkpoint, QuestionT], Answer]) -> Answerer:
 
     def answered(question: Any, context: WorkerContext) -> Answer:
         checkpoint = context.models.take(question.checkpoint)
-        with ablated(checkpoint.network, question):
+        with ablate(checkpoint.network, question):
             return answer(checkpoint, question)
 
     return answered
@@ -109,7 +109,7 @@ def precise(answer: Callable[[Checkpoint, PreciseT], PreciseAnswer]) -> Answerer
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
         result = serving.answers.get(key)
         if result is None:
-            with ablated(checkpoint.network, question):
+            with ablate(checkpoint.network, question):
                 result = answer(checkpoint, question)
             while len(serving.answers) >= MAX_ANSWERS:
                 del serving.answers[next(iter(serving.answers))]
@@ -126,7 +126,7 @@ def _attend(question: Attend, context: WorkerContext) -> Answer:
     serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, reason = serving.take(question.exact or is_analysis, maps=True)
-    with ablated(checkpoint.network, question):
+    with ablate(checkpoint.network, question):
         answer = attention.attend(checkpoint, question, context.scratch, context.emit)
     return answer.model_copy(update={"computed": kind, "why_exact": reason})
 
@@ -135,7 +135,7 @@ def _attribute(question: Attribute, context: WorkerContext) -> Answer:
     serving = context.models.serving(question.checkpoint)
     takes_gradients = question.method in attribution.GRADIENTS
     checkpoint = serving.plain if takes_gradients else serving.exact
-    with ablated(checkpoint.network, question):
+    with ablate(checkpoint.network, question):
         return attribution.attribute(checkpoint, question)
 
 
@@ -156,7 +156,7 @@ def slow(
         serving = context.models.serving(question.checkpoint)
         checkpoint = serving.plain if model == "plain" else serving.exact
         folder = (context.scratch,) if has_file else ()
-        with ablated(checkpoint.network, question):
+        with ablate(checkpoint.network, question):
             subject = serving if model == "serving" else checkpoint
             return answer(subject, question, *folder, context.emit)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.ablation import ablated, average_heads, heads_off
+from engine.explore.ablation import ablate, average_heads, heads_off
 from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText
 from tests.engine.explore.test_measures import HEADS, LAYERS, parts
@@ -82,7 +82,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     given = known.encode_text(TEXT, PAIR, 2)
     network = known.checkpoint.network
     asked = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
-    with ablated(network, asked):
+    with ablate(network, asked):
         found = logits(known, given)
     with heads_off(network, OFF):
         zeros = logits(known, given)
@@ -96,10 +96,10 @@ def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tm
         asked = FillMask(
             checkpoint=tiny_folder, text="a", heads_off=((0, 0),), head_means=tmp_path / name
         )
-        with pytest.raises(StudioError, match="no longer available"), ablated(tiny.network, asked):
+        with pytest.raises(StudioError, match="no longer available"), ablate(tiny.network, asked):
             pass
         none_off = asked.model_copy(update={"heads_off": ()})
-        with ablated(tiny.network, none_off):
+        with ablate(tiny.network, none_off):
             pass
 
 

@@ -107,10 +107,10 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
 
     words = sorted({word for word in pair.words if word})
     mask = torch.tensor([[words.index(w) + 1 if w else 0 for w in pair.words]])
-    ablated = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
+    ablate = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
     first = [pair.words.index(word) for word in words]
     found = whole(pair.ours, asked(**about))
-    assert [w.effect for w in found.words] == pytest.approx(ablated[first].tolist(), abs=CLOSE)
+    assert [w.effect for w in found.words] == pytest.approx(ablate[first].tolist(), abs=CLOSE)
 
     paths = LayerIntegratedGradients(forward, layer)
     theirs = paths.attribute(ids, base, n_steps=32, method="gausslegendre").sum(-1)[0]

@@ -9,7 +9,7 @@ import transformers
 
 from engine.errors import StudioError
 from engine.explore import attribution
-from engine.explore.attribution import SHARES, check_faithfulness, random_orders
+from engine.explore.attribution import FRACTIONS, check_faithfulness, random_orders
 from engine.explore.edits import score, suggest
 from engine.explore.fill_mask import fill_mask
 from engine.messages.explore.attribution import CheckFaithfulness, Edit, ScoreEdits, SuggestWords
@@ -93,7 +93,7 @@ def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> Non
         parts += 1
     assert parts > 3 and len(answer.random) == 20
     for found, one in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
-        taken = [max(1, round(share * count)) for share in SHARES]
+        taken = [max(1, round(share * count)) for share in FRACTIONS]
         gone = np.mean([value(()) - value(one[:n]) for n in taken])
         alone = np.mean([value(()) - value(one[n:]) for n in taken])
         assert found.comprehensiveness == pytest.approx(gone, abs=CLOSE)

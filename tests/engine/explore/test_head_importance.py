@@ -12,8 +12,8 @@ from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore.ablation import head_means, heads_off
-from engine.explore.head_importance import _each_off, build_batch, of_texts, score_heads, weigh
-from engine.explore.text_scores import learner_of_rows
+from engine.explore.head_importance import _each_off, build_batch, measure_texts, score_heads, weigh
+from engine.explore.text_scores import learner_for_rows
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -112,7 +112,7 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
     question = asked(tmp_path / "probe", each_head=True)
     found = score_heads(checkpoint, question, lambda *_: None)
     network, rows = checkpoint.network, load_rows(question.texts)
-    learner, step = learner_of_rows(checkpoint, rows), 0.02
+    learner, step = learner_for_rows(checkpoint, rows), 0.02
     size = network.spec.hidden_size // network.spec.heads
     for number in range(len(TEXTS)):
         batch, loss = build_batch(checkpoint, learner, rows.take([number]))
@@ -181,9 +181,9 @@ def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None
         pytest.skip("no masked tokens")
     said = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
     texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in said]
-    together = of_texts(checkpoint.network, texts, False)
+    together = measure_texts(checkpoint.network, texts, False)
     monkeypatch.setattr(work, "TOKENS", 0)
-    alone = of_texts(checkpoint.network, texts, False)
+    alone = measure_texts(checkpoint.network, texts, False)
     for one, other in zip(together, alone, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], abs=CLOSE)
         assert one["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
@@ -214,7 +214,7 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     rows = Rows(texts=["a b"], labels=["bad"])
     batch, loss = build_batch(serving.exact, checkpoint_learner(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):
-        of_texts(serving.exact.network, [(batch, loss)], False)
+        measure_texts(serving.exact.network, [(batch, loss)], False)
 
 
 def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path) -> None:

@@ -115,7 +115,7 @@ def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
 
 
 def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
-    """Its outputs are those of the model with these heads ablated."""
+    """Its outputs are those of the model with these heads ablate."""
     from transformers import AutoModelForMaskedLM
 
     network = known.checkpoint.network
@@ -154,8 +154,8 @@ def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch
     """Also with a larger allowed loss: known rounds are not recomputed."""
     checkpoint = load(classifier)
     question = asked(classifier, max_fall=0.02, cache=tmp_path / "kept")
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    monkeypatch.setattr("engine.explore.head_pruning.TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("engine.explore.head_pruning.REPORT_SECONDS", 0.0)
     told = []
 
     def cancel(answer) -> None:

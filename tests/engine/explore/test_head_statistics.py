@@ -11,7 +11,7 @@ from engine.config.families.bert import BertSpec
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
 from engine.explore import over_texts as work
-from engine.explore.head_statistics import REACH, Words, head_statistics, of_texts, words_in
+from engine.explore.head_statistics import REACH, Words, head_statistics, measure_texts, words_in
 from engine.messages.explore.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
 from engine.models.checkpoint import Checkpoint, load, write
@@ -63,9 +63,9 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
 def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
-    together = of_texts(known.checkpoint, pairs, [], [])
+    together = measure_texts(known.checkpoint, pairs, [], [])
     monkeypatch.setattr(work, "TOKENS", 0)
-    alone = of_texts(known.checkpoint, pairs, [], [])
+    alone = measure_texts(known.checkpoint, pairs, [], [])
     for one, other in zip(together, alone, strict=True):
         assert one["queries"] == other["queries"]
         assert one["sums"] == pytest.approx(other["sums"], rel=CLOSE, abs=CLOSE)
@@ -108,7 +108,7 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
     rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
     said = words_in(rows, [" ".join(map(str, heads))])[0]
     assert said == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
-    (found,) = of_texts(tiny, [(rows.texts[0], None)], [said], ["X", "Y"])
+    (found,) = measure_texts(tiny, [(rows.texts[0], None)], [said], ["X", "Y"])
     from engine.explore.attention import weights
 
     tokens, alpha = weights(tiny, rows.texts[0])

@@ -12,7 +12,7 @@ import resource, sys
 from pathlib import Path
 from engine.explore import limits
 
-limits.BESIDES = 300_000_000
+limits.OVERHEAD = 300_000_000
 before = resource.getrlimit(resource.RLIMIT_AS)
 with limits.limited_memory(Path(sys.argv[1])):
     bytes(50_000_000)

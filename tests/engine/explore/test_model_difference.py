@@ -9,7 +9,7 @@ import torch
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
-from engine.explore.model_difference import compare, hsic, jensen_shannon, kl_of_classes, linear_cka
+from engine.explore.model_difference import class_kl, compare, hsic, jensen_shannon, linear_cka
 from engine.files.shipped import minilm
 from engine.messages.explore.head_measures import KEYS, head_figures
 from engine.messages.explore.text_set import CompareModels, TextSet, TypedText
@@ -148,8 +148,6 @@ def test_divergences_are_those_of_scipy() -> None:
     found = jensen_shannon(p, q)
     assert found == pytest.approx(jensenshannon(p, q, axis=1) ** 2, abs=1e-9)
     assert found[0] == pytest.approx(math.log(2))
-    assert kl_of_classes(p[1:], q[1:], False) == pytest.approx(entropy(p[1:], q[1:], axis=1))
+    assert class_kl(p[1:], q[1:], False) == pytest.approx(entropy(p[1:], q[1:], axis=1))
     both = entropy([0.2, 0.8], [0.5, 0.5]) + entropy([0.9, 0.1], [0.4, 0.6])
-    assert kl_of_classes(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx(
-        [both]
-    )
+    assert class_kl(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx([both])

@@ -59,7 +59,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     make: Callable[..., SetQuestion], classifier, tmp_path, monkeypatch
 ) -> None:
     """Every text is a slice, and every slice is reported; cancelled at the third."""
-    for name, value in (("TELL_SECONDS", 0.0), ("MAX_SLICE", 1), ("MOST_TOGETHER", 1)):
+    for name, value in (("REPORT_SECONDS", 0.0), ("MAX_SLICE", 1), ("MAX_BATCH", 1)):
         monkeypatch.setattr(work, name, value)
     question = make(checkpoint=classifier, texts=ALL)
     context = WorkerContext(tmp_path, lambda _: None)
@@ -114,7 +114,7 @@ def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatc
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
     quick = groups(work.ArrayStore(question))
     monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
-    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     slow = groups(work.ArrayStore(question))
     kept = work.ArrayStore(question)
     cut = groups(kept, 100)
@@ -132,8 +132,8 @@ def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
 
 
 def test_short_texts_go_together_and_long_ones_alone() -> None:
-    assert group_size([("a" * 100, None)] * 3) == work.MOST_TOGETHER
+    assert group_size([("a" * 100, None)] * 3) == work.MAX_BATCH
     assert group_size([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
     assert group_size([("a" * 100_000, None), ("", None)]) == 1 == group_size([("a" * 2048, None)])
-    assert group_size([]) == group_size([("", "")]) == work.MOST_TOGETHER
+    assert group_size([]) == group_size([("", "")]) == work.MAX_BATCH
     assert batches([300, 5, 100, 100, 513, 90]) == [[1, 5, 2, 3], [0], [4]]

@@ -125,7 +125,7 @@ def test_the_nearest_are_loaded_ahead_and_kept(
     memory: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model_cache, "QUICK", 100.0)
+    monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     models = ModelCache()
     first = models.take(snapshot(run, 8))
     while models.prepare():
@@ -142,7 +142,7 @@ def test_those_that_take_long_are_loaded_when_they_are_asked_about(
     memory: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(model_cache, "QUICK", 0.0)
+    monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 0.0)
     models = ModelCache()
     models.take(snapshot(run, 8))
     assert not models.prepare() and loaded == [8]
@@ -156,13 +156,13 @@ def test_where_memory_is_short_the_farthest_goes_first(
         models.take(snapshot(run, step))
     memory(2 * GB)
     seen: list[int] = []
-    real = models.snapshots._has_room
+    real = models.snapshots._has_memory
 
     def room_for_two() -> bool:
         seen.append(len(models.snapshots.held))
         return seen[-1] <= 2 if len(seen) > 1 else real()
 
-    models.snapshots._has_room = room_for_two  # type: ignore[method-assign]
+    models.snapshots._has_memory = room_for_two  # type: ignore[method-assign]
     models.take(snapshot(run, 33))
     assert {checkpoint_step(folder) for folder in models.snapshots.held} == {16, 32, 33}
     assert not real()
@@ -189,7 +189,7 @@ def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
 
     from engine.errors import BadCheckpoint
 
-    monkeypatch.setattr(model_cache, "QUICK", 100.0)
+    monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     (snapshot(copy, 16) / "model.safetensors").write_bytes(b"nothing")
     models = ModelCache()

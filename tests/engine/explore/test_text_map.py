@@ -129,7 +129,7 @@ def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_betw
     classifier, tmp_path, monkeypatch
 ) -> None:
     """A map of all texts so far for each few more would take as long as their vectors."""
-    monkeypatch.setattr(work, "TELL_SECONDS", 0)
+    monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
     told: list = []

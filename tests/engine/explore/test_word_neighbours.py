@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import StudioError
 from engine.explore import over_texts as work
-from engine.explore.word_vectors import find_tokens, find_words, vectors_of_words
+from engine.explore.word_vectors import encode_words, find_tokens, find_words
 from engine.messages.explore.text_set import TextSet, TypedText
 from engine.messages.explore.word_vectors import FindTokens, FindWords
 
@@ -93,14 +93,14 @@ def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path,
     other = question.model_copy(update={"start": 4, "end": 5})
     lower = question.model_copy(update={"layer": 1})
     assert work.question_key(other) == work.question_key(question) != work.question_key(lower)
-    monkeypatch.setattr("engine.explore.word_vectors.vectors_of_words", None)
+    monkeypatch.setattr("engine.explore.word_vectors.encode_words", None)
     assert find_words(tiny, other, lambda _: None).vectors == whole.vectors
     with pytest.raises(TypeError):
         find_words(tiny, lower, lambda _: None)
 
 
 def test_words_of_pairs_are_found_in_both_texts(tiny):
-    arrays = vectors_of_words(tiny, [("a b", "c d e"), ("f", None)], 1)
+    arrays = encode_words(tiny, [("a b", "c d e"), ("f", None)], 1)
     assert arrays["counts"].tolist() == [5, 1]
     assert arrays["places"].tolist() == [
         [0, 0, 1], [0, 2, 3], [1, 0, 1], [1, 2, 3], [1, 4, 5], [0, 0, 1],
