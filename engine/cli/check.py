@@ -127,7 +127,7 @@ def _check_file(
     labels = rows.labels or rows.spans
     facts = {
         "file": str(file),
-        "rows": len(rows.given),
+        "rows": len(rows.splits),
         **recognition.reading.model_dump(),
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),

@@ -138,7 +138,7 @@ class CountedFile(io.BufferedReader):
         return content
 
     def _count(self) -> None:
-        position = self.report()
+        position = self.tell()
         if position > self._position:
             added, self._position = position - self._position, position
             self._sent.add(added)

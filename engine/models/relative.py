@@ -150,7 +150,7 @@ def relative_positions(spec: EncoderSpec) -> nn.Module | None:
     if spec.parts.relative == "buckets":
         return BucketedPositions(spec.relative_buckets, spec.heads, spec.max_positions)
     if isinstance(spec, DebertaSpec):
-        return DisentangledPositions(spec, max(0, spec.position_buckets), spec.farthest)
+        return DisentangledPositions(spec, max(0, spec.position_buckets), spec.max_distance)
     return None
 
 

@@ -97,7 +97,7 @@ def _input(batch: Batch, row: int, target: str, data: TrainingData) -> BatchRow:
         segments=tuple(batch.segments[row].tolist()),
         length=len(ids) if batch.attention_mask is None else int(batch.attention_mask[row].sum()),
         targets=tuple(_targets(batch, row, data)),
-        wanted=target,
+        expected=target,
     )
 
 
@@ -115,12 +115,12 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     for position, target in zip(positions, batch.targets[inside].tolist(), strict=True):
         if not data.learner.heads.mlm:
             if target >= 0:
-                yield Target(position=position, wanted=labels[target], shown_as="label")
+                yield Target(position=position, expected=labels[target], shown_as="label")
             continue
         token, shown = tokenizer.token(target), int(batch.tokens[row, position])
         if shown == target:
-            yield Target(position=position, wanted=token, shown_as="kept")
+            yield Target(position=position, expected=token, shown_as="kept")
         elif shown == tokenizer.mask:
-            yield Target(position=position, wanted=token, shown_as="mask")
+            yield Target(position=position, expected=token, shown_as="mask")
         else:
-            yield Target(position=position, wanted=token, shown_as="random")
+            yield Target(position=position, expected=token, shown_as="random")

@@ -266,7 +266,7 @@ class ImportView(Page):
                 self.tr("Checking rows: {0}").format(numbers.percent(findings.fraction, 0))
             )
         elif count.collected is not None:
-            self.count.setText(self.tr("%Ln row(s)", "", len(count.collected.given)))
+            self.count.setText(self.tr("%Ln row(s)", "", len(count.collected.splits)))
         elif count.is_counting and total:
             percentage = numbers.percent(done / total, 0)
             self.count.setText(self.tr("Checking all rows: {0}").format(percentage))
