@@ -19,6 +19,8 @@ os.environ["QT_SCALE_FACTOR"] = os.environ.get("TEST_SCALE", "1")
 os.environ["QT_STYLE_OVERRIDE"] = "Fusion"
 os.environ["HF_HUB_OFFLINE"] = "1"  # transformers must not open the network
 os.environ["HF_HUB_CACHE"] = os.devnull  # hide models of the user
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")

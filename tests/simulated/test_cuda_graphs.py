@@ -35,7 +35,6 @@ from tests.simulated.test_training import (
     Train,
     assert_curves_agree,
     on_device,
-    trained,
 )
 from tests.tasks.test_table import JOBS
 
@@ -72,8 +71,7 @@ def captured(passes: Callable[[], Terms], pool: Any) -> Captured:
 
 
 def with_graphs(job: JobSpec, wanted: str = "on") -> JobSpec:
-    hardware = job.hardware.model_copy(update={"cuda_graphs": wanted})
-    return job.model_copy(update={"hardware": hardware})
+    return small.with_hardware(job, cuda_graphs=wanted)
 
 
 def notes(run: RunFolder) -> list[str]:
@@ -165,7 +163,7 @@ def test_automatic_takes_what_is_measured_to_be_faster(
 ) -> None:
     monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
     job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
-    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
+    calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     steps = on_device(run)
     measured = cuda_graphs.WARM_UP_PASSES + cuda_graphs.TIMED_PASSES
     assert sum(made) == measured + (len(steps) if faster else 0)
@@ -212,7 +210,7 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
 
     monkeypatch.setattr(cuda_graphs, "capture", failing)
     job = with_graphs(small.classifying(tmp_path, **FEW), wanted)
-    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
+    calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     on_device(run)
     assert_curves_agree(run, calm)
     assert notes(run) == [f"No CUDA graphs: {why}"]

@@ -57,23 +57,6 @@ def test_launches_copies_and_waits_are_counted() -> None:
     assert dict(counts.waits) == {"to host": 2, "_local_scalar_dense": 1, "index": 1, "nonzero": 1}
 
 
-def test_parts_of_a_tensor_share_its_numbers() -> None:
-    whole = torch.zeros(4, device=device())
-    whole[1:3] += 1
-    whole[0] = 5
-    assert whole.tolist() == [5, 1, 1, 0]
-    made = torch.arange(3, device=device()), torch.tensor([1, 2], device=device())
-    assert [one.tolist() for one in made] == [[0, 1, 2], [1, 2]]
-    assert torch.full((2,), 3.0, device=device()).tolist() == [3, 3]
-
-
-def test_numbers_change_places_as_those_of_a_gpu_do() -> None:
-    weight = torch.nn.Parameter(torch.ones(2, device=device()))
-    mean = torch.zeros(2, device=device())
-    weight.data, mean = mean, weight.data
-    assert weight.tolist() == [0, 0] and mean.tolist() == [1, 1]
-
-
 def test_tensors_of_all_kinds_travel_in_one_copy() -> None:
     given = [
         *(torch.arange(3), torch.tensor([True, False, True]), torch.randn(2, 3).t()),

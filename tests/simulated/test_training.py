@@ -26,7 +26,6 @@ from engine.training.device.machine import DTYPES
 from engine.training.not_finite import NotFinite
 from engine.training.step import StepResult, update
 from engine.training.training_run import TrainingRun
-from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.training import small
 from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
@@ -88,19 +87,12 @@ def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
             assert found[curve] == pytest.approx(value, abs=CLOSE), curve
 
 
-def trained(folder: Path, job: JobSpec) -> RunFolder:
-    """A run on the processor."""
-    run = small.new_run(folder, job)
-    loop.train(job, run, run.append)
-    return run
-
-
 def check(
     job: JobSpec, folder: Path, on_device: Train, shorter: tuple[Precision, ...] = ()
 ) -> tuple[RunFolder, list[Counts]]:
     """Both draw the same curves, in short numbers nearly; and the device is asked for nothing but
     the loss and the norm, and gets each batch in one copy."""
-    ours, theirs = trained(folder / "processor", job), small.new_run(folder / "device", job)
+    ours, theirs = small.trained(folder / "processor", job), small.new_run(folder / "device", job)
     counts = on_device(theirs)
     assert_curves_agree(theirs, ours)
     expected = metrics(ours)
@@ -134,10 +126,10 @@ def test_every_task_is_learned_on_a_device_as_on_the_processor(
     check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device, shorter)
 
 
-@pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_every_family_is(family: str, on_device: Train, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", UNLIKE)  # every one is in test_nested_attention.py
+def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
     job = from_family(family, small.classifying(tmp_path), tmp_path, **FEW)
-    check(job, tmp_path, on_device, ("bf16",) if family in UNLIKE else ())
+    check(job, tmp_path, on_device, ("bf16",))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -146,7 +138,7 @@ def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
 
 
 def test_probes_are(on_device: Train, tmp_path: Path) -> None:
-    first = trained(tmp_path / "base", small.classifying(tmp_path, steps=1))
+    first = small.trained(tmp_path / "base", small.classifying(tmp_path, steps=1))
     features = Features(vectors="sum of last four", probe="bilstm", probe_size=8)
     base = FromCheckpoint(path=first.checkpoint_folders()[-1])
     update = {"features": features, "base_model": base}
@@ -159,7 +151,10 @@ def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
     begin = partial(TrainingProgress, loss_scale=2.0**24)
     monkeypatch.setattr(start, "TrainingProgress", begin)
     job = halves(small.classifying(tmp_path, **FEW | {"steps": 12}))
-    ours, theirs = trained(tmp_path / "processor", job), small.new_run(tmp_path / "device", job)
+    ours, theirs = (
+        small.trained(tmp_path / "processor", job),
+        small.new_run(tmp_path / "device", job),
+    )
     steps = on_device(theirs)
     skipped = left_out(theirs)
     assert 4 < len(skipped) < 12 and skipped[:4] == left_out(ours)[:4]
@@ -193,7 +188,7 @@ def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
         return send(self, there)
 
     job = small.classifying(tmp_path, **FEW)
-    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
+    calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     monkeypatch.setattr(Batch, "to", full)
     steps = on_device(run)
     assert steps[-1].to_device == 2

@@ -1,10 +1,13 @@
 """Example code runs as it is, and predicts as our own engine does."""
 
 import ast
-import json
+import io
 import os
-import subprocess
-import sys
+import re
+import runpy
+import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -37,16 +40,6 @@ DECIDED = {  # high enough that all probabilities of two classes are near 0.5
     "question_answering": PredictionSettings(no_answer_threshold=1000),  # always answered
 }
 
-RUN_ALL = """
-import contextlib, io, json, runpy, sys
-said = {}
-for path in sys.argv[1:]:
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        runpy.run_path(path)
-    said[path] = out.getvalue().strip()
-print(json.dumps(said))
-"""
-
 
 @pytest.fixture(scope="module")
 def models(tuned):
@@ -57,38 +50,34 @@ def models(tuned):
 def said(
     models: dict[str, FineTuned], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str], str]:
-    """The output of a fresh process for the code of each task, without our packages."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    scripts: dict[str, tuple[str, str]] = {}
+    """The output of the code of each task, which uses none of our packages."""
+    folder, printed = tmp_path_factory.mktemp("elsewhere"), {}
     for kind, model in models.items():
         loaded = load(model.checkpoint)
         task = task_in(loaded)
         assert fine_tuned_task(model.checkpoint) == task
-        codes = {"transformers": transformers_code(task, str(model.checkpoint), EXAMPLE)}
+        ways = {"transformers": (transformers_code, model.checkpoint)}
         if kind in GRAPHS or os.environ.get(LONG):
-            onnx = folder / f"{kind}-onnx"
-            onnx.mkdir()
-            write_config(onnx, loaded.network, loaded.tokenizer, loaded.labels)
-            write_graph(onnx, loaded.network)
-            codes["onnxruntime"] = onnx_code(task, str(onnx), EXAMPLE)
+            ways["onnxruntime"] = onnx_code, folder / kind
+            (folder / kind).mkdir()
+            write_config(folder / kind, loaded.network, loaded.tokenizer, loaded.labels)
+            write_graph(folder / kind, loaded.network)
+        for library, (code_of, place) in ways.items():
+            printed[kind, library] = output(code_of(task, str(place), EXAMPLE), folder)
             if kind in DECIDED:
-                code = onnx_code(task, str(onnx), EXAMPLE, DECIDED[kind])
-                codes["onnxruntime, with settings"] = code
-        if kind in DECIDED:
-            code = transformers_code(task, str(model.checkpoint), EXAMPLE, DECIDED[kind])
-            codes["transformers, with settings"] = code
-        for library, code in codes.items():
-            script = folder / f"{kind}-{library}.py"
-            script.write_text(code, encoding="utf-8")
-            scripts[str(script)] = kind, library
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUN_ALL, *scripts],
-        cwd=folder, capture_output=True, text=True, timeout=280,
-        env={**os.environ, "TRANSFORMERS_VERBOSITY": "error", "PYTHONPATH": ""},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    printed = json.loads(done.stdout.splitlines()[-1])
-    return {place: printed[script] for script, place in scripts.items()}
+                code = code_of(task, str(place), EXAMPLE, DECIDED[kind])
+                printed[kind, f"{library}, with settings"] = output(code, folder)
+    return printed
+
+
+def output(code: str, folder: Path) -> str:
+    assert not re.search(r"(import|from) (app|engine)\b", code)
+    script = folder / "script.py"
+    script.write_text(code, encoding="utf-8")
+    with redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_path(str(script))
+    return printed.getvalue().strip()
 
 
 def expected(model: FineTuned) -> dict[str, object]:

@@ -49,9 +49,9 @@ class Page(HTMLParser):
         return [text for inside, text in self.texts if inside == tag]
 
 
-@pytest.fixture(scope="module")
-def model(tuned, tmp_path_factory):
-    return copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
+@pytest.fixture
+def model(tuned, tmp_path):
+    return copied(tuned("text_classification"), tmp_path)
 
 
 def sections(report: Report) -> dict[str, Section]:
@@ -132,62 +132,39 @@ def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTune
         scores=[[0.4, 0.6], [0.1, 0.9], [0.2, 0.8]],
         text=["first", long, "third"],
     )
-    report, _ = with_results(model, made)
+    file = predictions_file(model.run.results, "validation")
+    kept = read_predictions(file)
+    Predictions(made.info.model_copy(update={"step": kept.info.step}), made.table).write(file)
+    report, _ = run_report(model.run)
     rows = sections(report)["validation-mistakes"].rows
     assert [row[0] for row in rows] == ["1", "0"]
     assert rows[0][1] == f"{long[:CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
 
 
-def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str, Predictions]]:
-    """The report of the run with these validation rows."""
-    file = predictions_file(model.run.results, "validation")
-    kept = read_predictions(file)
-    facts = made.info.model_copy(update={"step": kept.info.step})
-    Predictions(facts, made.table).write(file)
-    try:
-        report, results = run_report(model.run)
-        return report, dict(results)
-    finally:
-        kept.write(file)
-
-
 def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
     kept = read_predictions(predictions_file(model.run.results, "validation"))
     test = Predictions(kept.info.model_copy(update={"part": "test"}), kept.table)
-    file = predictions_file(model.run.results, "test")
-    test.write(file)
-    try:
-        for _ in range(2):
-            log_evaluation(model.run.results, test.info)
-        report, results = run_report(model.run)
-    finally:
-        file.unlink()
+    test.write(predictions_file(model.run.results, "test"))
+    for _ in range(2):
+        log_evaluation(model.run.results, test.info)
+    report, results = run_report(model.run)
     assert list(results) == ["validation", "test"]
     assert "scored 2 times" in " ".join(sections(report)["test"].sentences)
 
 
 def test_a_run_of_a_group_says_so(model: FineTuned) -> None:
-    kept = model.run.spec_file.read_bytes()
     group = RunGroup(id="1", name="Seeds", runs=3)
     job = model.run.job().model_copy(update={"group": group})
     model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
-    try:
-        rows = sections(run_report(model.run)[0])[TRAINED].rows
-    finally:
-        model.run.spec_file.write_bytes(kept)
+    rows = sections(run_report(model.run)[0])[TRAINED].rows
     assert ("group", "one of 3 runs of “Seeds”") in rows
 
 
 def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: Path) -> None:
-    file = predictions_file(model.run.results, "validation")
-    kept = file.read_bytes()
-    file.unlink()
-    try:
-        with pytest.raises(StudioError, match="no results to report") as refused:
-            run_report(model.run)
-        assert "bert-studio evaluate" in refused.value.advice
-    finally:
-        file.write_bytes(kept)
+    predictions_file(model.run.results, "validation").unlink()
+    with pytest.raises(StudioError, match="no results to report") as refused:
+        run_report(model.run)
+    assert "bert-studio evaluate" in refused.value.advice
     with pytest.raises(StudioError, match="not a run folder"):
         run_report(RunFolder(tmp_path))
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import transformers
 
 from engine.errors import BadCheckpoint, DiskFull
 from engine.explore import attention
@@ -97,18 +96,3 @@ def test_weights_that_are_not_finite_are_told(tmp_path):
         broken.network.encoder.embeddings.token.weight.fill_(float("inf"))
     with pytest.raises(BadCheckpoint, match="NaN or infinite"):
         attend(broken, question("a b c"), tmp_path)
-
-
-@torch.no_grad()
-def test_attention_is_that_of_transformers(assets):
-    source = assets / "models" / "ref-bert-tiny-sst2"
-    theirs = transformers.BertModel.from_pretrained(
-        source, attn_implementation="eager", local_files_only=True
-    ).eval()
-    words = transformers.BertTokenizerFast.from_pretrained(source, local_files_only=True)
-    text, pair = "a warm , unbelievably funny film", "with a twist"
-    given = words(text, pair, return_tensors="pt")
-    expected = torch.cat(theirs(**given, output_attentions=True).attentions)
-    tokens, array = weights(load(source), text, pair)
-    assert [token.id for token in tokens] == given.input_ids[0].tolist()
-    assert np.abs(array - expected.numpy()).max() < 1e-5

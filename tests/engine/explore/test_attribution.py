@@ -226,6 +226,7 @@ def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None
     assert found.effects == pytest.approx(
         attribute_at_once(classes.ours, found.points).effects, abs=1e-5
     )
+    monkeypatch.setattr(attribution, "BACKWARD_SLICE", 10_000)
     monkeypatch.setattr(attribution, "CLOSE_ENOUGH", 0.0)
     assert whole(classes.ours, ask).points == 256, "no more than these, and the rest is told"
 

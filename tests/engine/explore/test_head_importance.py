@@ -76,8 +76,6 @@ def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier
 def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     """The loss without a head equals that of a full pass, to 1e-6, by zero and by the mean."""
     checkpoint = known.checkpoint
-    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
-        pytest.skip("no masked tokens")
     texts = TextSet(typed=tuple(TypedText(text=t) for t in ("A quiet film.", "Nobody laughs.")))
     rows = load_rows(texts)
     network, spec = checkpoint.network, checkpoint.network.spec
@@ -177,8 +175,6 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
 def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
-    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
-        pytest.skip("no masked tokens")
     said = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
     texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in said]
     together = measure_texts(checkpoint.network, texts, False)
@@ -193,8 +189,6 @@ def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
     """For masked tokens; ALBERT's shared layer has one per layer index. It is the slope of the
     loss."""
     checkpoint = known.checkpoint
-    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
-        pytest.skip("no masked tokens")
     texts = TextSet(typed=(TypedText(text="A quiet film, and nobody laughs at it."),))
     question = WeighHeads(checkpoint=known.folder, texts=texts, each_head=True)
     answer = weigh(checkpoint, question, tmp_path, lambda _: None)

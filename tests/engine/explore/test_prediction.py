@@ -27,15 +27,6 @@ def question(text: str, **more) -> FillMask:
     return FillMask(checkpoint=Path("any"), text=text, **more)
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    yield
-    transformers.logging.set_verbosity(before)
-
-
 def test_classes_are_ranked_and_sum_to_one(tiny):
     ranked = (
         predict(tiny, Predict(checkpoint=Path("any"), text="a b", pair="c")).predictions[0].ranked

@@ -42,8 +42,6 @@ def within(own, first: int, last: int) -> list[int]:
 
 def test_scores_are_those_of_transformers(known):
     """Targets and fillers of one token and of several."""
-    if known.checkpoint.network.spec.is_causal:
-        pytest.skip("left-to-right")
     fillers, targets = ("film", "a dog"), ("quiet", "he")
     question = ScoreTemplates(
         number=3, checkpoint=ANY, templates=TEMPLATES, fillers=fillers, targets=targets

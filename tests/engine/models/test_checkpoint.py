@@ -148,8 +148,9 @@ def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
     made = network()
     with torch.no_grad():
         made.encoder.embeddings.token.weight[3, 2] = 1e6
-    with pytest.raises(StudioError, match="too large for float16"):
+    with pytest.raises(StudioError, match="too large for float16") as caught:
         save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.float16)
+    assert "bfloat16" in caught.value.advice
     save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.bfloat16)
 
 
@@ -188,16 +189,6 @@ def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
     weight = loaded.network.task.dense.weight
     assert 0 < weight.std() < 0.1
     assert (loaded.network.task.dense.bias == 0).all()
-
-
-def test_fresh_heads_follow_the_seed(tmp_path):
-    folder = small.folder(tmp_path / "model", Heads(mlm=True))
-    made = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        made.append(load(folder, Heads(outputs=2)).network.task.dense.weight)
-    assert torch.equal(made[0], made[1])
-    assert not torch.equal(made[0], made[2])
 
 
 def test_a_class_head_goes_on_for_the_same_classes_only(tmp_path):

@@ -108,24 +108,6 @@ def test_no_setting_of_the_environment_lets_code_run(good, tmp_path, monkeypatch
     assert not (tmp_path / "canary").exists()
 
 
-def test_only_the_weights_only_loader_is_ever_asked(good, tmp_path, monkeypatch):
-    asked = []
-    real = torch.load
-
-    def recorded(*given, **how):
-        asked.append(how.get("weights_only"))
-        return real(*given, **how)
-
-    monkeypatch.setattr(torch, "load", recorded)
-    folder = shutil.copytree(good, tmp_path / "model")
-    tensors = {name: t.detach() for name, t in load(good).network.named_parameters()}
-    (folder / "model.safetensors").unlink()
-    torch.save({f"bert.{name}": t for name, t in tensors.items()}, folder / "pytorch_model.bin")
-    with pytest.raises(BadCheckpoint):
-        load(folder)  # our own names: no layer of a published BERT
-    assert asked == [True]
-
-
 @pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # torch, of a mutant
 @times(40, 2_000)
 @pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
@@ -177,18 +159,6 @@ def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
             load(folder)
         assert raised.value.problem.isprintable() and len(raised.value.problem) <= 300
         shutil.rmtree(folder)
-
-
-def test_a_folder_of_the_download_cache_is_read(good, tmp_path):
-    """Files of a snapshot there are links into a blob store."""
-    blobs = tmp_path / "models--x" / "blobs"
-    snapshot = tmp_path / "models--x" / "snapshots" / "abc"
-    blobs.mkdir(parents=True)
-    snapshot.mkdir(parents=True)
-    for number, path in enumerate(sorted(good.iterdir())):
-        shutil.copy(path, blobs / str(number))
-        (snapshot / path.name).symlink_to(f"../../blobs/{number}")
-    assert load(snapshot).report.loaded == load(good).report.loaded
 
 
 def test_a_folder_that_is_a_link_is_read(good, tmp_path):

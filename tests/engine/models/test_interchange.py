@@ -11,10 +11,8 @@ from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.engine.models import small
+from tests.engine.models.agreement import assert_close, theirs
 from tests.engine.models.small import LABELS, SPEC, batch, network, tokenizer
-from tests.engine.models.test_transformers import assert_close, quiet, theirs
-
-__all__ = ["quiet"]
 
 CAUSAL = SPEC.model_copy(update={"causal": True})
 

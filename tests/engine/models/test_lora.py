@@ -13,10 +13,15 @@ from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import LINEARS, LoraLinear, add_adapters, merge_adapters
 from engine.models.network import Network
-from engine.runs.folder import RunFolder
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
-from engine.training.loop import train
-from tests.engine.training.small import NETWORK, classifying, new_run, resumed
+from tests.engine.training.small import (
+    NETWORK,
+    classifying,
+    resumed,
+    trained,
+    with_hardware,
+    with_training,
+)
 from tests.engine.training.test_loop import final, metrics
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
@@ -77,12 +82,6 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     return JobSpec.model_validate(first.model_dump() | {"base_model": start, "training": training})
 
 
-def trained(folder: Path, job: JobSpec) -> RunFolder:
-    run = new_run(folder, job)
-    train(job, run, run.append)
-    return run
-
-
 def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:
     run = trained(tmp_path / "run", job)
     assert job.base_model.kind == "checkpoint"
@@ -109,13 +108,8 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     assert any(text.startswith(f"Training {adapters + head:,} of ") for text in said), said
 
 
-@pytest.mark.parametrize("precision, decay", [("fp32", 0.0), ("bf16", 0.9)])
-def test_a_stop_and_a_resume_change_nothing(
-    job: JobSpec, tmp_path: Path, decay: float, precision: str
-) -> None:
-    training = job.training.model_copy(update={"ema_decay": decay})
-    hardware = job.hardware.model_copy(update={"precision": precision})
-    job = job.model_copy(update={"training": training, "hardware": hardware})
+def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path) -> None:
+    job = with_hardware(with_training(job, ema_decay=0.9), precision="bf16")
     calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 8)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
@@ -124,8 +118,7 @@ def test_a_stop_and_a_resume_change_nothing(
 def test_weights_that_are_rounded_once_give_the_same_run(
     job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hardware = job.hardware.model_copy(update={"precision": "bf16"})
-    job = job.model_copy(update={"hardware": hardware})
+    job = with_hardware(job, precision="bf16")
     once = trained(tmp_path / "once", job)
     kept = list[object]()
     monkeypatch.setattr(

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.config import parse_spec
@@ -18,11 +17,9 @@ from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.tf1 import write_tf1
 from engine.training.optimiser import layer_index
+from tests.engine.models.agreement import assert_close, theirs
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.test_families import drawn
-from tests.engine.models.test_transformers import assert_close, quiet, theirs
-
-__all__ = ["quiet"]
 
 CASES = [("bert", "ForPreTraining"), *((name, "ForMaskedLM") for name in ("bert", *OWN_NETWORKS))]
 
@@ -53,7 +50,9 @@ def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
     assert not [note for note in loaded.report.notes if "decoder" in note or "bias" in note]
     assert_same_words(loaded, model, family)
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), family)
+    back = theirs(type(model), tmp_path / "ours")
+    assert back.config.tie_word_embeddings is False
+    assert_same_words(loaded, back, family)
     again = load(tmp_path / "ours", Heads(mlm=True))  # as pre-training goes on with it
     assert again.network.heads.own_decoder and not again.report.missing
     assert_same_words(again, model, family)
@@ -135,11 +134,3 @@ def test_it_learns_by_itself_and_no_other_format_loses_it(tmp_path):
     assert layer_index("mlm.decoder", loaded.spec) == loaded.spec.layers + 1
     with pytest.raises(StudioError, match="weights of its own"):
         write_tf1(tmp_path, network, loaded.tokenizer)
-
-
-def test_the_class_of_transformers_is_told_of_it(tmp_path):
-    folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "t", tie_word_embeddings=False)
-    loaded = load(folder)
-    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    config = transformers.AutoConfig.from_pretrained(tmp_path / "ours")
-    assert config.tie_word_embeddings is False

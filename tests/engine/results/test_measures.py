@@ -148,6 +148,12 @@ def test_the_first_metric_is_the_one_of_the_task() -> None:
         assert names[0] == TASKS[task].info.best_metric and set(names) <= known
 
 
+def macro_f1(gold: np.ndarray, said: np.ndarray) -> float:
+    hits = [2 * ((gold == one) & (said == one)).sum() for one in LABELS]
+    sums = [(gold == one).sum() + (said == one).sum() for one in LABELS]
+    return float(np.mean(np.divide(hits, sums)))
+
+
 def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
     rng = np.random.default_rng(1)
     gold = rng.choice(LABELS, 300)
@@ -155,9 +161,7 @@ def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
         np.where(rng.random(300) < right, gold, rng.choice(LABELS, 300)) for right in (0.5, 0.6)
     ]
     one, other = (classified(gold, side, LABELS) for side in said)
-    for place, theirs in enumerate(
-        (metrics.accuracy_score, lambda a, b: metrics.f1_score(a, b, average="macro"))
-    ):
+    for place, theirs in enumerate((lambda a, b: (a == b).mean(), macro_f1)):
         found = difference(measures(one)[place], measures(other)[place])
         by_rows = bootstrap_rows(
             300,

@@ -70,8 +70,8 @@ def test_a_pair_is_told_where_both_conditions_matter() -> None:
 
 
 def test_chance_alone_gives_hardly_ever_a_slice() -> None:
-    told = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(40)]
-    assert sum(told) <= 5  # 2 are expected at most; 5 or fewer in 98 of 100 such tests
+    told = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(15)]
+    assert sum(told) <= 3  # 0.75 are expected at most
 
 
 def test_slices_of_numbers_are_where_the_error_is_larger() -> None:

@@ -27,7 +27,10 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, run_evaluation
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
+from tests.engine.export.conftest import here
 from tests.engine.fine_tuned import FineTuned, copied
+
+__all__ = ["here"]
 
 TEXT, PAIR = "a lovely warm film", "a dull cold film"
 
@@ -169,7 +172,7 @@ def test_a_fitted_temperature_stays_when_it_is_fitted_again(of):
     assert again is not None and again.temperature == pytest.approx(first.temperature, rel=1e-3)
 
 
-def test_a_copy_and_an_export_have_them_as_plain_numbers(of, tmp_path):
+def test_a_copy_and_an_export_have_them_as_plain_numbers(of, tmp_path, here):
     model = of["text_classification"]
     settings = PredictionSettings(temperature=1.5, threshold=0.37)
     save_settings(model.checkpoint, settings)

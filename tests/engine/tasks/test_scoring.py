@@ -1,5 +1,6 @@
 """Evaluate questions, answered as in a worker."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,7 @@ from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.messages.evaluating import Evaluate, Evaluated
-from engine.messages.question import Working, parse_answer
+from engine.messages.question import Working
 from engine.results import store
 from engine.results.predictions import read_predictions
 from engine.runs.folder import RunFolder
@@ -23,14 +23,18 @@ def trained(folder: Path) -> tuple[RunFolder, JobSpec]:
     split = Split(validation=0.2, test=0.2)
     assert isinstance(job.data, FileData)
     job = job.model_copy(update={"data": job.data.model_copy(update={"split": split})})
-    run = small.new_run(folder / "run", job)
-    train(job, run, run.append)
+    run = small.trained(folder / "run", job)
     return run, job
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return trained(tmp_path_factory.mktemp("made"))
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    return trained(tmp_path)[0]
+def run(made: RunFolder, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(made.path, tmp_path / "run"))
 
 
 def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
@@ -117,10 +121,3 @@ def test_what_is_not_there_is_refused_in_words(tmp_path):
     with pytest.raises(StudioError, match="no test rows"):
         evaluate(store.run_evaluation(run, "test"))
     assert not store.logged_evaluations(run.results)
-
-
-def test_question_and_answer_travel_as_lines(run):
-    question = store.run_evaluation(run, "validation")
-    assert Evaluate.model_validate_json(question.line()) == question
-    said = evaluate(question)
-    assert isinstance(parse_answer(said.line(), question), Evaluated)

@@ -152,7 +152,7 @@ def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_fifty_steps_have_its_losses(name, tmp_path, tokenizer):
+def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
     folder = made(tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives"))
     loaded, rows = checkpoint.load(folder), ROWS[name]
     wanted = "in_batch_negatives" if name == "hard negatives" else "auto"
@@ -168,7 +168,7 @@ def test_fifty_steps_have_its_losses(name, tmp_path, tokenizer):
     loaded.network.train()
     model.train()
     found, expected = [], []
-    for numbers in batches(50):
+    for numbers in batches(20):
         batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
         loss = total(learner.losses(loaded.network, batch))
         found.append(step(loss, ours_by))
@@ -228,8 +228,7 @@ def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
 @pytest.mark.parametrize("data", ["alike", "together", "triplets"])
 def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data, tmp_path):
     job = small.learning(data, tmp_path, steps=4, save_every=0)
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
+    run = small.trained(tmp_path / "run", job)
     folder = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == SentenceSpec()

@@ -265,19 +265,6 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
     assert '""B-person""' in out.read_text()
 
 
-def test_a_job_is_composed_from_options(tmp_path, capsys):
-    data = small.tagged(tmp_path / "new.conll")
-    assert main(["job", "--task=token_classification", "--data", str(data)]) == 0
-    job = json.loads(capsys.readouterr().out)
-    assert job["task"] == {
-        "kind": "token_classification",
-        "labels": [],
-        "class_weights": {},
-        "label_smoothing": 0.0,
-    }
-    assert (job["data"]["mapping"]["text"], job["data"]["mapping"]["tags"]) == ("text", "tags")
-
-
 def test_only_tags_can_be_written_as_conll(trained, tmp_path, capsys):
     job = small.classifying(tmp_path, steps=1)
     run = small.new_run(tmp_path / "run", job)

@@ -1,9 +1,13 @@
-"""A machine without cached measurements."""
+"""A machine without cached measurements, and processes whose children train."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from engine.files.home import Home
 from engine.system.precision import MEASUREMENTS
+from tests.engine.training.crew import Crew
+from tests.engine.training.killing import Killer
 
 
 @pytest.fixture
@@ -11,3 +15,17 @@ def unmeasured(home: Home) -> Home:
     """A new home without cached measurements."""
     (home.cache / MEASUREMENTS).unlink()
     return home
+
+
+@pytest.fixture(scope="session")
+def killer() -> Iterator[Killer]:
+    made = Killer()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def crew() -> Iterator[Crew]:
+    made = Crew()
+    yield made
+    made.close()

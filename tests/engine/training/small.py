@@ -187,6 +187,20 @@ def new_run(folder: Path, job: JobSpec) -> RunFolder:
     return RunFolder.create(folder, job)
 
 
+def with_training(job: JobSpec, **settings: object) -> JobSpec:
+    return job.model_copy(update={"training": job.training.model_copy(update=settings)})
+
+
+def with_hardware(job: JobSpec, **settings: object) -> JobSpec:
+    return job.model_copy(update={"hardware": job.hardware.model_copy(update=settings)})
+
+
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    run = new_run(folder, job)
+    assert train(job, run, run.append)[0] == "finished"
+    return run
+
+
 def resumed(folder: Path, job: JobSpec, step: int) -> RunFolder:
     """A run that was stopped after a step and then trained to its end."""
     run = new_run(folder, job)

@@ -20,13 +20,12 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.system.precision import LayerTimes, Precision, last
-from engine.training import loop
 from engine.training.device import fastest, machine
 from engine.training.device.fastest import choose_precision, measure_layer
 from engine.training.device.machine import Machine
 from engine.training.estimate import estimate
 from tests.engine.models.family_folders import EXAMPLES
-from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.small import NETWORK, classifying, trained
 from tests.engine.training.test_loop import metrics
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -109,8 +108,7 @@ def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
 def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path: Path) -> None:
     take(fp32=1.0, bf16=2.0)
     assert estimate(job, lambda stage: None).precision == "fp32"
-    run = new_run(tmp_path / "run", job)
-    loop.train(job, run, run.append)
+    run = trained(tmp_path / "run", job)
     assert precision_of(run) == "fp32"
 
 
@@ -128,8 +126,7 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
     monkeypatch.setattr(fastest, "_layer_seconds", measured)
     counts, losses = [], []
     for name in ("measures", "knows"):
-        run = new_run(tmp_path / name, job)
-        loop.train(job, run, run.append)
+        run = trained(tmp_path / name, job)
         counts.append(len(asked))
         losses.append(metrics(run))
     assert 0 < counts[0] == counts[1]
@@ -151,8 +148,7 @@ def test_batches_in_short_numbers_have_few_shapes(
     job = classifying(tmp_path, steps=2)
     hardware = HardwareSpec(device="cpu", threads=1, precision=precision)
     job = job.model_copy(update={"hardware": hardware})
-    run = new_run(tmp_path / "run", job)
-    loop.train(job, run, run.append)
+    trained(tmp_path / "run", job)
     assert asked == {multiple}
     assert Machine(torch.device("cuda"), precision, threads=1).token_multiple == 1
 

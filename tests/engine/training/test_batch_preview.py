@@ -18,7 +18,6 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch
 from engine.messages.question import Refused
-from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch, Learner
 from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
@@ -51,12 +50,6 @@ def learners(kind: type[Learner]) -> list[type[Learner]]:
     """This learner and all below it that define loss counts."""
     below = [learner for child in kind.__subclasses__() for learner in learners(child)]
     return [learner for learner in (kind, *below) if "counts" in vars(learner)]
-
-
-def trained(folder: Path, job: JobSpec) -> RunFolder:
-    run = small.new_run(folder, job)
-    train(job, run, run.append)
-    return run
 
 
 @pytest.fixture
@@ -124,7 +117,7 @@ def test_what_is_shown_is_what_was_trained_on(
     home: Home, tmp_path: Path, seen: Seen, name: str
 ) -> None:
     make, check = JOBS[name]
-    run = trained(tmp_path / "run", make(tmp_path))
+    run = small.trained(tmp_path / "run", make(tmp_path))
     assert len(seen) == 8
     showing = BatchPreview()
     for step in (8, 1, 5, 2):
@@ -147,7 +140,7 @@ def test_a_batch_tells_how_each_piece_is_shown(
 ) -> None:
     job = as_in_the_paper(tmp_path)
     job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
-    run = trained(tmp_path / "run", job)
+    run = small.trained(tmp_path / "run", job)
     showing, how = BatchPreview(), Counter[str]()
     words = {0: "IsNext", 1: "NotNext"}
     for step in range(1, 9):
@@ -175,14 +168,14 @@ def test_a_batch_tells_how_each_piece_is_shown(
 
 def test_every_task_says_what_it_wants(home: Home, tmp_path: Path) -> None:
     for task in small.TASKS:
-        run = trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
-        assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
+        run = small.trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
+        assert all(row.wanted for row in BatchPreview().show(run, 1).rows), task
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     home: Home, tmp_path: Path, seen: Seen
 ) -> None:
-    first = trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))
+    first = small.trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))
     seen.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
     job = small.classifying(tmp_path, steps=6).model_copy(update={"base_model": start})

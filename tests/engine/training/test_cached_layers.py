@@ -10,7 +10,6 @@ from torch import Tensor
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.messages.events import Noted
 from engine.models.encoder import Layer
-from engine.runs.folder import RunFolder
 from engine.training.data.features import FeatureExtractor
 from engine.training.estimate import estimate
 from engine.training.loop import train
@@ -25,8 +24,7 @@ FEW = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
 def with_adapters(folder: Path) -> JobSpec:
     """LoRA from the checkpoint of a short run."""
     first = small.classifying(folder, steps=2, dropout=0.0, epsilon=1e-6)
-    run = small.new_run(folder / "base", first)
-    train(first, run, run.append)
+    run = small.trained(folder / "base", first)
     settings = first.training.model_copy(update={"lora_rank": 2})
     start = FromCheckpoint(path=run.checkpoint(2))
     return first.model_copy(update={"base_model": start, "training": settings})
@@ -45,20 +43,10 @@ WAYS: dict[str, dict[str, object]] = {
 }
 
 
-def trained(folder: Path, job: JobSpec) -> RunFolder:
-    run = small.new_run(folder, job)
-    assert train(job, run, run.append)[0] == "finished"
-    return run
-
-
-def with_settings(job: JobSpec, **training: object) -> JobSpec:
-    return job.model_copy(update={"training": job.training.model_copy(update=training)})
-
-
 def check_same(folder: Path, job: JobSpec) -> None:
     """Compare the curves of a run with and without cached layers."""
-    cached = trained(folder / "cached", job)
-    plain = trained(folder / "plain", with_settings(job, cache_frozen_layers=False))
+    cached = small.trained(folder / "cached", job)
+    plain = small.trained(folder / "plain", small.with_training(job, cache_frozen_layers=False))
     ours, theirs = metrics(cached), metrics(plain)
     assert ours.keys() == theirs.keys()
     assert any(name.startswith("validation_") for name, _ in ours)
@@ -68,7 +56,7 @@ def check_same(folder: Path, job: JobSpec) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_learns_the_same(task: str, tmp_path: Path) -> None:
-    check_same(tmp_path, with_settings(TASKS[task](tmp_path), **FEW | CACHED))
+    check_same(tmp_path, small.with_training(TASKS[task](tmp_path), **FEW | CACHED))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -87,7 +75,7 @@ def test_the_frozen_layers_work_once_and_without_dropout(
         return honest(layer, x, layout)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Layer, "forward", counted)
-    trained(tmp_path / "run", small.classifying(tmp_path, dropout=0.3, epochs=2, **CACHED))
+    small.trained(tmp_path / "run", small.classifying(tmp_path, dropout=0.3, epochs=2, **CACHED))
     lower = seen[0][0]
     upper = [training for layer, training in seen if layer != lower]
     assert upper.count(True) == 2 * 11, "steps"
@@ -132,7 +120,7 @@ def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
 
     monkeypatch.setattr(FeatureExtractor, "_vectors", counted)
     job = small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED)
-    run = trained(tmp_path / "run", job)
+    run = small.trained(tmp_path / "run", job)
     assert sum(counts) == 22 + 10, "a quarter of 86 training examples, and all 10 of validation"
     notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
     assert any("The output of the lowest 1 layer(s) is cached in" in note for note in notes)
@@ -147,17 +135,17 @@ def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         sizes.append(sum(file.stat().st_size for file in extractor.folder.rglob("*.npy")))
 
     monkeypatch.setattr(FeatureExtractor, "_compute", measured)
-    trained(tmp_path / "run", job)
+    small.trained(tmp_path / "run", job)
     assert found.cache == pytest.approx(sizes[-1], rel=0.05)
     assert found.disk == found.checkpoint * found.checkpoints + found.cache
-    assert estimate(with_settings(job, cache_frozen_layers=False), lambda _: None).cache == 0
+    assert estimate(small.with_training(job, cache_frozen_layers=False), lambda _: None).cache == 0
 
 
 def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
     """Features are cached in fp32 in every precision."""
     job = small.classifying(tmp_path, **FEW | CACHED)
     job = job.model_copy(update={"hardware": job.hardware.model_copy(update={"precision": "bf16"})})
-    cached = trained(tmp_path / "cached", job)
-    plain = trained(tmp_path / "plain", with_settings(job, cache_frozen_layers=False))
+    cached = small.trained(tmp_path / "cached", job)
+    plain = small.trained(tmp_path / "plain", small.with_training(job, cache_frozen_layers=False))
     for key, value in metrics(cached).items():
         assert (metrics(plain)[key] or 0) == pytest.approx(value or 0, rel=0.02, abs=0.02), key

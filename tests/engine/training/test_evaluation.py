@@ -9,7 +9,7 @@ from engine.messages.events import Measured, Prepared, Saved
 from engine.training import evaluation, loop
 from engine.training.loop import train
 from tests.engine.training.finished import notes
-from tests.engine.training.small import classifying, new_run, tagging
+from tests.engine.training.small import classifying, new_run, tagging, trained
 
 
 def test_a_run_stops_early_when_its_patience_ends(
@@ -86,7 +86,6 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(
         lambda run: ({"accuracy": 0.5, "loss": losses[run.progress.step - 1]}, None),
     )
     job = classifying(tmp_path, steps=3, evaluate_every=1, save_every=1)
-    folder = new_run(tmp_path / "run", job)
-    train(job, folder, folder.append)
+    folder = trained(tmp_path / "run", job)
     saved = [event for event in folder.milestones() if isinstance(event, Saved) and event.best]
     assert saved[-1].step == best

@@ -5,10 +5,8 @@ answers of packed weights are in the tests of serving.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
 import pytest
 import transformers
@@ -24,9 +22,9 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import published_name
 from engine.runs.folder import RunFolder
-from engine.training.loop import train
 from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
+from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.small import answering, classifying, new_run, pretraining, resumed
 from tests.engine.training.test_loop import final, metrics
@@ -46,10 +44,7 @@ def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> 
 
 
 def trained(folder: Path, job: JobSpec, **training: object) -> RunFolder:
-    job = job.model_copy(update={"training": job.training.model_copy(update=training)})
-    run = new_run(folder, job)
-    assert train(job, run, run.append)[0] == "finished"
-    return run
+    return small.trained(folder, small.with_training(job, **training))
 
 
 def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
@@ -59,35 +54,22 @@ def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
         assert (theirs[key] or 0) == pytest.approx(value or 0, rel=CLOSE, abs=CLOSE), key
 
 
-class Calm(NamedTuple):
-    """A run of a family that nothing disturbed."""
-
-    family: str
-    job: JobSpec
-    run: RunFolder
+EVERY = [f if f in UNLIKE else pytest.param(f, marks=pytest.mark.long) for f in OWN_NETWORKS]
 
 
-@pytest.fixture(scope="module", params=OWN_NETWORKS)
-def calm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Calm:
-    family, folder = request.param, tmp_path_factory.mktemp(request.param)
+def classes_of(family: str, folder: Path) -> JobSpec:
     settings = {"steps": STEPS, "save_every": 3, "dropout": 0.1, "layer_lr_decay": 0.8}
-    job = from_family(family, classifying(folder), folder, **settings)
-    return Calm(family, job, trained(folder / "run", job))
+    return from_family(family, classifying(folder), folder, **settings)
 
 
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Crew]:
-    started = Crew()
-    yield started
-    started.close()
-
-
-def test_a_resume_changes_nothing(calm: Calm, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", EVERY)
+def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
     """Nor does it to compute the activations of the layers twice."""
-    stopped = resumed(tmp_path / "stopped", calm.job, 4)
-    assert final(stopped) == final(calm.run) and metrics(stopped) == metrics(calm.run)
-    again = trained(tmp_path / "again", calm.job, gradient_checkpointing=True)
-    assert final(again) == final(calm.run)
+    job = classes_of(family, tmp_path)
+    calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
+    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
+    again = trained(tmp_path / "again", job, gradient_checkpointing=True)
+    assert final(again) == final(calm)
 
 
 @pytest.mark.parametrize("way", ["adapters", "probe"])
@@ -106,34 +88,35 @@ def test_nor_does_it_with_adapters_or_a_probe(family: str, way: str, tmp_path: P
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
-def test_two_ranks_draw_the_curves_of_one_process(calm: Calm, crew: Crew, tmp_path: Path) -> None:
-    if calm.family not in UNLIKE:
-        pytest.skip("it has the layers of BERT")
-    alone = trained(tmp_path / "alone", calm.job, dropout=0.0)
+@pytest.mark.parametrize("family", UNLIKE)
+def test_two_ranks_draw_the_curves_of_one_process(family: str, crew: Crew, tmp_path: Path) -> None:
+    alone = trained(tmp_path / "alone", classes_of(family, tmp_path), dropout=0.0)
     both = new_run(tmp_path / "both", alone.job())
     assert crew.train(both, 2) == [0, 0]
     assert_curves_agree(alone, both)
 
 
+@pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_frozen_layers_stay_and_cached_ones_draw_the_same_curves(
-    calm: Calm, tmp_path: Path
+    family: str, tmp_path: Path
 ) -> None:
-    spec, family = EXAMPLES[calm.family].spec, FAMILIES[calm.family]
+    job, spec = classes_of(family, tmp_path), EXAMPLES[family].spec
     frozen = spec.layers if spec.shares_layers else spec.layers - 1
     settings = {"frozen_layers": frozen, "dropout": 0.0}
-    plain = trained(tmp_path / "plain", calm.job, **settings)
-    cached = trained(tmp_path / "cached", calm.job, **settings, cache_frozen_layers=True)
-    assert_curves_agree(plain, cached)
+    plain = trained(tmp_path / "plain", job, **settings)
+    if family in UNLIKE:
+        cached = trained(tmp_path / "cached", job, **settings, cache_frozen_layers=True)
+        assert_curves_agree(plain, cached)
 
-    source = calm.job.base_model
+    source = job.base_model
     assert isinstance(source, FromCheckpoint)
     before = load_file(source.path / "model.safetensors")
     after = load_file(plain.checkpoint(STEPS) / "model.safetensors")
     heads = Heads(outputs=2)
     moved = {True: 0, False: 0}  # by whether it is below what is frozen
     for name, _ in Network(spec, heads).encoder.named_parameters(prefix="encoder"):
-        theirs = published_name(name, family, heads)
-        theirs = theirs if theirs in before else _whole(theirs, family.fused)
+        theirs = published_name(name, FAMILIES[family], heads)
+        theirs = theirs if theirs in before else _whole(theirs, FAMILIES[family].fused)
         if theirs not in before or name.startswith("encoder.pooler"):
             continue
         stays = layer_index(name, spec) <= frozen
@@ -164,7 +147,7 @@ def test_answers_are_learned(family: str, tmp_path: Path) -> None:
     assert last < first
 
 
-@pytest.mark.parametrize("family", OWN_NETWORKS)
+@pytest.mark.parametrize("family", EVERY)
 def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
     task = Pretraining(nsp=family == "albert", whole_word_masking=True)
     job = from_family(family, pretraining(tmp_path), tmp_path, save_every=0)

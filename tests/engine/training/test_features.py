@@ -28,8 +28,16 @@ from engine.training.device.machine import choose_machine
 from engine.training.estimate import estimate
 from engine.training.loop import train
 from engine.training.setup import set_up
-from tests.engine.training.small import NETWORK, answering, classifying, learning, new_run, tagging
-from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.small import (
+    NETWORK,
+    answering,
+    classifying,
+    learning,
+    new_run,
+    tagging,
+    trained,
+    with_training,
+)
 
 SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}
 
@@ -39,8 +47,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     """A job that starts from a checkpoint."""
     folder = tmp_path_factory.mktemp("base")
     first = classifying(folder, steps=4)
-    run = new_run(folder / "run", first)
-    train(first, run, run.append)
+    run = trained(folder / "run", first)
     start = {"kind": "checkpoint", "path": run.checkpoint_folders()[-1]}
     again = classifying(folder)
     return JobSpec.model_validate(again.model_dump() | {"base_model": start})
@@ -142,30 +149,12 @@ def test_vectors_are_computed_once(
     assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
 
 
-def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
-    base: JobSpec, tmp_path: Path
-) -> None:
-    job = reading(base, "learned mix", epochs=1)
-    calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
-    train(job, calm, calm.append)
-    steps = iter(range(8))
-    train(job, stopped, stopped.append, lambda: next(steps, None) is None)
-    for file in (stopped.cache / "vectors").rglob("*.npy"):
-        file.unlink()
-    train(job, stopped, stopped.append)
-    assert final(stopped) == final(calm)
-    assert metrics(stopped) == metrics(calm)
-    assert not (calm.cache / "vectors").exists(), "nobody reads them any more"
-
-
 def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
     """The checkpoint: the encoder for any program, and the probe for ours."""
     transformers = pytest.importorskip("transformers")
     job = reading(base, "last", epochs=15)
-    training = job.training.model_copy(update={"save_every": 0})  # only at the end
-    job = job.model_copy(update={"training": training})
-    run = new_run(tmp_path / "run", job)
-    train(job, run, run.append)
+    job = with_training(job, save_every=0)
+    run = trained(tmp_path / "run", job)
     assert base.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(base.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
@@ -283,8 +272,7 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     made_by = {"tags": tagging, "answers": answering}
     make = made_by.get(task, partial(learning, task))
     first = make(tmp_path, steps=2)
-    base = new_run(tmp_path / "base", first)
-    train(first, base, base.append)
+    base = trained(tmp_path / "base", first)
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
     plain = first.model_dump() | {"base_model": start, "features": asked}

@@ -41,28 +41,30 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
     return Stored(version, made.checkpoint, made.mapping.label)
 
 
-def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, tmp_path: Path) -> None:
-    (data, base, numbers, given, names, _), _ = arguments(stored, tmp_path)
-    told: list[tuple[str, int, int]] = []
-    p = predict_folds(
-        *(data, base, numbers, given, names, tmp_path / "folds"),
-        lambda *said: told.append(said),
-        folds=2,
-        training=TrainingSpec(epochs=1, max_length=16, batch_size=16),
-    )
+@pytest.fixture(scope="module")
+def calm(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    """The folder of two folds, the probabilities, and what was told."""
+    folder, told = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
+    given, options = arguments(stored, folder)
+    return folder, predict_folds(*given, lambda *said: told.append(said), **options), told
+
+
+def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, calm: Any) -> None:
+    folder, p, told = calm
+    (data, _, numbers, given, names, _), _ = arguments(stored, folder)
     assert p.shape == (len(numbers), len(names))
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert told[-1][1] == told[-1][2] and str(told[0][0]).endswith("1 of 2")
     folds, texts = stratified_folds(given, 2), data.column("text").take(numbers).to_pylist()
     for fold in range(2):
-        held_out = open_dataset(tmp_path / "folds" / f"data-{fold}" / "1")
+        held_out = open_dataset(folder / f"data-{fold}" / "1")
         assert held_out.spec.rows["validation"] == int((folds == fold).sum())
         assert held_out.spec.rows["test"] == 0
-        events = RunFolder(tmp_path / "folds" / f"run-{fold}").all_events()
+        events = RunFolder(folder / f"run-{fold}").all_events()
         prepared = next(event for event in events if isinstance(event, Prepared))
         assert prepared.examples == int((folds != fold).sum())
         kept = read_predictions(
-            predictions_file(RunFolder(tmp_path / "folds" / f"run-{fold}").results, "validation")
+            predictions_file(RunFolder(folder / f"run-{fold}").results, "validation")
         )
         assert kept.cells("text").to_pylist() == [texts[n] for n in np.flatnonzero(folds == fold)]
         assert kept.info.labels == tuple(names)
@@ -99,7 +101,7 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_folds_that_were_killed_are_resumed(stored: Stored, tmp_path: Path) -> None:
+def test_folds_that_were_killed_are_resumed(stored: Stored, calm: Any, tmp_path: Path) -> None:
     folder = tmp_path / "folds"
     given, options = arguments(stored, folder)
     command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
@@ -111,8 +113,7 @@ def test_folds_that_were_killed_are_resumed(stored: Stored, tmp_path: Path) -> N
     told: list[int] = []
     found = predict_folds(*given, lambda _, done, __: told.append(done), **options)
     assert first.read_bytes() == before, "the finished fold is not trained again"
-    whole, _ = arguments(stored, tmp_path / "whole")
-    assert np.array_equal(found, predict_folds(*whole, lambda *_: None, **options))
+    assert np.array_equal(found, calm[1])
 
 
 def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(

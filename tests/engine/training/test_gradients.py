@@ -55,8 +55,7 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def on_two(job: JobSpec) -> JobSpec:
-    hardware = job.hardware.model_copy(update={"threads": 2})
-    return job.model_copy(update={"hardware": hardware})
+    return small.with_hardware(job, threads=2)
 
 
 def trained(folder: Path, job: JobSpec, stop_after: int = STEPS) -> list[float]:

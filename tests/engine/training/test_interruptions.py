@@ -7,7 +7,7 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,6 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
     "classes": small.classifying,
     "masked words": small.pretraining,
 }
-
-
-@pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    made = Killer()
-    yield made
-    made.close()
 
 
 def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:

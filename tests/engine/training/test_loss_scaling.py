@@ -29,8 +29,7 @@ FEW = 4  # good steps that double the scale in some of the tests
 
 
 def halves(job: JobSpec, precision: Precision = "fp16") -> JobSpec:
-    hardware = job.hardware.model_copy(update={"precision": precision})
-    return job.model_copy(update={"hardware": hardware})
+    return small.with_hardware(job, precision=precision)
 
 
 def begin_with(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
@@ -90,13 +89,13 @@ def test_taking_the_scale_out_is_exact() -> None:
 
 @pytest.mark.parametrize("make", [small.classifying, small.pretraining])
 def test_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_path: Path) -> None:
-    job = make(tmp_path, steps=25, dropout=0.0, learning_rate=1e-3, evaluate_every=25)
+    job = make(tmp_path, steps=10, dropout=0.0, learning_rate=1e-3, evaluate_every=10)
     fine = small.new_run(tmp_path / "fine", job)
     coarse = small.new_run(tmp_path / "coarse", halves(job))
     assert work(fine.path) == work(coarse.path) == 0
     ours, theirs = metrics(coarse), metrics(fine)
     losses = [key for key in theirs if key[0] == "loss"]
-    assert len(losses) == 25
+    assert len(losses) == 10
     assert [ours[key] for key in losses] != [theirs[key] for key in losses]
     for key in losses:
         assert ours[key] == pytest.approx(theirs[key], abs=NEAR)
@@ -133,8 +132,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     begin_with(monkeypatch, 2.0**26)
     monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
     job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
-    hardware = job.hardware.model_copy(update={"threads": threads})
-    job = job.model_copy(update={"hardware": hardware})
+    job = small.with_hardware(job, threads=threads)
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     assert work(calm.path) == 0
     assert len(left_out(calm)) > 3  # at the beginning, and after it was doubled

@@ -36,15 +36,13 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
         command, env=launch.environment(), cwd=launch.CODE, stdin=pipe, stdout=pipe
     ) as process:
         assert process.stdin is not None and process.stdout is not None
-        question = Estimate(job=job)
+        question, stages = Estimate(job=job, number=9), set[str]()
         process.stdin.write(question.line())
         process.stdin.flush()
-        while True:
-            answer = parse_answer(process.stdout.readline(), question)
-            if not isinstance(answer, Working):
-                break
+        while isinstance(answer := parse_answer(process.stdout.readline(), question), Working):
+            stages.add(answer.stage)
         process.kill()
-    assert isinstance(answer, Estimated)
+    assert isinstance(answer, Estimated) and answer.to == 9 and len(stages) > 2
     return answer
 
 

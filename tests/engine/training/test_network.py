@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config.job import JobSpec
 from engine.models.heads import Heads
 from engine.models.network import Network
 from tests.engine.training.finished import losses, trained
@@ -41,15 +40,3 @@ def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
         return sum(kept.values())
 
     assert held(True) < held(False) / 4
-
-
-def test_a_frozen_layer_stays_bit_for_bit(tmp_path: Path) -> None:
-    first, before, _ = trained(tmp_path / "first", classifying(tmp_path, steps=2))
-    start = {"kind": "checkpoint", "path": first.checkpoint_folders()[-1]}
-    job = JobSpec.model_validate(
-        classifying(tmp_path, steps=5, frozen_layers=1).model_dump() | {"base_model": start}
-    )
-    _, after, _ = trained(tmp_path / "second", job)
-    for name, weight in before.items():
-        still = name.startswith(("encoder.embeddings.", "encoder.layers.0."))
-        assert torch.equal(weight, after[name]) is still, name

@@ -71,8 +71,3 @@ def test_each_schedule_is_that_of_transformers(ours: str, theirs: str, warmup_ra
         assert rate == pytest.approx(schedule.get_last_lr()[0], rel=1e-15)
         optimiser.step()
         schedule.step()
-
-
-def test_a_job_without_a_schedule_is_linear() -> None:
-    assert TrainingSpec.model_validate({"warmup_ratio": 0.0}).lr_schedule == "linear"
-    assert learning_rate_at(5, 10, TrainingSpec(learning_rate=1.0, warmup_ratio=0.0)) == 0.5

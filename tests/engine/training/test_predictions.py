@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config.job import JobSpec
 from engine.data.datasets.store import open_dataset
 from engine.errors import DiskFull
 from engine.messages.events import Measured, Saved
@@ -32,13 +31,7 @@ def best_step(run: RunFolder) -> int:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("whole")
-    return trained(folder / "run", small.classifying(folder, steps=12, evaluate_every=3))
-
-
-def trained(folder: Path, job: JobSpec) -> RunFolder:
-    run = small.new_run(folder, job)
-    train(job, run, run.append)
-    return run
+    return small.trained(folder / "run", small.classifying(folder, steps=12, evaluate_every=3))
 
 
 def scored_again(run: RunFolder) -> Predictions:
@@ -73,7 +66,7 @@ def test_what_is_kept_says_in_which_precision_it_was_computed(
     assert kept(run).info.precision == "fp32"
     job = run.job()
     hardware = job.hardware.model_copy(update={"precision": "bf16"})
-    short = trained(tmp_path / "bf16", job.model_copy(update={"hardware": hardware}))
+    short = small.trained(tmp_path / "bf16", job.model_copy(update={"hardware": hardware}))
     assert kept(short).info.precision == "bf16"
     again = scored_again(short)
     assert again.info.precision == "fp32", "as Explore computes it"
@@ -94,34 +87,25 @@ def test_a_run_that_is_stopped_has_the_file_at_once_and_keeps_what_one_without_a
     assert whole.info.model_dump(exclude=same) == other.info.model_dump(exclude=same)
 
 
+@pytest.mark.parametrize("removable", [True, False])
 def test_what_cannot_be_kept_is_noted_and_ends_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise DiskFull("There is no room left.")
-
-    monkeypatch.setattr(evaluation, "build_predictions", full)
-    job = small.classifying(tmp_path, steps=2, evaluate_every=1)
-    other = small.new_run(tmp_path / "other", job)
-    other.results.mkdir()
-    predictions_file(other.results, "validation").write_bytes(b"of another step")
-    told: list[object] = []
-    assert train(job, other, told.append) == ("finished", 2)
-    assert any("could not be kept: " in note for note in notes(told))
-    assert not stored_predictions(other.results) and not any(other.results.iterdir())
-
-
-def test_older_predictions_that_cannot_be_removed_end_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    removable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
 
     monkeypatch.setattr(evaluation, "build_predictions", full)
     job = small.classifying(tmp_path, steps=1, evaluate_every=1, epochs=1)
-    run = small.new_run(tmp_path / "run", job)
-    predictions_file(run.results, "validation").mkdir(parents=True)  # a folder cannot be unlinked
+    other = small.new_run(tmp_path / "other", job)
+    older = predictions_file(other.results, "validation")
+    if removable:
+        other.results.mkdir()
+        older.write_bytes(b"of another step")
+    else:
+        older.mkdir(parents=True)  # a folder cannot be unlinked
     told: list[object] = []
-    assert train(job, run, told.append) == ("finished", 1)
-    assert any("could not be kept: There is no room left." in note for note in notes(told))
-    assert any("are still in validation.parquet: they could not" in note for note in notes(told))
+    assert train(job, other, told.append) == ("finished", 1)
+    said = " ".join(notes(told))
+    assert "could not be kept: There is no room left." in said
+    assert ("are still in validation.parquet: they could not" in said) is not removable
+    assert not stored_predictions(other.results) and older.exists() is not removable

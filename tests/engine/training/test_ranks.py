@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -44,13 +44,6 @@ from tests.engine.training.test_loss_scaling import NEAR, begin_with, halves, le
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
 PATIENCE = 240  # s for a worker to do what a test waits for
-
-
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Crew]:
-    made = Crew()
-    yield made
-    made.close()
 
 
 def pairs(folder: Path, **training: object) -> JobSpec:
@@ -134,10 +127,7 @@ def test_two_ranks_draw_the_curves_of_one_process(
 @pytest.mark.parametrize("task", TASKS)
 def test_two_ranks_do_so_in_other_tasks(task: str, crew: Crew, tmp_path: Path) -> None:
     job = TASKS[task](tmp_path, dropout=0.0)
-    training = job.training.model_copy(
-        update={"steps": 6, "evaluate_every": 5, "save_every": 5, "learning_rate": 1e-3}
-    )
-    job = job.model_copy(update={"training": training})
+    job = small.with_training(job, steps=6, evaluate_every=5, save_every=5, learning_rate=1e-3)
     alone, both = (small.new_run(tmp_path / name, job) for name in ("alone", "both"))
     assert crew.train(alone, 1) == [0]
     assert crew.train(both, 2) == [0, 0]
@@ -165,16 +155,6 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path
     assert final(calm) == final(stopped)
     assert metrics(calm) == metrics(stopped)
     assert metrics(alone) != metrics(calm)  # other dropout
-
-
-def test_a_person_goes_on_with_another_number_of_processes(
-    calm: RunFolder, crew: Crew, tmp_path: Path
-) -> None:
-    run = small.new_run(tmp_path / "run", with_processes(calm.job(), 2))
-    assert crew.train(run, 2, stop_after=11) == [0, 0]
-    assert cli(["resume", str(run.path), "--processes", "1"]) == 0
-    assert ended(run).outcome == "finished" and distance(calm, run) < CLOSE
-    assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
 
 
 def test_a_cluster_is_refused_what_it_cannot_do(
@@ -213,9 +193,7 @@ def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) 
 
 
 def sharded(job: JobSpec, **training: object) -> JobSpec:
-    hardware = job.hardware.model_copy(update={"processes": 2, "sharded": True})
-    settings = job.training.model_copy(update=training)
-    return job.model_copy(update={"hardware": hardware, "training": settings})
+    return small.with_training(small.with_hardware(job, processes=2, sharded=True), **training)
 
 
 def test_sharded_weights_learn_the_same(calm: RunFolder, crew: Crew, tmp_path: Path) -> None:
@@ -351,8 +329,7 @@ def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path: Pa
 
 
 def with_processes(job: JobSpec, processes: int) -> JobSpec:
-    hardware = job.hardware.model_copy(update={"processes": processes})
-    return job.model_copy(update={"hardware": hardware})
+    return small.with_hardware(job, processes=processes)
 
 
 def until(what: Callable[[], object]) -> None:
@@ -362,18 +339,25 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+def last_step(run: RunFolder) -> int:
+    return max((step for name, step in metrics(run) if name == "loss"), default=0)
+
+
 def rank_of(worker: int, number: int) -> psutil.Process:
     """One of the processes that this one started."""
     ranks = psutil.Process(worker).children()
     return next(r for r in ranks if r.environ()["RANK"] == str(number))
 
 
-def test_ranks_that_are_killed_end_the_run_and_it_goes_on(crew: Crew, tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", [(1,), pytest.param((1, 0), marks=pytest.mark.long)])
+def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
+    numbers: tuple[int, ...], crew: Crew, tmp_path: Path
+) -> None:
+    """So does a worker, with which its ranks end."""
     job = with_processes(small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), 2)
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    for number in (1, 0):  # the one that writes is the second
-        before = max((step for name, step in metrics(hurt) if name == "loss"), default=0)
-        worker = launch.start(hurt.path)
+    for number in numbers:  # the one that writes is the second
+        before, worker = last_step(hurt), launch.start(hurt.path)
         until(partial(small.has_seen, hurt, before + 6))
         started = hurt.last_started()
         assert started is not None and started.pid == worker.pid and hurt.has_worker()
@@ -383,8 +367,15 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(crew: Crew, tmp_path: 
         said = ended(hurt)
         assert said.outcome == "failed" and not said.bug
         assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in said.problem
+    worker, before = launch.start(hurt.path), last_step(hurt)
+    until(partial(small.has_seen, hurt, before + 3))
+    ranks = psutil.Process(worker.pid).children()
+    worker.kill()
+    worker.wait()
+    _, alive = psutil.wait_procs(ranks, PATIENCE)
+    assert len(ranks) == 2 and not alive and not hurt.has_worker()
     assert not any("damaged" in e.text for e in hurt.milestones() if isinstance(e, Noted))
-    end = max(step for name, step in metrics(hurt) if name == "loss") + 3
+    end = last_step(hurt) + 3
     for run in (hurt, calm):
         assert crew.train(run, 2, stop_after=end) == [0, 0]
         assert ended(run).step == end
@@ -414,19 +405,6 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
     assert run.progress.micro_batch_size == 3
     assert [e.exact for e in told if isinstance(e, Noted)] == [False]
     assert stop_agreed(run) and len(told) == 1
-
-
-def test_ranks_end_with_their_worker(tmp_path: Path) -> None:
-    job = with_processes(small.classifying(tmp_path, steps=100_000, save_every=40), 2)
-    run = small.new_run(tmp_path / "run", job)
-    worker = launch.start(run.path)
-    until(lambda: small.has_seen(run, 3))
-    ranks = psutil.Process(worker.pid).children()
-    assert len(ranks) == 2
-    worker.kill()
-    worker.wait()
-    _, alive = psutil.wait_procs(ranks, PATIENCE)
-    assert not alive and not run.has_worker()
 
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])

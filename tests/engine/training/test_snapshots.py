@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from engine.runs.snapshots import (
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.estimate import estimate
-from engine.training.snapshots import snapshot_size
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.finished import notes, trained
@@ -38,11 +36,7 @@ from tests.engine.training.killing import Killer
 PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]  # Biderman et al. 2023, before every 1,000th
 
 
-@pytest.fixture(scope="module")
-def killer() -> Iterator[Killer]:
-    made = Killer()
-    yield made
-    made.close()
+OTHER_PLACES = (("loss", 9), ("moving", 5))
 
 
 def steps(run: RunFolder) -> list[int]:
@@ -146,7 +140,9 @@ def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
         checkpoint.load(snapshot(run, 4))
 
 
-@pytest.mark.parametrize("place", [("loss", 9), ("saving", 12), ("moving", 5)])
+@pytest.mark.parametrize(
+    "place", [("saving", 12), *(pytest.param(p, marks=pytest.mark.long) for p in OTHER_PLACES)]
+)
 def test_a_killed_run_has_each_snapshot_once_and_identical(
     calm: RunFolder, killer: Killer, tmp_path: Path, place: tuple[str, int]
 ) -> None:
@@ -247,11 +243,3 @@ def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
     told = [event for event in run.milestones() if isinstance(event, Noted)]
     assert any("No snapshot of step 0" in note.text for note in told)
     assert steps(run) == [1, 2, 4, 8, 11]
-
-
-def test_what_a_snapshot_takes_is_half_of_the_weights() -> None:
-    from engine.models.heads import Heads
-    from engine.models.network import Network
-
-    network = Network(small.NETWORK, Heads(mlm=True))
-    assert snapshot_size(network) == 2 * sum(p.numel() for p in network.parameters())

@@ -45,16 +45,6 @@ def prepared(job: JobSpec, folder: Path) -> Prepared:
     return next(event for event in told if isinstance(event, Prepared))
 
 
-def test_a_run_says_what_is_usual_and_what_is_absent_in_validation(
-    job: JobSpec, tmp_path: Path
-) -> None:
-    said = prepared(job, tmp_path / "run")
-    assert (said.majority, said.majority_score, said.absent) == ("good", 0.25, ("odd",))
-    assert said.truncated == 0.5
-    assert said.longest == small.NETWORK.max_positions
-    assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
-
-
 def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     job: JobSpec, tmp_path: Path
 ) -> None:
@@ -62,6 +52,10 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     told: list[object] = []
     train(job, run, told.append)
     said = next(event for event in told if isinstance(event, Prepared))
+    assert (said.majority, said.majority_score, said.absent) == ("good", 0.25, ("odd",))
+    assert said.truncated == 0.5
+    assert said.longest == small.NETWORK.max_positions
+    assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
     texts, rest = ([[0]] * len(ROWS[part]) for part in ROWS)
     dummy = DummyClassifier(strategy="most_frequent").fit(texts, ROWS["train"])
     assert said.majority == dummy.predict(rest)[0]

@@ -19,7 +19,6 @@ from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.rng import VALIDATION, rng_for
 from engine.tasks.scoring import score
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.loop import train
 from tests.engine.training import small
 
 
@@ -29,9 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("tokens")
     job = small.pretraining(folder, steps=8, evaluate_every=4, batch_size=4)
     job = job.model_copy(update={"task": job.task.model_copy(update={"nsp": True})})
-    run = small.new_run(folder / "run", job)
-    train(job, run, run.append)
-    return run
+    return small.trained(folder / "run", job)
 
 
 def kept(run: RunFolder) -> Predictions:
@@ -130,6 +127,5 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
 def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
-    made = small.new_run(tmp_path / "run", job)
-    train(job, made, made.append)
+    made = small.trained(tmp_path / "run", job)
     assert not predictions_file(made.results, "validation").exists()

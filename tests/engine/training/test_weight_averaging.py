@@ -12,8 +12,7 @@ from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
 from engine.training.context import RunContext
 from engine.training.loop import train
 from engine.training.setup import set_up
-from tests.engine.training.small import classifying, new_run, resumed
-from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.small import classifying, new_run
 
 STEPS, DECAY = 12, 0.5  # from step 8 on the decay is in full use: (1 + 8) / (10 + 8)
 
@@ -62,12 +61,3 @@ def test_the_average_is_what_is_evaluated(tmp_path: Path) -> None:
         loss = float(sum(learner.losses(made.network, batch).values()))
     said = [e.value for e in told if isinstance(e, Measured) and e.name == "validation_loss"]
     np.testing.assert_allclose(said, [loss], rtol=1e-5)
-
-
-def test_a_stop_and_a_resume_change_nothing(tmp_path: Path) -> None:
-    job = classifying(tmp_path, steps=16, ema_decay=0.9, dropout=0.1)
-    calm, stopped = new_run(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 11)
-    train(job, calm, calm.append)
-    assert final(stopped) == final(calm)
-    assert metrics(stopped) == metrics(calm)
-    assert f"{RESUME}/{TRAINED_WEIGHTS}" in final(calm)

@@ -11,23 +11,17 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import torch
 
+from engine import cores
 from engine.errors import is_out_of_memory
-from engine.messages.estimating import Estimate, Estimated
-from engine.messages.explore.attention import Attend, Attended, QueryKeyShown, ShowQueryKey
-from engine.messages.explore.candidates import (
-    CandidatesFound,
-    CandidatesScored,
-    FindCandidates,
-    ScoreCandidates,
-)
+from engine.messages.explore.attention import Attend, Attended
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
-from engine.messages.explore.prediction import Predict, Predicted, PredictNextSentence
-from engine.messages.explore.token_scores import ApplyLens, LensApplied, ScoreTokens, TokensScored
+from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.exporting import Export, Exported
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
-from tests.engine.training.small import classifying
+from engine.worker.context import THREADS, use_threads
 
 
 class Worker:
@@ -93,34 +87,6 @@ def test_every_question_has_its_answer(worker, tiny_folder, tmp_path):
     assert (tmp_path / "imported" / "model.safetensors").is_file()
 
 
-def test_further_questions_of_explore_have_answers(worker, tiny_folder):
-    asked = {"checkpoint": tiny_folder, "text": "a b c"}
-    answers = [
-        worker.ask(question)
-        for question in (
-            Attend(number=1, measure="rollout", **asked),
-            ShowQueryKey(number=2, query_token=1, key_token=2, **asked),
-            ScoreCandidates(number=3, first=2, last=2, candidates=("d",), **asked),
-            FindCandidates(number=4, first=2, last=2, **asked),
-            ScoreTokens(number=5, **asked),
-            ApplyLens(number=6, positions=(2,), **asked),
-            PredictNextSentence(number=7, **asked),
-        )
-    ]
-    kinds = [
-        Attended,
-        QueryKeyShown,
-        CandidatesScored,
-        CandidatesFound,
-        TokensScored,
-        LensApplied,
-        Refused,
-    ]
-    assert [type(answer) for answer in answers] == kinds
-    assert [answer.to for answer in answers] == [1, 2, 3, 4, 5, 6, 7]
-    assert "no next-sentence (NSP) head" in answers[-1].problem
-
-
 def test_an_export_reports_its_stages_and_appears_at_the_end(worker, tiny_folder, tmp_path):
     into = tmp_path / "exported"
     answer = worker.ask(Export(number=3, checkpoint=tiny_folder, into=into))
@@ -184,13 +150,13 @@ def test_a_ctrl_c_in_the_terminal_is_left_to_the_window(worker, tiny_folder):
     assert isinstance(worker.ask(FillMask(number=2, checkpoint=tiny_folder, text="a")), MaskFilled)
 
 
-def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_path, tiny_folder):
-    code = LOUD + "del os.environ['OMP_NUM_THREADS']\n"
-    code += "import engine.cores\nengine.cores.cpu_limit = lambda: 1.0"
-    limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
-    limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
-    exit_code, printed = limited.end()
-    assert exit_code == 0 and printed.startswith("printed 1\n")
+def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(cores, "cpu_limit", lambda: 1.0)
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    for chosen, threads in (("3", 3), ("0", 1)):
+        monkeypatch.setenv(THREADS, chosen)
+        use_threads()
+        assert torch.get_num_threads() == threads
 
 
 def test_lack_of_memory_is_not_a_bug():
@@ -230,16 +196,3 @@ def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets
     assert imported.info.layers == 12
     asked = FillMask(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
     assert worker.ask(asked).predictions[0].ranked[0].label == "C"
-
-
-def test_an_estimate_reports_its_stages_and_then_time_and_memory(worker, tmp_path):
-    answer = worker.ask(Estimate(number=9, job=classifying(tmp_path)))
-    stages = []
-    while isinstance(answer, Working):
-        stages.append(answer.stage)
-        answer = worker.read()
-    assert isinstance(answer, Estimated)
-    assert answer.to == 9
-    assert answer.steps > 0
-    assert answer.memory > 0
-    assert len(stages) >= 3

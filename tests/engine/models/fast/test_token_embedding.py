@@ -13,7 +13,6 @@ from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.training import gradients
-from engine.training.loop import train
 from tests.engine.training import small
 
 ROWS, SIZE = 50, 16
@@ -112,12 +111,10 @@ def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     keep = Network.reuse_token_gradient
     found = []
     job = small.classifying(tmp_path, steps=2, dropout=0.2, micro_batch_size=5, save_every=2)
-    hardware = job.hardware.model_copy(update={"threads": 2})
-    job = job.model_copy(update={"hardware": hardware})
+    job = small.with_hardware(job, threads=2)
     for name, way in (("kept", noted), ("plain", lambda network: None)):
         monkeypatch.setattr(Network, "reuse_token_gradient", way)
-        run = small.new_run(tmp_path / name, job)
-        train(job, run, run.append)
+        run = small.trained(tmp_path / name, job)
         found.append(load(run.checkpoint(2)).network.state_dict())
     assert len(kept) == 1
     for key, weight in found[1].items():

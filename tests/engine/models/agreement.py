@@ -1,0 +1,70 @@
+"""What a network says and what transformers says with the same weights."""
+
+import re
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.network import Network
+
+
+def theirs(kind: type, folder: Path, complete: bool = True) -> nn.Module:
+    """The checkpoint as transformers loads it; nothing missing and nothing over."""
+    model, info = kind.from_pretrained(
+        folder, attn_implementation="eager", output_loading_info=True, local_files_only=True
+    )
+    if complete:
+        assert not info["missing_keys"]
+        assert not info["unexpected_keys"]
+    assert not info["mismatched_keys"]
+    return model.float().eval()
+
+
+def assert_close(ours: Tensor, other: Tensor) -> None:
+    """Equal to 1e-5, relative to the largest number if that exceeds 1."""
+    largest = max(1.0, other.abs().max().item())
+    assert (ours - other).abs().max().item() <= 1e-5 * largest
+
+
+@torch.no_grad()
+def assert_equal(ours: Network, model: nn.Module, given: tuple[Tensor, Tensor, Tensor]) -> None:
+    """Hidden states of every layer, attention of every head, and what each head says."""
+    ids, segments, real = given
+    asked = {"input_ids": ids, "attention_mask": real.long()}
+    if ours.spec.segment_rows > 1:
+        asked["token_type_ids"] = segments
+    suffix = re.sub(r".*(?=For|Model)", "", type(model).__name__)
+    if suffix == "ForMultipleChoice":  # all sequences are choices of one question there
+        asked = {name: value[None] for name, value in asked.items()}
+    other = model(**asked, output_hidden_states=True, output_attentions=True)
+    explicit = ours.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    fused = ours.encoder(ids, segments, real, keep_hidden=True)
+    for a, c in zip(explicit.weights, other.attentions, strict=True):
+        rows = real[:, None, :, None]
+        assert torch.allclose(a * rows, c * rows, atol=1e-5, rtol=0)
+    for way in (explicit, fused):
+        for a, c in zip(way.hidden, other.hidden_states, strict=True):
+            assert_close(a[real], c[real])
+        match suffix:
+            case "Model" if way.pooled is not None:
+                assert_close(way.pooled, other.pooler_output)
+            case "ForMaskedLM":
+                assert_close(ours.mlm(way.last)[real], other.logits[real])
+            case "ForNextSentencePrediction":
+                assert_close(ours.nsp(way.pooled), other.logits)
+            case "ForPreTraining":
+                assert_close(ours.mlm(way.last)[real], other.prediction_logits[real])
+                order = getattr(other, "sop_logits", None)
+                assert_close(
+                    ours.nsp(way.pooled), other.seq_relationship_logits if order is None else order
+                )
+    if ours.task is None:
+        return
+    logits = ours.logits(ids, segments, real)
+    if suffix == "ForQuestionAnswering":
+        spans = torch.stack([other.start_logits, other.end_logits], -1)
+        assert_close(logits[real], spans[real])
+    else:
+        part = real if suffix == "ForTokenClassification" else slice(None)
+        assert_close(logits[part], other.logits.reshape(logits.shape)[part])
