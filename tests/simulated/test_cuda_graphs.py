@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.job import JobSpec
-from engine.messages.events import Noted, Prepared
+from engine.messages.events import Prepared
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.training import estimate, loop
@@ -25,7 +25,6 @@ from tests.engine.training import small
 from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import halves
-from tests.engine.training.test_ranks import adapted
 from tests.often import tries
 from tests.simulated import test_training
 from tests.simulated.device import device, parameters_keep_their_identity
@@ -74,10 +73,6 @@ def with_graphs(job: JobSpec, wanted: str = "on") -> JobSpec:
     return small.with_hardware(job, cuda_graphs=wanted)
 
 
-def notes(run: RunFolder) -> list[str]:
-    return [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
-
-
 def check(job: JobSpec, folder: Path, on_device: Train) -> RunFolder:
     """Both draw the same curves, and each part of a batch is replayed."""
     run, steps = test_training.check(with_graphs(job), folder, on_device)
@@ -100,10 +95,6 @@ def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
     check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
-
-
-def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
-    check(adapted(tmp_path, **FEW), tmp_path, on_device)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +161,7 @@ def test_automatic_takes_what_is_measured_to_be_faster(
     assert_curves_agree(run, calm)  # what was measured has left no trace
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == ("on" if faster else "off")
-    (said,) = notes(run)
+    (said,) = small.notes(run)
     assert re.fullmatch(
         r"Forward and backward pass of a batch: [\d.]+ ms with CUDA graphs \(\d\d? % of the "
         r"tokens are padding\), [\d.]+ ms without\.",
@@ -213,7 +204,7 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
     calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     on_device(run)
     assert_curves_agree(run, calm)
-    assert notes(run) == [f"No CUDA graphs: {why}"]
+    assert small.notes(run) == [f"No CUDA graphs: {why}"]
 
 
 def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_path: Path) -> None:
@@ -223,8 +214,8 @@ def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_pat
     )
     for run in (asked, left):
         on_device(run)
-    assert not made and not notes(left)
-    (said,) = notes(asked)
+    assert not made and not small.notes(left)
+    (said,) = small.notes(asked)
     assert said.startswith("No CUDA graphs: they need an NVIDIA GPU and a single process")
 
 

@@ -22,6 +22,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder(tmp_path_factory.mktemp("models") / "classes", Heads(outputs=3))
+
+
+@pytest.fixture(scope="session")
 def tiny(tiny_folder: Path) -> Checkpoint:
     return load(tiny_folder)
 

@@ -25,11 +25,6 @@ TEXTS = (("a b c", "bad"), ("d e f g", "good"), ("h i", "so-so"), ("a a a k l", 
 CLOSE = 1e-5
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory) -> Path:
-    return folder(tmp_path_factory.mktemp("weigh") / "model", Heads(outputs=3))
-
-
 def asked(path: Path, **more) -> WeighHeads:
     typed = TextSet(typed=tuple(TypedText(text=t, label=g) for t, g in TEXTS))
     return WeighHeads(checkpoint=path, texts=typed, **more)

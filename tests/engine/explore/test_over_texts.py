@@ -26,21 +26,15 @@ from engine.messages.explore.text_set import (
 from engine.messages.explore.word_vectors import FindWords
 from engine.messages.question import Answer
 from engine.models.checkpoint import load
-from engine.models.heads import Heads
 from engine.serving.serving import Serving
 from engine.worker.answerers import ANSWERERS
 from engine.worker.context import WorkerContext
-from tests.engine.models.small import LABELS, folder
+from tests.engine.models.small import LABELS
 
 TEXTS = ("a b c", "d e f g", "h i", "a a a k l", "m n", "q p o n")
 ALL = TextSet(
     typed=tuple(TypedText(text=text, label=LABELS[n % 3]) for n, text in enumerate(TEXTS))
 )
-
-
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory) -> Path:
-    return folder(tmp_path_factory.mktemp("texts") / "model", Heads(outputs=3))
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,6 @@ TEXTS = ("a b c", "d e f g", "h i", "a a a k l", "m n", "q p o n", "b c", "e f")
 LABELS = ("bad", "good", "bad", "good", "bad", "good", "", "bad")
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory) -> Path:
-    return folder(tmp_path_factory.mktemp("map") / "model", Heads(outputs=3))
-
-
 def asked(path: Path, **more) -> PlaceTexts:
     typed = TextSet(
         typed=tuple(TypedText(text=t, label=g) for t, g in zip(TEXTS, LABELS, strict=True))

@@ -1,7 +1,5 @@
 """Scores of many texts, compared with transformers; cancelled and resumed."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -28,11 +26,6 @@ def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
     assert [one.is_final for one in told] == [False] * (len(told) - 1) + [True]
     assert [one.first for one in told] == [0, *(one.done for one in told[:-1])]
     return [each for one in told for each in one.scores]
-
-
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory) -> Path:
-    return folder(tmp_path_factory.mktemp("texts") / "model", Heads(outputs=3))
 
 
 def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:

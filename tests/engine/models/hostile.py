@@ -30,9 +30,9 @@ LFS = (
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>403</body></html>\n"
 
 
-def case(says: str) -> Callable[[Spoil], Spoil]:
+def case(says: str, cases: dict[str, tuple[Spoil, str]] = CASES) -> Callable[[Spoil], Spoil]:
     def add(spoil: Spoil) -> Spoil:
-        CASES[spoil.__name__] = (spoil, says)
+        cases[spoil.__name__] = (spoil, says)
         return spoil
 
     return add

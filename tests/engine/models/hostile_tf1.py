@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,15 @@ from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.checkpoints.tf1.sstable import MAGIC, build_table, read_table
 from engine.files.protobuf import encode_field, encode_varint
 from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
+from tests.engine.models.hostile import case as case_of
 
 CASES: dict[str, tuple[Spoil, str]] = {}
+case = partial(case_of, cases=CASES)
 CONFIG, INDEX = "bert_config.json", "bert_model.ckpt.index"
 DATA = "bert_model.ckpt.data-00000-of-00001"
 WORDS = b"bert/embeddings/word_embeddings"
 QUERY = b"bert/encoder/layer_0/attention/self/query/kernel"
 NEGATIVE = (1 << 64) - 1  # as an int64 is written
-
-
-def case(says: str) -> Callable[[Spoil], Spoil]:
-    def add(spoil: Spoil) -> Spoil:
-        CASES[spoil.__name__] = (spoil, says)
-        return spoil
-
-    return add
 
 
 def changed(name: str, change: Callable[[bytes], bytes]) -> Spoil:

@@ -3,17 +3,20 @@
 import math
 from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from engine.config.families.bert import PRESETS
-from engine.config.model import Activation
+from engine.config.model import Activation, LayerParts
 from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
+from engine.models.feed_forward import FEED_FORWARDS
 from engine.models.heads import Heads
 from engine.models.network import Network, meta_network
+from engine.models.relative import Rotary
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import ALL, SPEC, batch, network
 from tests.engine.models.test_families import drawn
@@ -183,3 +186,24 @@ def test_heads_that_read_the_pooled_vector_bring_the_pooler():
     assert not Heads(mlm=True).pooler
     made = network(Heads(mlm=True, outputs=3))
     assert made.heads == Heads(mlm=True, outputs=3)
+
+
+def test_the_product_of_a_query_and_a_key_depends_on_their_distance():
+    torch.manual_seed(1)
+    rotary, (q, k) = Rotary(2, 100.0), torch.randn(2, 1, 8, dtype=torch.float64)
+    near = [rotary(q, torch.tensor([n])) * rotary(k, torch.tensor([n + 3])) for n in (0, 7)]
+    assert near[0].sum().item() == pytest.approx(near[1].sum().item())
+    assert torch.equal(rotary(q, torch.tensor([0])), q)
+
+
+def test_every_feed_forward_is_chosen_by_its_name():
+    for name, part in FEED_FORWARDS.items():
+        assert part(SPEC)(torch.ones(2, 16)).shape == (2, 16), name
+
+
+def test_windows_and_bases_follow_the_pattern_of_layers():
+    parts = LayerParts(window=3, global_every=2, rotary_base=100.0, global_rotary_base=1_000.0)
+    assert [parts.window_at(n) for n in range(4)] == [None, 3, None, 3]
+    assert [parts.rotary_base_at(n) for n in range(2)] == [1_000.0, 100.0]
+    assert LayerParts().window_at(0) is None
+    assert np.all([LayerParts(window=5, global_every=3).window_at(n) == 5 for n in (1, 2, 4)])

@@ -105,24 +105,29 @@ def labelled_sets(
     )
 
 
-def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
-    """Rows of a predicted answer, the gold ones, and the no-answer score."""
-    scored = [question_answering.report([said], [gold]) for said, gold, _ in rows]
+def answered(
+    rows: Sequence[tuple[str, list[str], float | None]], threshold: float = 0.0, **cells: list[str]
+) -> Predictions:
+    """Rows of the best span, the gold answers, and the no-answer score."""
+    said = ["" if null is not None and null > threshold else best for best, _, null in rows]
+    scored = [
+        question_answering.report([text], [gold])
+        for text, (_, gold, _) in zip(said, rows, strict=True)
+    ]
     record = {
         "row": range(len(rows)),
         "gold": [" | ".join(gold) for _, gold, _ in rows],
-        "predicted": [said for said, _, _ in rows],
+        "predicted": said,
         "score": [one.f1 for one in scored],
         "details": [
             json.dumps(
-                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[said, 0, 1, 0.5]]}
+                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[best, 0, 1, 0.5]]}
             )
-            for (said, gold, null), one in zip(rows, scored, strict=True)
+            for (best, gold, null), one in zip(rows, scored, strict=True)
         ],
     }
-    return Predictions.from_columns(
-        facts("question_answering"), record, {"text": ["who"] * len(rows)}
-    )
+    mapping = Mapping(text="question", pair="passage", answers="answers")
+    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
 
 
 def masked_tokens(rows: int = 40) -> Predictions:

@@ -1,50 +1,24 @@
 """Metrics of answers are those of the report, and thresholds those of the script of SQuAD 2.0."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.dataset import Mapping
 from engine.evaluation.question_answering import report
 from engine.results.answers import answer_group, best_answers, by_kind, by_length, threshold_curve
 from engine.results.conditions import mask
-from engine.results.predictions import Predictions
-from tests.engine.results.made import facts
+from tests.engine.results.made import answered
 from tests.often import tries
 
 word = st.sampled_from(["cat", "the cat", "a dog", "dog", "1,000"])
 asked = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(lambda n: n / 8))
 
 
-def questions(
-    rows: list[tuple[str, list[str], float | None]], threshold: float = 0.0, **cells: list[str]
-) -> Predictions:
-    """Rows of the best span, the gold answers, and the no-answer score."""
-    said = ["" if null is not None and null > threshold else best for best, _, null in rows]
-    scored = [report([text], [gold]) for text, (_, gold, _) in zip(said, rows, strict=True)]
-    record = {
-        "row": range(len(rows)),
-        "gold": [" | ".join(gold) for _, gold, _ in rows],
-        "predicted": said,
-        "score": [one.f1 for one in scored],
-        "details": [
-            json.dumps(
-                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[best, 0, 1, 0.5]]}
-            )
-            for (best, gold, null), one in zip(rows, scored, strict=True)
-        ],
-    }
-    mapping = Mapping(text="question", pair="passage", answers="answers")
-    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
-
-
 @tries(80)
 @given(st.lists(asked, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
 def test_thresholds_are_those_of_the_report(rows, used):
-    found = threshold_curve(questions(rows, used))
+    found = threshold_curve(answered(rows, used))
     assert found is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
     theirs = report(texts, gold, doubts)
@@ -77,7 +51,7 @@ def best_threshold(
 @tries(80)
 @given(st.lists(asked, min_size=1, max_size=12, unique_by=lambda row: row[2]))
 def test_the_best_threshold_is_that_of_the_script(rows):
-    found = threshold_curve(questions(rows))
+    found = threshold_curve(answered(rows))
     assert found is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
     f1 = [report([text], [answers]).f1 for text, answers in zip(texts, gold, strict=True)]
@@ -88,16 +62,16 @@ def test_the_best_threshold_is_that_of_the_script(rows):
 
 
 def test_the_threshold_selects_the_questions_without_an_answer():
-    made = questions([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
+    made = answered([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
     curve = threshold_curve(made)
     assert curve is not None
     assert mask(made, curve.withheld(0.25)).tolist() == [False, True, False]
     assert curve.best == 0.25 and curve.at(0.25) == (1, 1)
-    assert threshold_curve(questions([("a", ["a"], None)])) is None
+    assert threshold_curve(answered([("a", ["a"], None)])) is None
 
 
 def test_questions_are_grouped_by_kind_and_length():
-    made = questions(
+    made = answered(
         [("cat", ["cat"], None), ("dog", ["a big dog"], None), ("x", ["y"], None)],
         question=["Who sat?", "who ran", "Where"],
         passage=["word " * n for n in (3, 30, 300)],
@@ -114,7 +88,7 @@ def test_questions_are_grouped_by_kind_and_length():
 
 
 def test_the_best_spans_stand_beside_gold():
-    made = questions([("the cat", ["cat"], 0.1)])
+    made = answered([("the cat", ["cat"], 0.1)])
     [best] = best_answers(made, 0)
     assert best.text == "the cat" and (best.exact_match, best.f1) == (1, 1)
     assert np.isfinite(best.score)

@@ -16,8 +16,7 @@ from engine.results import (
 from engine.results.conditions import Between, LabelIs, Outcome, mask
 from engine.results.predictions import Predictions
 from engine.results.row_figures import FIGURES, figure
-from tests.engine.results.made import classified, labelled_sets, tagged
-from tests.engine.results.test_answers import questions
+from tests.engine.results.made import answered, classified, labelled_sets, tagged
 from tests.engine.results.test_measures import numbers
 
 NAN = float("nan")
@@ -47,8 +46,8 @@ NUMBERS = {
     "equal": numbers([1.0, 1.0], [2.0, 2.0]),
 }
 QUESTIONS = {
-    "no rows": questions([], question=[], passage=[]),
-    "one row": questions([("a", [], 0.5)], question=[""], passage=[""]),
+    "no rows": answered([], question=[], passage=[]),
+    "one row": answered([("a", [], 0.5)], question=[""], passage=[""]),
 }
 
 
@@ -104,7 +103,7 @@ def test_of_numbers() -> None:
         assert sum(part.count for part in parts) <= len(made)
 
 
-def test_of_questions() -> None:
+def test_of_answered() -> None:
     for made in every(QUESTIONS):
         answers.by_kind(made), answers.by_length(made)
         assert (answers.threshold_curve(made) is None) == (len(made) == 0)

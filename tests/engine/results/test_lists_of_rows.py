@@ -9,7 +9,7 @@ import pyarrow as pa
 from engine.results.labels import doubtful_label
 from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions
-from engine.results.row_lists import mistakes_first, plain_table, rows_with, sort_rows
+from engine.results.row_lists import extremes, mistakes_first, plain_table, rows_with, sort_rows
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
 
 
@@ -113,3 +113,14 @@ def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:
     several = labelled_sets([["a"], ["a", "b"], ["a"], []], [["a", "c"], ["a"], ["a"], []], "abc")
     assert [doubtful_label(several, place) for place in range(4)] == ["c", "b", "a", None]
     assert doubtful_label(tagged([("Ann", "B-PER", "O")]), 0) is None
+
+
+def test_no_row_is_both_and_none_without_a_label_is_either() -> None:
+    for count, worst, best in [(1, [3], [4]), (2, [3, 0], [4, 2]), (9, None, [])]:
+        predictions = classified(
+            ["good", None, "bad", "bad", "good"],
+            ["bad", "good", "bad", "good", "good"],
+            probability=np.array([0.6, 0.99, 0.7, 0.8, 0.9]),
+        )
+        found = extremes(predictions, count)
+        assert found[0].tolist() == (worst or [3, 0, 2, 4]) and found[1].tolist() == best

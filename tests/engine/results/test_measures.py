@@ -128,7 +128,7 @@ def test_of_tags() -> None:
 
 
 def test_of_answers() -> None:
-    made = answered([("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)])
+    made = answered([("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1)
     assert found(made) == pytest.approx({"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3})
 
 

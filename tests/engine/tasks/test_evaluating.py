@@ -34,13 +34,6 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {
 }
 
 
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 def prepared(folder: Path, job: JobSpec) -> TrainingSetup:
     return set_up(RunContext(job, small.new_run(folder / "run", job)))
 
@@ -60,11 +53,11 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_threads_find_what_one_finds(task, threads, tmp_path):
+def test_two_threads_find_what_one_finds(task, tmp_path):
     made = prepared(tmp_path, TASKS[task](tmp_path))
-    threads(1)
+    torch.set_num_threads(1)
     metrics, answers = said(made)
-    threads(2)
+    torch.set_num_threads(2)
     again = said(made)
     assert again[0] == pytest.approx(metrics, abs=1e-6)
     assert len(again[1]) == len(answers)
@@ -75,9 +68,9 @@ def test_two_threads_find_what_one_finds(task, threads, tmp_path):
     assert said(made, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
-def test_two_threads_take_part_unless_other_processes_must_keep_step(threads, tmp_path):
+def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):
     made = prepared(tmp_path, small.classifying(tmp_path))
-    threads(2)
+    torch.set_num_threads(2)
     forward = made.network.forward
     seen: list[tuple[int, int]] = []
     both, parallel = threading.Barrier(2), True
@@ -101,8 +94,8 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(threads, tm
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_each_item_is_done_once_and_an_error_ends_it(parallel, threads):
-    threads(2)
+def test_each_item_is_done_once_and_an_error_ends_it(parallel):
+    torch.set_num_threads(2)
     done, reports = list[int](), list[tuple[int, int]]()
 
     def slow(number: int) -> None:
@@ -132,9 +125,9 @@ def test_each_item_is_done_once_and_an_error_ends_it(parallel, threads):
     assert 1 <= len(done) < 10
 
 
-def test_each_thread_keeps_one_precision_for_all_its_items(threads):
+def test_each_thread_keeps_one_precision_for_all_its_items():
     """Leaving it would drop the cached low-precision weights."""
-    threads(2)
+    torch.set_num_threads(2)
     entered = list[int]()
 
     @contextmanager

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from engine.config.dataset import FileData, Mapping, Reading, Split
-from engine.config.job import JobSpec
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.messages.question import Working
@@ -18,18 +17,13 @@ from engine.training.loop import train
 from tests.engine.training import small
 
 
-def trained(folder: Path) -> tuple[RunFolder, JobSpec]:
-    job = small.classifying(folder, epochs=1, evaluate_every=5, save_every=1, keep=9)
-    split = Split(validation=0.2, test=0.2)
-    assert isinstance(job.data, FileData)
-    job = job.model_copy(update={"data": job.data.model_copy(update={"split": split})})
-    run = small.trained(folder / "run", job)
-    return run, job
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return trained(tmp_path_factory.mktemp("made"))
+    folder = tmp_path_factory.mktemp("made")
+    job = small.classifying(folder, epochs=1, evaluate_every=5, save_every=1, keep=9)
+    assert isinstance(job.data, FileData)
+    data = job.data.model_copy(update={"split": Split(validation=0.2, test=0.2)})
+    return small.trained(folder / "run", job.model_copy(update={"data": data}))
 
 
 @pytest.fixture

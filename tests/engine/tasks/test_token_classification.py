@@ -265,14 +265,10 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
     assert '""B-person""' in out.read_text()
 
 
-def test_only_tags_can_be_written_as_conll(trained, tmp_path, capsys):
-    job = small.classifying(tmp_path, steps=1)
-    run = small.new_run(tmp_path / "run", job)
-    assert work(run.path) == 0
-    model = str(run.checkpoint_folders()[-1])
-    out = tmp_path / "out.conll"
-    data = str(tmp_path / "sentences.csv")
-    assert main(["predict", data, "--model", model, "--out", str(out)]) == 1
+def test_only_tags_can_be_written_as_conll(tuned, tmp_path, capsys):
+    model, out = tuned("text_classification"), tmp_path / "out.conll"
+    options = ["--model", str(model.checkpoint), "--out", str(out)]
+    assert main(["predict", str(model.file), *options]) == 1
     assert "does not predict tags" in capsys.readouterr().err
     assert not out.exists()
 

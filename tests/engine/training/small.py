@@ -18,7 +18,7 @@ from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.messages.events import Measured
+from engine.messages.events import Measured, Noted
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 
@@ -207,6 +207,10 @@ def resumed(folder: Path, job: JobSpec, step: int) -> RunFolder:
     assert train(job, run, run.append, lambda: has_seen(run, step)) == ("stopped", step)
     assert train(job, run, run.append)[0] == "finished"
     return run
+
+
+def notes(run: RunFolder) -> list[str]:
+    return [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
 
 
 def has_seen(run: RunFolder, step: int) -> bool:

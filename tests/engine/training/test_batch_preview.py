@@ -169,7 +169,7 @@ def test_a_batch_tells_how_each_piece_is_shown(
 def test_every_task_says_what_it_wants(home: Home, tmp_path: Path) -> None:
     for task in small.TASKS:
         run = small.trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
-        assert all(row.wanted for row in BatchPreview().show(run, 1).rows), task
+        assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(

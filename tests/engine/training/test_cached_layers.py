@@ -8,7 +8,6 @@ import pytest
 from torch import Tensor
 
 from engine.config.job import FromCheckpoint, JobSpec
-from engine.messages.events import Noted
 from engine.models.encoder import Layer
 from engine.training.data.features import FeatureExtractor
 from engine.training.estimate import estimate
@@ -122,8 +121,7 @@ def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
     job = small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED)
     run = small.trained(tmp_path / "run", job)
     assert sum(counts) == 22 + 10, "a quarter of 86 training examples, and all 10 of validation"
-    notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
-    assert any("The output of the lowest 1 layer(s) is cached in" in note for note in notes)
+    assert any("lowest 1 layer(s) is cached in" in note for note in small.notes(run))
 
 
 def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from engine.training.device.environment import reusable_threads
 from engine.training.device.machine import BF16_INSTRUCTIONS, Machine, choose_machine
 from engine.training.loop import train
 from engine.worker.train import main as work
-from tests.engine.training.small import classifying, new_run, with_hardware
+from tests.engine.training.small import classifying, new_run, notes, with_hardware
 from tests.engine.training.test_loop import final
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -30,11 +30,9 @@ Numbers = Callable[..., None]
 
 
 @pytest.fixture
-def numbers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Numbers]:
-    """Set the thread counts to try; restores the thread count of the process."""
-    before = torch.get_num_threads()
-    yield lambda *found: monkeypatch.setattr(cores, "thread_candidates", lambda: found)
-    torch.set_num_threads(before)
+def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
+    """Set the thread counts to try."""
+    return lambda *found: monkeypatch.setattr(cores, "thread_candidates", lambda: found)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +203,7 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
     assert work(stopped.path) == 0
     assert threads(calm) == [1] and threads(stopped) == [1, 1]
     assert final(calm) == final(stopped)
-    notes = [e.text for e in stopped.events_after(0)[0] if isinstance(e, Noted)]
-    assert "Resumed from step 1, bit for bit." in notes
+    assert "Resumed from step 1, bit for bit." in notes(stopped)
 
 
 def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:

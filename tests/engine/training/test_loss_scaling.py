@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.config.job import JobSpec
-from engine.messages.events import Ended, Measured, Noted
+from engine.messages.events import Ended, Measured
 from engine.runs.folder import RunFolder
 from engine.system.precision import Precision
 from engine.tasks.text_classification import TextClassificationLearner
@@ -37,8 +37,7 @@ def begin_with(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
 
 
 def left_out(run: RunFolder) -> list[str]:
-    notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
-    return [note for note in notes if "was skipped" in note]
+    return [note for note in small.notes(run) if "was skipped" in note]
 
 
 def progress_of(run: RunFolder) -> TrainingProgress:

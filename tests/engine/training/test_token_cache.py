@@ -16,7 +16,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.messages.events import Event, Noted, Progressed, Saved
+from engine.messages.events import Event, Progressed, Saved
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.training.data.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
@@ -50,10 +50,6 @@ def stages(job: JobSpec, folder: Path) -> list[str]:
     return [event.stage for event in run.events_after(0)[0] if isinstance(event, Progressed)]
 
 
-def notes(folder: Path) -> list[str]:
-    return [e.text for e in RunFolder(folder).events_after(0)[0] if isinstance(e, Noted)]
-
-
 @pytest.mark.parametrize("name", MAKES)
 def test_a_second_run_on_the_same_data_makes_nothing_anew(
     home: Home, tmp_path: Path, name: str
@@ -63,7 +59,7 @@ def test_a_second_run_on_the_same_data_makes_nothing_anew(
     assert set(LONG_WORK) <= set(first)
     second = stages(job, tmp_path / "second")
     assert not set(second) & set(LONG_WORK)
-    assert notes(tmp_path / "first") == notes(tmp_path / "second")
+    assert small.notes(RunFolder(tmp_path / "first")) == small.notes(RunFolder(tmp_path / "second"))
     shorter = job.training.model_copy(update={"max_length": 24})
     third = stages(job.model_copy(update={"training": shorter}), tmp_path / "third")
     assert LONG_WORK[0] not in third
