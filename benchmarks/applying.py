@@ -160,7 +160,7 @@ def apply_model(
     harness.wait_until(lambda: state.first is not None or state.problem is not None)
     if state.problem is not None:
         sys.exit(f"{state.problem.problem} {state.problem.advice}")
-    state.set_form(".parquet")
+    state.set_format(".parquet")
     began = time.perf_counter()
     state.start()
     pauses.reset()

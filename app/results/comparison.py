@@ -236,14 +236,14 @@ def find_earlier(record: Record, folder: Path, info: PredictionInfo) -> Other | 
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder), run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for _, run, job in runs}
-    own = jobs.get(folder)
-    if own is None or info.part == "file" or not isinstance(own.data, StoredData):
+    shown = jobs.get(folder)
+    if shown is None or info.part == "file" or not isinstance(shown.data, StoredData):
         return None
-    version = _data_version(own)
+    version = _data_version(shown)
     same = [
         (_data_version(job), name, run)
         for name, run, job in runs
-        if job is not None and _data_version(job) < version and _adopt_data(job, own) == own
+        if job is not None and _data_version(job) < version and _adopt_data(job, shown) == shown
     ]
     for _, name, run in sorted(same, key=lambda item: item[0], reverse=True):
         for stored in stored_predictions(run.results):
@@ -283,10 +283,10 @@ def find_seed_runs(record: Record, results: Path) -> list[Path]:
     with record.read() as session:
         runs = [(RunFolder(run.folder), run.state, run.readable_job()) for run in all_runs(session)]
     jobs = {run.results: job for run, _, job in runs}
-    own = jobs.get(results_root(results))
-    if own is None:
+    shown = jobs.get(results_root(results))
+    if shown is None:
         return []
-    same = without_seed(own)
+    same = without_seed(shown)
     return [
         run.path
         for run, state, job in reversed(runs)

@@ -25,7 +25,7 @@ class ResultsSource:
 
     Args:
         folder: of its results.
-        checkpoint_of: the folder of the checkpoint of some predictions; None if it is gone.
+        find_checkpoint: returns the checkpoint of some predictions; None if it was deleted.
         evaluation: the job that scores a part of its data; it reads files, and raises
             StudioError without a checkpoint. For rows of a file, the data are replaced.
         has_data: True if it has a data set with parts; else there are only files.
@@ -33,7 +33,7 @@ class ResultsSource:
     """
 
     folder: Path
-    checkpoint_of: Callable[[PredictionInfo], Path | None]
+    find_checkpoint: Callable[[PredictionInfo], Path | None]
     evaluation: Callable[[SplitName], Evaluate]
     has_data: bool = True
     baselines: Callable[[PredictionInfo], FitBaselines] | None = None
@@ -125,17 +125,17 @@ class Evaluating(QObject):
 def run_results(run: RunFolder, step: int | None = None) -> ResultsSource:
     """Results of the best checkpoint of a run, or of the one at `step`."""
 
-    def checkpoint_of(facts: PredictionInfo) -> Path | None:
-        folder = None if facts.step is None else run.checkpoint(facts.step)
+    def find_checkpoint(info: PredictionInfo) -> Path | None:
+        folder = None if info.step is None else run.checkpoint(info.step)
         return folder if folder is not None and folder.is_dir() else None
 
-    def baselines(facts: PredictionInfo) -> FitBaselines:
-        assert facts.part != "file"  # only parts of the data set have baselines
-        return run_baselines(run, facts.part, facts.labels)
+    def baselines(info: PredictionInfo) -> FitBaselines:
+        assert info.part != "file"  # only parts of the data set have baselines
+        return run_baselines(run, info.part, info.labels)
 
     return ResultsSource(
         run.results,
-        checkpoint_of,
+        find_checkpoint,
         lambda part: run_evaluation(run, part, step),
         baselines=baselines,
     )

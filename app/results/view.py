@@ -104,7 +104,7 @@ class ResultsView(QWidget):
         self.rows.filters.saved.connect(self.pictures.add_slice)
         self.pictures.decided.connect(self._on_decided)
         self.progress.cancelled.connect(self.evaluating.cancel)
-        self.evaluating.started.connect(self._on_begun)
+        self.evaluating.started.connect(self._on_started)
         self.evaluating.progressed.connect(self.progress.show_progress)
         self.evaluating.fitted.connect(self.baselines.read)
         self.baselines.fit_requested.connect(self._fit_baselines)
@@ -260,7 +260,7 @@ class ResultsView(QWidget):
         if self.state.predictions is not None:
             self.evaluating.fit_baselines(self._source, self.state.predictions.info)
 
-    def _on_begun(self, description: str) -> None:
+    def _on_started(self, description: str) -> None:
         self.progress.begin(description)
         self._enable(False)
 
@@ -284,7 +284,7 @@ class ResultsView(QWidget):
         """The checkpoint of the predictions; None, with a notice, if it is gone."""
         predictions = self.state.predictions
         assert predictions is not None
-        checkpoint = self._source.checkpoint_of(predictions.info)
+        checkpoint = self._source.find_checkpoint(predictions.info)
         if checkpoint is None:
             self._studio.notices.error(
                 self.tr("The checkpoint that made these predictions is gone."),

@@ -17,8 +17,8 @@ from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, 
 from engine.messages.question import Answer, Refused, Working
 
 DATASET = "dataset"  # instead of a suffix: import the result as a data set
-FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
-VECTOR_FORMS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
+FORMATS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
+VECTOR_FORMATS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
 
 
@@ -34,7 +34,7 @@ class ApplyingState(QObject):
         self.file: Path | None = None
         self.recognised: Recognised | None = None
         self.mapping: Mapping | None = None
-        self.form = self.forms[0]
+        self.format = self.formats[0]
         self.folder = Path.home()
         self.threshold = 0.0
         self.first: FirstPredicted | None = None
@@ -59,10 +59,10 @@ class ApplyingState(QObject):
         return not get_head(self.task).predicts_numbers
 
     @property
-    def forms(self) -> tuple[str, ...]:
+    def formats(self) -> tuple[str, ...]:
         """Suffixes of possible output files, the default first."""
         head = TASKS[self.task].info.head
-        return VECTOR_FORMS if head is not None and head.pools else FORMS
+        return VECTOR_FORMATS if head is not None and head.pools else FORMATS
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -75,9 +75,9 @@ class ApplyingState(QObject):
         """Path of the result; that of a data set is temporary."""
         if self.file is None:
             return None
-        if self.form == DATASET:
+        if self.format == DATASET:
             return self._studio.home.cache / "applied" / f"{folder_name(self.file.stem)}.jsonl"
-        return self.folder / f"{self.file.stem}-predicted{self.form}"
+        return self.folder / f"{self.file.stem}-predicted{self.format}"
 
     def open(self, file: Path) -> None:
         """Recognise a file outside the GUI thread and predict its first rows."""
@@ -104,8 +104,8 @@ class ApplyingState(QObject):
         free = {key: None if value in columns else value for key, value in inputs.items()}
         self._map({**free, "endings": columns})
 
-    def set_form(self, form: str) -> None:
-        self.form = form
+    def set_format(self, name: str) -> None:
+        self.format = name
         self._preview()
 
     def set_folder(self, path: Path) -> None:
@@ -213,7 +213,7 @@ class ApplyingState(QObject):
     def _on_applied(self, answer: Answer) -> None:
         assert isinstance(answer, Applied)
         self._worker = None
-        if self.form == DATASET:
+        if self.format == DATASET:
             self._import(answer)
             return
         self.working, self.applied = None, answer

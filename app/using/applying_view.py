@@ -97,10 +97,10 @@ class Choices(QWidget):
         self.threshold.setSpecialValueText(self.tr("off"))
         self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(state.set_threshold)
-        self.form = ComboBox(self.tr("Result as"))
-        for form in state.forms:
-            self.form.addItem(self._forms()[form], form)
-        self.form.activated.connect(lambda _: state.set_form(self.form.currentData()))
+        self.format = ComboBox(self.tr("Result as"))
+        for form in state.formats:
+            self.format.addItem(self._format_texts()[form], form)
+        self.format.activated.connect(lambda _: state.set_format(self.format.currentData()))
         self.out = OneLine()
         self.choose_folder = buttons.plain(self.tr("F&older…"), self._on_folder, "folder-open")
         self.status = Text("", "muted")
@@ -138,7 +138,7 @@ class Choices(QWidget):
         else:
             self.endings.hide()
         result = layouts.row(spacing=2 * SPACE)
-        for part in (self.form, self.out, self.choose_folder):
+        for part in (self.format, self.out, self.choose_folder):
             result.addWidget(part, 1 if part is self.out else 0)
         file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
         rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
@@ -155,7 +155,7 @@ class Choices(QWidget):
             grid.addLayout(row, index, 1)
         return grid
 
-    def _forms(self) -> dict[str, str]:
+    def _format_texts(self) -> dict[str, str]:
         return {
             ".csv": "CSV",
             ".tsv": "TSV",
@@ -179,7 +179,7 @@ class Choices(QWidget):
             box.setEnabled(bool(columns))
         self.endings.show_columns(columns, state.mapping.endings if state.mapping else ())
         self.out.setText(self._target())
-        self.choose_folder.setVisible(state.form != DATASET)
+        self.choose_folder.setVisible(state.format != DATASET)
         self.status.setText(self._status())
         self.status.set_style("bad" if state.problem else "muted")
         if not state.is_loading:
@@ -205,7 +205,7 @@ class Choices(QWidget):
 
     def _target(self) -> str:
         state = self._state
-        if state.form == DATASET or state.out is None:
+        if state.format == DATASET or state.out is None:
             return ""
         return self.tr("{0} in {1}").format(state.out.name, state.out.parent)
 

@@ -65,7 +65,7 @@ def write_report(collect: Callable[[], Material], path: Path) -> None:
 
     `collect` is the first step: `gather` for a run, or `gather_comparison` for several.
     """
-    check_suffix(path, FORMS)
+    check_suffix(path, WRITERS)
     translator = Translator()
     QCoreApplication.installTranslator(translator)
     try:
@@ -118,7 +118,7 @@ def write(
 
     Raises StudioError if the suffix is unknown or the file cannot be written.
     """
-    content = FORMS[check_suffix(path, FORMS)](report, figures, language)
+    content = WRITERS[check_suffix(path, WRITERS)](report, figures, language)
     write_file(path, content, shared=True)
 
 
@@ -157,7 +157,7 @@ def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> by
     return figure.written(print_to)
 
 
-FORMS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {
+WRITERS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {
     ".html": as_html,
     ".pdf": as_pdf,
 }

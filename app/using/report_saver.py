@@ -18,7 +18,7 @@ class ReportSaver(QObject):
     thread, one in each turn of the event loop.
 
     Signals:
-        changed: `is_at_work` changed.
+        changed: `is_busy` changed.
     """
 
     changed = Signal()
@@ -40,10 +40,10 @@ class ReportSaver(QObject):
         self.is_busy = True
         self.changed.emit()
         background.run(
-            self, collect, lambda material: self._on_gathered(material, path), self._fail
+            self, collect, lambda material: self._on_collected(material, path), self._fail
         )
 
-    def _on_gathered(self, material: Material, path: Path) -> None:
+    def _on_collected(self, material: Material, path: Path) -> None:
         self._to_draw, self._drawn = list(material.to_draw), list(material.curves)
         self._draw_next(material, path)
 

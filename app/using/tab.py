@@ -16,7 +16,7 @@ from app.using import applying_view
 from app.using.applying_state import ApplyingState
 from app.using.nearest_state import NearestState
 from app.using.nearest_view import NearestView
-from app.using.report import FORMS, gather
+from app.using.report import WRITERS, gather
 from app.using.report_saver import ReportSaver, update_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
@@ -134,7 +134,7 @@ class UseTab(QWidget):
         name = f"{folder_name(self.name)}-report.html"
         title = self.tr("Save the report")
         ask_for_file(
-            self, title, name, list(FORMS), partial(self.saving.save, partial(gather, run))
+            self, title, name, list(WRITERS), partial(self.saving.save, partial(gather, run))
         )
 
     def _show_saving(self) -> None:

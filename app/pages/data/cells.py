@@ -20,8 +20,8 @@ COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 def one_line(cell: str) -> str:
     """Start of a cell as one line of visible characters."""
-    shown = visible(cell[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{shown}…" if len(cell) > MAX_CHARACTERS else shown
+    text = visible(cell[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{text}…" if len(cell) > MAX_CHARACTERS else text
 
 
 def column_roles(mapping: Mapping) -> dict[str, str]:

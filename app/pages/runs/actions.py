@@ -281,7 +281,7 @@ class ListActions(QObject):
     """The actions of a table, by key in `by_key`.
 
     Signals:
-        rename_wanted: the RunRow to rename.
+        rename_requested: the RunRow to rename.
         narrowed: a comparison to add to the filter.
     """
 

@@ -115,9 +115,9 @@ class ListColumns(QObject):
         space."""
         keys, width = self._model.keys, self._table.viewport().width()
         hidden = set() if self._model.has_seeds() else {str(Column.SEEDS)}
-        for column in HIDEABLE if keys == DEFAULT and not self._widths else ():
+        for candidate in HIDEABLE if keys == DEFAULT and not self._widths else ():
             if sum(_default_width(item) for item in keys if item not in hidden) * MIN_SCALE > width:
-                hidden.add(str(column))
+                hidden.add(str(candidate))
         for column, key in enumerate(keys):
             if self._table.isColumnHidden(column) != (key in hidden):
                 self._table.setColumnHidden(column, key in hidden)

@@ -120,7 +120,7 @@ def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, 
     tab.apply_to(tmp_path / "new.csv")
     state = tab.dialog.state
     qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
-    state.set_form(DATASET)
+    state.set_format(DATASET)
     qtbot.waitUntil(lambda: not state.is_loading, timeout=PATIENCE)
     state.start()
     qtbot.waitUntil(lambda: state.dataset is not None, timeout=PATIENCE)

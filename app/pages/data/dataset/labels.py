@@ -78,8 +78,8 @@ class LabelBars(QTableView):
         names = [model.index(row, 0).data()[:30] for row in range(min(model.rowCount(), 200))]
         width = max((metrics.horizontalAdvance(name) for name in names), default=0)
         self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
-        shown = min(len(labels), MAX_BARS)
-        self.setFixedHeight(shown * self.verticalHeader().defaultSectionSize() + 2)
+        count = min(len(labels), MAX_BARS)
+        self.setFixedHeight(count * self.verticalHeader().defaultSectionSize() + 2)
         self.selectionModel().selectionChanged.connect(self._on_selected)
 
     def _on_selected(self, selected: QItemSelection, _before: QItemSelection) -> None:

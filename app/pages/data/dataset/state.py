@@ -161,11 +161,11 @@ class DatasetState(QObject):
     def _search(self) -> None:
         """Search and sort outside the GUI thread; reuse known results."""
         dataset, query, orders = self.dataset, self.query, self.orders
-        known, ranks = self._unsorted, self._ranks
+        unsorted, ranks = self._unsorted, self._ranks
         assert dataset is not None
         self._searching.run(
-            lambda progress: _search_rows(dataset, known, query, orders, ranks, progress),
-            self._on_found,
+            lambda progress: _search_rows(dataset, unsorted, query, orders, ranks, progress),
+            self._on_searched,
             self._on_search_failed,
             self.sorting.emit,
         )
@@ -235,7 +235,7 @@ class DatasetState(QObject):
         self.indices, self._unsorted, self._ranks = result.rows, result.unsorted, result.ranks
         self._sorted_by = self.orders
 
-    def _on_found(self, result: SearchResult) -> None:
+    def _on_searched(self, result: SearchResult) -> None:
         self._set_rows(result)
         self.rows_changed.emit()
 
@@ -288,26 +288,26 @@ class DatasetState(QObject):
 
 def _search_rows(
     dataset: Dataset,
-    known: Rows | None,
+    unsorted: Rows | None,
     query: Query | None,
     orders: tuple[Order, ...],
     cached: dict[str, Ranks],
     progress: background.Progress,
 ) -> SearchResult:
     """Search and sort rows; raises Cancelled."""
-    if known is None:
+    if unsorted is None:
         assert query is not None  # a fixed list of rows is known
-        known = _match(dataset, query, progress.cancelled)
+        unsorted = _match(dataset, query, progress.cancelled)
     ranks = {
         order.column: cached[order.column]
         if order.column in cached
         else column_ranks(dataset, order.column, progress, progress.cancelled)
         for order in orders
     }
-    rows = known
+    rows = unsorted
     for order in reversed(orders):
         rows = sort_rows(rows, ranks[order.column], order.descending)
-    return SearchResult(rows, known, ranks)
+    return SearchResult(rows, unsorted, ranks)
 
 
 def _match(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Rows:

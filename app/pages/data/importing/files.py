@@ -132,12 +132,12 @@ def expand(files: Sequence[Path]) -> list[Path]:
 def display_names(files: Sequence[Path]) -> list[str]:
     """Display names; parts of several files include the name of the file."""
     containers = [file_on_disk(file) for file in files]
-    is_one = len(set(containers)) == 1 and containers[0] not in files
+    is_single = len(set(containers)) == 1 and containers[0] not in files
     return [
         file.name
-        if container == file
-        else f"{'' if is_one else f'{container.name} / '}{file.relative_to(container).as_posix()}"
-        for file, container in zip(files, containers, strict=True)
+        if outer == file
+        else f"{'' if is_single else f'{outer.name} / '}{file.relative_to(outer).as_posix()}"
+        for file, outer in zip(files, containers, strict=True)
     ]
 
 

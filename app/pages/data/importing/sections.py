@@ -70,10 +70,10 @@ class Section(QWidget):
         self._describe(name.replace("&", ""), box, help_text)
         self._labels[box] = None
 
-    def show_row(self, control: QWidget, shown: bool) -> None:
+    def show_row(self, control: QWidget, visible: bool) -> None:
         for part in (control, self._labels[control]):
             if part is not None:
-                part.setVisible(shown)
+                part.setVisible(visible)
 
     def show_note(self, text: str) -> None:
         self.note.setText(text)

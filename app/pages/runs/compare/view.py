@@ -12,7 +12,7 @@ from app.pages.runs.compare.scores_tab import ScoresTab
 from app.pages.runs.compare.settings_tab import SettingsTab
 from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
-from app.using.report import FORMS, gather_comparison
+from app.using.report import WRITERS, gather_comparison
 from app.using.report_saver import ReportSaver, update_report_button
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
@@ -65,4 +65,5 @@ class CompareView(QWidget):
     def _on_report(self) -> None:
         collect = partial(gather_comparison, self.state.candidates())
         save = partial(self.saving.save, collect)
-        ask_for_file(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)
+        title, name = self.tr("Save the report"), "comparison-report.html"
+        ask_for_file(self, title, name, list(WRITERS), save)

@@ -110,24 +110,24 @@ class MachineTab(Polling):
     def _on_read(self, result: Read) -> None:
         self._reading = None
         self._samples, self._offset, curves = result
-        for figure, by_place in curves.items():
+        for figure, by_subject in curves.items():
             curve, factor = self.figures[figure]
-            gpus = {place.index for place in by_place if place.kind == "gpu"}
-            self._cards[figure].setVisible(figure in ALWAYS or bool(by_place))
-            for place, (steps, values) in by_place.items():
+            gpus = {place.index for place in by_subject if place.kind == "gpu"}
+            self._cards[figure].setVisible(figure in ALWAYS or bool(by_subject))
+            for subject, (steps, values) in by_subject.items():
                 scaled = [None if value is None else value * factor for value in values]
-                curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
+                curve.set_series(subject_text(subject, len(gpus) > 1), steps, scaled)
 
 
-def place_text(place: Subject, with_number: bool = False) -> str:
+def subject_text(subject: Subject, with_number: bool = False) -> str:
     """Legend of a curve."""
-    match place.kind:
+    match subject.kind:
         case "machine":
             return tr("machine")
         case "run":
             return tr("this run")
-    name = visible(place.name) or tr("GPU")
-    return f"{name} ({place.index})" if with_number else name
+    name = visible(subject.name) or tr("GPU")
+    return f"{name} ({subject.index})" if with_number else name
 
 
 LOAD_POLL_MS = 2000  # between two readings

@@ -281,12 +281,12 @@ def session_lines(result: Reproducibility) -> list[str]:
 def session_text(number: int, session: RunSession) -> str:
     """The steps of one worker, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
-    at = numbers.moment(session.at)
+    started = numbers.moment(session.at)
     if not session.counts:
         template = tr("Session {0}: started from step {1}, {2}; no checkpoint saved")
-        return template.format(number, first, at)
+        return template.format(number, first, started)
     steps = tr("Session {0}: steps {1}–{2}, started {3}").format(
-        number, numbers.count(session.first + 1), last, at
+        number, numbers.count(session.first + 1), last, started
     )
     if not session.first:
         return steps

@@ -46,7 +46,7 @@ class ReviewState(QObject):
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
         self.old_version: Path | None = None  # version compared with
-        # rows of `older` that are missing in this version
+        # rows of `old_version` that are missing in this version
         self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._comparing = background.Latest(self)
         self._worker: OneTimeWorker | None = None

@@ -153,9 +153,9 @@ class EditsState(QObject):
 
     def delete(self, numbers: Sequence[int]) -> None:
         """Exclude rows from the next version; include them again if all are excluded."""
-        edits = [self.rows.get(number, NOT_EDITED) for number in numbers]
-        deleted = not all(edit.deleted for edit in edits)
-        edits = (edit.model_copy(update={"deleted": deleted}) for edit in edits)
+        current = [self.rows.get(number, NOT_EDITED) for number in numbers]
+        deleted = not all(edit.deleted for edit in current)
+        edits = (edit.model_copy(update={"deleted": deleted}) for edit in current)
         text = self.tr("Delete rows") if deleted else self.tr("Restore rows")
         self._do(dict(zip(numbers, edits, strict=True)), text)
 

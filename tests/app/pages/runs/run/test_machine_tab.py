@@ -4,7 +4,7 @@ import os
 import socket
 from dataclasses import replace
 
-from app.pages.runs.run.machine_tab import load_text, local_worker_pid, place_text
+from app.pages.runs.run.machine_tab import load_text, local_worker_pid, subject_text
 from engine.desktop.load import GpuLoad, MachineSample
 from engine.desktop.machine_history import Subject, append_sample
 from engine.messages.events import Started
@@ -59,9 +59,9 @@ def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> Non
 
 
 def test_gpus_of_equal_names_are_numbered() -> None:
-    assert place_text(Subject("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
-    assert place_text(Subject("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
-    assert place_text(Subject("gpu", 1, ""), True) == "GPU (1)"
+    assert subject_text(Subject("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
+    assert subject_text(Subject("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
+    assert subject_text(Subject("gpu", 1, ""), True) == "GPU (1)"
 
 
 def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
