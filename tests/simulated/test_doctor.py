@@ -57,7 +57,7 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
 ) -> None:
     if CHECKS[name] is checks.tasks:
         monkeypatch.setattr(checks, "KINDS", SOME)
-    monkeypatch.setattr(checks, "WAYS", {})
+    monkeypatch.setattr(checks, "OPTIONS", {})
     with counted() as counts:
         found = run_check(name, bench)
     assert counts.launches.total() > 10 and found.figures and found.passed, found

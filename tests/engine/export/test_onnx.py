@@ -127,7 +127,7 @@ def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here, monkey
 
 
 def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
+    monkeypatch.setattr(onnx_graph, "MAX_BYTES", 1000)
     ours = network(KINDS["pre-training"][0], SHALLOW)
     write_graph(tmp_path, ours)
     assert sorted(path.name for path in tmp_path.iterdir()) == [GRAPH, f"{GRAPH}.data"]
