@@ -78,7 +78,7 @@ def refused() -> re.Pattern[str]:
 
 def said() -> Iterator[tuple[str, str]]:
     """Place and text: window, engine, fields, commands, help."""
-    for text in texts.collected():
+    for text in texts.collect():
         place = ":".join(map(str, text.places[0]))
         if "glossary.md" not in place:
             yield place, text.source

@@ -40,8 +40,8 @@ def folders() -> str:
             if depth > 1:
                 yield from packages(init.parent, depth - 1)
 
-    found = [*packages(ROOT / "app", 2), *packages(ROOT / "engine", 2)]
-    return table(("folder", "holds"), ((f"`{folder}/`", text) for folder, text in found))
+    packages_found = [*packages(ROOT / "app", 2), *packages(ROOT / "engine", 2)]
+    return table(("folder", "holds"), ((f"`{folder}/`", text) for folder, text in packages_found))
 
 
 def formats() -> str:
@@ -125,12 +125,12 @@ def commands() -> str:
     from engine.cli import COMMANDS
     from engine.cli.options import GroupedHelp
 
-    reader = typer.Typer(add_completion=False, rich_markup_mode=None)
-    reader.callback()(lambda: None)
-    for name, place in {**COMMANDS, **WINDOW}.items():
-        module, _, function = place.partition(":")
-        reader.command(name, cls=GroupedHelp)(getattr(import_module(module), function))
-    group: Any = typer.main.get_command(reader)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.callback()(lambda: None)
+    for name, target in {**COMMANDS, **WINDOW}.items():
+        module, _, function = target.partition(":")
+        app.command(name, cls=GroupedHelp)(getattr(import_module(module), function))
+    group: Any = typer.main.get_command(app)
     text = ""
     for name, command in group.commands.items():
         arguments, options = [], []
@@ -160,9 +160,9 @@ def current(page: str) -> str:
     text = (DOCS / page).read_text("utf-8")
     for name, generate in GENERATED[page].items():
         start = OPEN.format(name=name)
-        before, found, rest = text.partition(start)
+        before, opened, rest = text.partition(start)
         _, closed, after = rest.partition(CLOSE)
-        if not (found and closed):
+        if not (opened and closed):
             raise SystemExit(f"docs/{page} has no block “{name}”.")
         text = f"{before}{start}\n{generate()}\n{CLOSE}{after}"
     return text

@@ -57,22 +57,22 @@ try:
 except ImportError:
     pyatspi = None
 
-Place = tuple[int, int, int, int]  # left, top, width, height, in screen pixels
+Box = tuple[int, int, int, int]  # left, top, width, height, in screen pixels
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
-WIDEST = 400  # children of one widget that are visited
+MAX_CHILDREN = 400  # children of one widget that are visited
 NOTCHES = 40  # of the wheel, until it is visible
 # roles that end the search for a scrolled ancestor
 ENDS = ("frame", "window", "dialog", "popup menu", "combo box", "application")
 BUS_TIMEOUT = 10_000  # ms for one reply
 PATIENCE = "30"  # s that a step waits, on a busy machine
-LOST, CLICKS = "15", 3  # s until a click counts as lost, and number of clicks
+LOST_AFTER, CLICKS = "15", 3  # s until a click counts as lost, and number of clicks
 STARTING = 60.0  # s for a window, including the start of the session
 REGISTRY = 20.0  # s for the registry of accessible programs, which sometimes hangs at its start
 SESSIONS = 4  # tries before giving up on the registry
 NO_REGISTRY = 75  # exit status of a session without a registry
 
 
-class Failed(Exception):
+class StepFailed(Exception):
     """A step failed."""
 
 
@@ -86,17 +86,17 @@ def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
     It rests as long as `ready` took, so that reading the tree does not slow the program down.
     """
     end = time.monotonic() + seconds
-    began = time.monotonic()
+    start = time.monotonic()
     while not (result := ready()):
         now = time.monotonic()
         if now > end:
-            raise Failed(f"not within {seconds:g} s: {what}")
-        time.sleep(max(0.1, now - began))
-        began = time.monotonic()
+            raise StepFailed(f"not within {seconds:g} s: {what}")
+        time.sleep(max(0.1, now - start))
+        start = time.monotonic()
     return result
 
 
-def ended(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
     """End a process and all its children."""
     if process.poll() is None:
         process.terminate()
@@ -118,12 +118,12 @@ def has_registry() -> bool:
     """
     try:
         session = Gio.bus_get_sync(Gio.BusType.SESSION, None)
-        found = _call(session, "org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
-        how = (
+        address = _call(session, "org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
+        flags = (
             Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
             | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
         )
-        bus = Gio.DBusConnection.new_for_address_sync(found[0], how, None, None)
+        bus = Gio.DBusConnection.new_for_address_sync(address[0], flags, None, None)
         desktop = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
         _call(bus, *desktop, "org.a11y.atspi.Accessible", "GetChildren")
         bus.close_sync(None)
@@ -137,7 +137,7 @@ def _call(bus: Any, *method: str) -> Any:
     return bus.call_sync(*method, None, None, Gio.DBusCallFlags.NONE, BUS_TIMEOUT, None).unpack()
 
 
-def shown_at(node: Any) -> Place | None:
+def get_box(node: Any) -> Box | None:
     """Position of a widget; None if it is hidden or gone."""
     try:
         if not is_showing(node):
@@ -160,7 +160,7 @@ def walk(
     Each takes a few calls over the bus, so hidden pages can be left out.
     """
     if pyatspi is None:
-        raise Failed("steps by name need the package python3-pyatspi")
+        raise StepFailed("steps by name need the package python3-pyatspi")
     if node is None:
         for program in pyatspi.Registry.getDesktop(0):
             if program is not None:
@@ -170,7 +170,7 @@ def walk(
         if only_shown and depth and not is_showing(node):
             return
         found = (node, node.getRoleName(), node.name, depth)
-        children = [node[i] for i in range(min(node.childCount, WIDEST))]
+        children = [node[i] for i in range(min(node.childCount, MAX_CHILDREN))]
     except Exception:  # noqa: BLE001 - it went away while it was being read
         return
     yield found
@@ -179,34 +179,34 @@ def walk(
             yield from walk(child, depth + 1, only_shown)
 
 
-def find(wanted: str) -> Place | None:
+def find(target: str) -> Box | None:
     """Position of the widget that a step names."""
-    hit = find_node(wanted)
+    hit = find_node(target)
     return hit[1] if hit else None
 
 
-def find_node(wanted: str) -> tuple[Any, Place] | None:
+def find_node(target: str) -> tuple[Any, Box] | None:
     """The widget that a step names, and its position."""
-    name, _, count = wanted.rpartition("#")
+    name, _, count = target.rpartition("#")
     if not (name and count.isdigit()):
-        name, count = wanted, "1"
+        name, count = target, "1"
     role, _, rest = name.partition(":")
     if role.islower() and rest:
         name = rest
     else:
         role = ""
-    hits = found_in_tree(role, name)
+    hits = search_tree(role, name)
     if len(hits) < int(count):  # showing a hidden widget sends no event
-        forget_tree()
-        hits = found_in_tree(role, name)
+        clear_tree()
+        hits = search_tree(role, name)
     if not role:  # prefer the field to its label
         hits.sort(key=lambda hit: hit[0])
     return hits[int(count) - 1][1:] if len(hits) >= int(count) else None
 
 
-def is_point(where: str) -> bool:
+def is_point(target: str) -> bool:
     """Return True if a step names a point, as 120,80, and no widget."""
-    return "," in where and where.replace(",", "").replace("-", "").isdigit()
+    return "," in target and target.replace(",", "").replace("-", "").isdigit()
 
 
 def is_enabled(node: Any) -> bool:
@@ -217,53 +217,53 @@ def is_enabled(node: Any) -> bool:
         return False
 
 
-def hidden_behind(node: Any) -> Place | None:
+def scroll_area(node: Any) -> Box | None:
     """Area to scroll until the centre of a widget is visible."""
-    place = shown_at(node)
-    if place is None:
+    box = get_box(node)
+    if box is None:
         return None
-    x, y = place[0] + place[2] / 2, place[1] + place[3] / 2
+    x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
     try:
         while (node := node.parent) is not None and node.getRoleName() not in ENDS:
-            around = shown_at(node)
-            if around is not None and not (
-                around[0] <= x < around[0] + around[2] and around[1] <= y < around[1] + around[3]
+            outer = get_box(node)
+            if outer is not None and not (
+                outer[0] <= x < outer[0] + outer[2] and outer[1] <= y < outer[1] + outer[3]
             ):
-                return around
+                return outer
     except Exception:  # noqa: BLE001 - it went away while it was being read
         return None
     return None
 
 
-def found_in_tree(role: str, name: str) -> list[tuple[bool, Any, Place]]:
+def search_tree(role: str, name: str) -> list[tuple[bool, Any, Box]]:
     """Widgets of this name, their positions, and whether each is a label of another one."""
     return [
-        (its_role in ("label", "filler", "panel"), node, place)
+        (its_role in ("label", "filler", "panel"), node, box)
         for node, its_role, its_name, _ in walk(only_shown=True)
-        if is_named(its_name, name) and role in ("", its_role) and (place := shown_at(node))
+        if is_named(its_name, name) and role in ("", its_role) and (box := get_box(node))
     ]
 
 
-def forget_tree() -> None:
+def clear_tree() -> None:
     """Clear the cached tree."""
     for program in pyatspi.Registry.getDesktop(0):
         if program is not None:
             program.clearCache()
 
 
-def is_named(its_name: str, wanted: str) -> bool:
+def is_named(its_name: str, pattern: str) -> bool:
     """Return True if a widget has the name of a step; a * at its end matches anything."""
-    if wanted.endswith("*"):
-        return its_name.startswith(wanted[:-1])
-    return its_name.rstrip(":") == wanted.rstrip(":")
+    if pattern.endswith("*"):
+        return its_name.startswith(pattern[:-1])
+    return its_name.rstrip(":") == pattern.rstrip(":")
 
 
 def tree() -> str:
     lines = []
     for node, role, name, depth in walk():
-        place = shown_at(node)
-        where = f"@{place[0]},{place[1]} {place[2]}x{place[3]}" if place else "(not shown)"
-        lines.append(f"{'  ' * depth}{role}: {name!r} {where}\n")
+        box = get_box(node)
+        position = f"@{box[0]},{box[1]} {box[2]}x{box[3]}" if box else "(not shown)"
+        lines.append(f"{'  ' * depth}{role}: {name!r} {position}\n")
     return "".join(lines)
 
 
@@ -284,7 +284,7 @@ class Person:
         if pyatspi is not None:  # a program that asks before the bus exists is never in the tree
             try:
                 until(has_registry, REGISTRY, "the registry of accessible programs")
-            except Failed as failed:
+            except StepFailed as failed:
                 raise NoRegistry from failed
             Atspi.set_timeout(BUS_TIMEOUT, int(STARTING * 1000))
         settings = {
@@ -309,7 +309,7 @@ class Person:
         with open(read, encoding="ascii") as number:
             display = number.readline().strip()
         if not display:
-            raise Failed("Xvfb did not start")
+            raise StepFailed("Xvfb did not start")
         os.environ["DISPLAY"] = f":{display}"
         self._start(["openbox"], subprocess.DEVNULL)
         time.sleep(0.5)
@@ -325,16 +325,16 @@ class Person:
         self._started.append(process)
         return process
 
-    def leave(self) -> None:
+    def close(self) -> None:
         for process in reversed(self._started):
-            ended(process)
+            end_process(process)
 
     def do(self, line: str) -> None:
         """Run one step."""
         name, *rest = shlex.split(line)
         step = getattr(self, f"step_{name}", None)
         if step is None:
-            raise Failed(f"unknown step {name!r}")
+            raise StepFailed(f"unknown step {name!r}")
         if name not in ("quit", "ended"):
             self._alive()
         step(*rest)
@@ -342,7 +342,7 @@ class Person:
     def _alive(self) -> None:
         if self._program.poll() is not None:
             log = self._out / "program.log"
-            raise Failed(f"the program ended with {self._program.returncode}; see {log}")
+            raise StepFailed(f"the program ended with {self._program.returncode}; see {log}")
 
     def _until(self, ready: Callable[[], Any], seconds: float, what: str) -> Any:
         def alive_and_ready() -> Any:
@@ -354,32 +354,32 @@ class Person:
     def _x(self, *words: object, check: bool = True) -> str:
         done = subprocess.run(["xdotool", *map(str, words)], capture_output=True, text=True)
         if check and done.returncode:
-            raise Failed(f"xdotool {' '.join(map(str, words))}: {done.stderr.strip()}")
+            raise StepFailed(f"xdotool {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done.stdout.strip()
 
     def _picture(self, window: str, file: str) -> None:
         time.sleep(0.15)
         subprocess.run(["import", "-window", window, str(self._out / file)], check=True)
 
-    def _point(self, where: str) -> None:
-        if is_point(where):
-            self._x("mousemove", "--window", self._window, *where.split(","))
+    def _point(self, target: str) -> None:
+        if is_point(target):
+            self._x("mousemove", "--window", self._window, *target.split(","))
         else:
-            what = f"something shown named {where!r}"
-            node, place = self._until(lambda: find_node(where), float(PATIENCE), what)
+            what = f"something shown named {target!r}"
+            node, box = self._until(lambda: find_node(target), float(PATIENCE), what)
             for _ in range(NOTCHES):
-                if (around := hidden_behind(node)) is None:
+                if (area := scroll_area(node)) is None:
                     break
-                self._x("mousemove", *self._middle(around))
-                self._x("click", 4 if place[1] < around[1] else 5)
+                self._x("mousemove", *self._centre(area))
+                self._x("click", 4 if box[1] < area[1] else 5)
                 time.sleep(0.1)
-                node, place = self._until(lambda: find_node(where), float(PATIENCE), what)
-            self._x("mousemove", *self._middle(place))
+                node, box = self._until(lambda: find_node(target), float(PATIENCE), what)
+            self._x("mousemove", *self._centre(box))
         time.sleep(0.08)
 
-    def _middle(self, place: Place) -> tuple[int, int]:
-        """Centre of a rectangle, in screen pixels."""
-        left, top, width, height = place
+    def _centre(self, box: Box) -> tuple[int, int]:
+        """Centre of a box, in screen pixels."""
+        left, top, width, height = box
         return int((left + width / 2) * self._factor), int((top + height / 2) * self._factor)
 
     def step_window(self, title: str, seconds: str = str(STARTING)) -> None:
@@ -391,7 +391,7 @@ class Person:
         self._x("windowfocus", self._window, check=False)
         time.sleep(0.4)
         if pyatspi is not None:  # at a scale the tree has logical pixels
-            place = self._until(
+            frame = self._until(
                 lambda: self._frame(title), STARTING, f"{title!r} in the accessible tree"
             )
             lines = self._x("getwindowgeometry", "--shell", self._window, check=False).splitlines()
@@ -399,29 +399,29 @@ class Person:
             if not geometry:  # a dialog with this word in its title has just closed
                 self.step_window(title, seconds)
                 return
-            self._factor = int(geometry["WIDTH"]) / place[2]
+            self._factor = int(geometry["WIDTH"]) / frame[2]
 
-    def _frame(self, title: str) -> Place | None:
+    def _frame(self, title: str) -> Box | None:
         frames = walk(only_shown=True)
-        places = (shown_at(node) for node, _, name, depth in frames if depth == 1 and title in name)
-        return next(filter(None, places), None)
+        boxes = (get_box(node) for node, _, name, depth in frames if depth == 1 and title in name)
+        return next(filter(None, boxes), None)
 
     def step_resize(self, width: str, height: str) -> None:
         self._x("windowsize", self._window, width, height)
         time.sleep(0.5)
 
-    def step_hover(self, where: str) -> None:
-        self._point(where)
+    def step_hover(self, target: str) -> None:
+        self._point(target)
         time.sleep(0.25)
 
-    def step_click(self, where: str, until: str = "", seconds: str = LOST) -> None:
-        self._click(where, "1")
+    def step_click(self, target: str, until: str = "", seconds: str = LOST_AFTER) -> None:
+        self._click(target, "1")
         if not until:
             return
         for _ in range(CLICKS - 1):
             if self._appears(until, float(seconds)):
                 return
-            self._click(where, "1")
+            self._click(target, "1")
         self.step_expect(until)
 
     def _appears(self, name: str, seconds: float) -> bool:
@@ -431,22 +431,22 @@ class Person:
             time.sleep(0.2)
         return found
 
-    def step_rclick(self, where: str) -> None:
-        self._click(where, "3")
+    def step_rclick(self, target: str) -> None:
+        self._click(target, "3")
 
-    def step_dclick(self, where: str) -> None:
-        self._click(where, "--repeat", "2", "--delay", "60", "1")
+    def step_dclick(self, target: str) -> None:
+        self._click(target, "--repeat", "2", "--delay", "60", "1")
 
-    def _click(self, where: str, *how: str) -> None:
-        if not is_point(where):
+    def _click(self, target: str, *options: str) -> None:
+        if not is_point(target):
 
             def can_be_pressed() -> bool:
-                found = find_node(where)
+                found = find_node(target)
                 return found is not None and is_enabled(found[0])
 
-            self._until(can_be_pressed, float(PATIENCE), f"something enabled named {where!r}")
-        self._point(where)
-        self._x("click", *how)
+            self._until(can_be_pressed, float(PATIENCE), f"something enabled named {target!r}")
+        self._point(target)
+        self._x("click", *options)
         time.sleep(0.25)
 
     def step_drag(self, first: str, last: str) -> None:
@@ -498,9 +498,9 @@ class Person:
 
     def step_ended(self, seconds: str = PATIENCE) -> None:
         if self._program.wait(float(seconds)):
-            raise Failed(f"the program ended with {self._program.returncode}")
+            raise StepFailed(f"the program ended with {self._program.returncode}")
 
-    def tell_of_failure(self) -> None:
+    def save_failure(self) -> None:
         subprocess.run(["import", "-window", "root", str(self._out / "failure.png")], check=False)
         if pyatspi is not None:
             (self._out / "tree.txt").write_text(tree(), encoding="utf-8")
@@ -520,7 +520,7 @@ def python_with_pyatspi() -> str:
     return sys.executable
 
 
-def in_session(before: list[str], command: list[str]) -> int:
+def in_session(drive_options: list[str], command: list[str]) -> int:
     """Run the same command inside a D-Bus session of its own; in a new one if that hangs.
 
     The accessibility bus puts its socket below XDG_RUNTIME_DIR, named by the display, and its
@@ -528,57 +528,67 @@ def in_session(before: list[str], command: list[str]) -> int:
     """
     session = ["dbus-run-session", "--"] if shutil.which("dbus-run-session") else []
     program = shutil.which(command[0]) or command[0]
-    inner = [python_with_pyatspi(), os.path.abspath(__file__), *before, "--", program, *command[1:]]
+    inner = [
+        python_with_pyatspi(),
+        os.path.abspath(__file__),
+        *drive_options,
+        "--",
+        program,
+        *command[1:],
+    ]
     others = ("DISPLAY", "XAUTHORITY", "AT_SPI_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS")
     settings = {name: value for name, value in os.environ.items() if name not in others}
     settings |= {"DRIVE_INNER": "1", "GSETTINGS_BACKEND": "memory"}
     for _ in range(SESSIONS):
         with tempfile.TemporaryDirectory() as folder:
             settings["XDG_RUNTIME_DIR"] = folder
-            ended_with = subprocess.call([*session, *inner], env=settings)
-        if ended_with != NO_REGISTRY:
+            code = subprocess.call([*session, *inner], env=settings)
+        if code != NO_REGISTRY:
             break
         print("drive.py: no registry of accessible programs in this session", file=sys.stderr)
-    return ended_with
+    return code
 
 
 def main() -> int:
-    given = sys.argv[1:]
-    if "--" not in given:
+    arguments = sys.argv[1:]
+    if "--" not in arguments:
         print(__doc__)
         return 2
-    before, command = given[: given.index("--")], given[given.index("--") + 1 :]
+    drive_options, command = (
+        arguments[: arguments.index("--")],
+        arguments[arguments.index("--") + 1 :],
+    )
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", default="1920x1200")
     parser.add_argument("--scale", default="1")
     parser.add_argument("--out", type=Path, default=Path("test-artifacts/drive"))
     parser.add_argument("--steps", type=Path)
     parser.add_argument("--step", action="append", default=[])
-    asked = parser.parse_args(before)
+    options = parser.parse_args(drive_options)
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         print(f"drive.py: not installed: {' '.join(missing)}", file=sys.stderr)
         return 2
     if not os.environ.get("DRIVE_INNER"):
-        return in_session(before, command)
-    steps = asked.steps.read_text(encoding="utf-8").splitlines() if asked.steps else []
-    person = Person(asked.out)
+        return in_session(drive_options, command)
+    steps = options.steps.read_text(encoding="utf-8").splitlines() if options.steps else []
+    person = Person(options.out)
     try:
-        person.start(command, asked.size, asked.scale)
-        for number, line in enumerate((*steps, *asked.step), 1):
+        person.start(command, options.size, options.scale)
+        for number, line in enumerate((*steps, *options.step), 1):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:
                 person.do(line)
-            except (Failed, subprocess.SubprocessError, TypeError, ValueError) as error:
+            except (StepFailed, subprocess.SubprocessError, TypeError, ValueError) as error:
                 reason = f"{type(error).__name__}: {error}"
                 print(f"drive.py: step {number} failed: {line}\n  {reason}", file=sys.stderr)
-                person.tell_of_failure()
+                person.save_failure()
                 return 1
         return 0
     except NoRegistry:
         return NO_REGISTRY
     finally:
-        person.leave()
+        person.close()
 
 
 if __name__ == "__main__":

@@ -114,8 +114,8 @@ def wizard(step: int) -> Callable[[Stage], None]:
         page: Any = stage.show("train", {"preset": "first"})  # the review, which measures the job
         if step >= MEASURING:
             estimate = page.state.estimate
-            over = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
-            until(over, 300, "the estimate of time and memory")
+            is_over = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
+            until(is_over, 300, "the estimate of time and memory")
         page.bar.wanted.emit(step)
         settle()
 
@@ -224,8 +224,8 @@ def over_texts(panel: str) -> Callable[[Stage], None]:
 def runs_compared(stage: Stage) -> None:
     """The finished run next to the slower one that was stopped."""
     page: Any = stage.show("runs")
-    wanted = [page.state.rows[stage.runs[name].id] for name in (FINISHED, STOPPED)]
-    page.compare(wanted)
+    rows = [page.state.rows[stage.runs[name].id] for name in (FINISHED, STOPPED)]
+    page.compare(rows)
 
 
 def tokens(stage: Stage) -> None:
@@ -255,9 +255,9 @@ def words(part: int) -> Callable[[Stage], None]:
         page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS})
         until(lambda: page.state.first.text == WORDS and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("words")
-        place = WORDS.index("unbelievable")
+        start = WORDS.index("unbelievable")
         masked = next(
-            n for n, t in enumerate(page.state.first.tokens) if t.start == place and t.end
+            n for n, t in enumerate(page.state.first.tokens) if t.start == start and t.end
         )
         if not page.state.first.is_masked(masked):
             page.state.toggle_mask(masked)
@@ -290,7 +290,7 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
     return arrange
 
 
-def of_family(name: str, form: int) -> Callable[[Stage], None]:
+def family_form(name: str, form: int) -> Callable[[Stage], None]:
     """A form of the Attention panel with a small random model of another family."""
 
     def arrange(stage: Stage) -> None:
@@ -313,7 +313,7 @@ def palette(stage: Stage) -> None:
     stage.window.open_palette()
 
 
-def of_run(name: str) -> Callable[[Stage], object]:
+def open_run(name: str) -> Callable[[Stage], object]:
     return lambda stage: stage.show("runs", {"run": stage.runs[name].id})
 
 
@@ -369,9 +369,9 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "run-batch": tab_of_run(STOPPED, "batch"),
     "run-reproducibility": tab_of_run(FINISHED, "reproducibility"),
     "run-machine": tab_of_run(FINISHED, "machine"),
-    "run-live": of_run(LIVE),
+    "run-live": open_run(LIVE),
     "run-rows": tab_of_run(LIVE, "rows"),
-    "run-failed": of_run(FAILED),
+    "run-failed": open_run(FAILED),
     "explore-tokens": tokens,
     "explore-words": explore("words"),
     "explore-attention": explore("attention"),
@@ -380,8 +380,8 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-pseudo-perplexity": words(PSEUDO_PERPLEXITY),
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
-    "explore-deberta": of_family(DEBERTA, 2),
-    "explore-modernbert": of_family(MODERNBERT, 0),
+    "explore-deberta": family_form(DEBERTA, 2),
+    "explore-modernbert": family_form(MODERNBERT, 0),
     "explore-task-predictions": explore("predictions", fine_tuned=True),
     "explore-attributions": attributions,
     "explore-training-steps": training_steps,
@@ -414,13 +414,13 @@ def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
 
 def settle() -> None:
     """Run the event loop until background work has been quiet for a while."""
-    whole, quiet = QElapsedTimer(), QElapsedTimer()
-    whole.start()
+    total, quiet = QElapsedTimer(), QElapsedTimer()
+    total.start()
     quiet.start()
-    while quiet.elapsed() < QUIET and whole.elapsed() < PATIENCE:
+    while quiet.elapsed() < QUIET and total.elapsed() < PATIENCE:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         reads = QThreadPool.globalInstance().activeThreadCount() > 0
-        if _Explorer.computes or (reads and whole.elapsed() < LIVE_PATIENCE):
+        if _Explorer.computes or (reads and total.elapsed() < LIVE_PATIENCE):
             quiet.restart()
         time.sleep(0.005)
     QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # of the last turn
@@ -439,17 +439,17 @@ class _Explorer:
 # ── the home ─────────────────────────────────────────────────────────────────────────────────
 
 
-def opened(home: Home, app: QApplication) -> Studio:
+def open_studio(home: Home, app: QApplication) -> Studio:
     studio = Studio(home, Notices(app), app)
     studio.explorer.busy_changed.connect(_Explorer.on_event)
     return studio
 
 
-def runs_of(studio: Studio) -> dict[str, Run]:
+def list_runs(studio: Studio) -> dict[str, Run]:
     with studio.record.read() as session:
-        found = {run.name: run for run in all_runs(session)}
+        runs = {run.name: run for run in all_runs(session)}
         session.expunge_all()
-    return found
+    return runs
 
 
 def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
@@ -459,7 +459,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
     sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
     model = FromCheckpoint(path=base)
     first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 1e-4, "max_length": 80})
-    gone = StoredData(folder=home.datasets / "reviews" / "1")
+    missing = StoredData(folder=home.datasets / "reviews" / "1")
     fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
     one_thread = HardwareSpec(threads=1)  # leaves the other cores to the window
     return {
@@ -479,7 +479,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
             hardware=one_thread,
         ),
         FAILED: JobSpec(
-            name=FAILED, task=TextClassification(), base_model=model, data=gone, training=first
+            name=FAILED, task=TextClassification(), base_model=model, data=missing, training=first
         ),
         LIVE: JobSpec(
             name=LIVE,
@@ -520,21 +520,21 @@ def random_model(home: Home, name: str) -> Path:
 
 def prepare(home: Home, app: QApplication) -> None:
     """Train missing runs, and leave the live one training."""
-    studio = opened(home, app)
+    studio = open_studio(home, app)
     studio.dispatcher.begin()
     for name, job in jobs(home, minilm()).items():
-        if name not in runs_of(studio):
+        if name not in list_runs(studio):
             print(f"training “{name}”")
             studio.dispatcher.start(job)
-        _bring(studio, name)
+        _reach_state(studio, name)
     studio.close()
 
 
-def _bring(studio: Studio, name: str) -> None:
+def _reach_state(studio: Studio, name: str) -> None:
     """Bring a run into its state in the pictures."""
 
     def now() -> Run:
-        return runs_of(studio)[name]
+        return list_runs(studio)[name]
 
     run = now()
     if name == LIVE:
@@ -547,8 +547,8 @@ def _bring(studio: Studio, name: str) -> None:
             studio.dispatcher.stop(run.id)
         until(lambda: now().state == "stopped", 120, "the stop")
     else:
-        over = ("finished", "failed")
-        until(lambda: now().state in over, 2400, f"the end of “{name}”")
+        ended = ("finished", "failed")
+        until(lambda: now().state in ended, 2400, f"the end of “{name}”")
 
 
 # ── the pictures ─────────────────────────────────────────────────────────────────────────────
@@ -556,22 +556,22 @@ def _bring(studio: Studio, name: str) -> None:
 
 def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) -> None:
     """Draw these scenes at the scale of this process; `size` is 1280x800, for example."""
-    studio = opened(home, app)
+    studio = open_studio(home, app)
     window = MainWindow(studio)
     window.resize(*map(int, size.split("x")))
     window.show()
     window.begin()
     settle()
-    stage = Stage(window, home, runs_of(studio))
+    stage = Stage(window, home, list_runs(studio))
     ratio = window.devicePixelRatioF()
     for name in names:
-        for look in THEMES:
-            theme.apply(app, look)  # type: ignore[arg-type]
+        for theme_name in THEMES:
+            theme.apply(app, theme_name)  # type: ignore[arg-type]
             SCENES[name](stage)
             settle()
             shown = app.activePopupWidget() or app.activeModalWidget() or window
             suffix = "" if ratio == 1 else f"@{ratio:g}x"
-            path = out / f"{name}-{look}{suffix}.png"
+            path = out / f"{name}-{theme_name}{suffix}.png"
             if not shown.grab().save(str(path), "PNG", 0):
                 sys.exit(f"{path} could not be written")
             print(path.name)
@@ -598,25 +598,25 @@ def main() -> None:
     parser.add_argument("--scale", action="append", help="1 and 2 if none is given")
     parser.add_argument("--size", default=SIZE, help="of the window, as 1280x800")
     parser.add_argument("--inner", choices=("prepare", "take"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    names = asked.only or list(SCENES)
-    if asked.inner:
-        home, app = Home(asked.home), make_application(sys.argv[:1])
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    names = options.only or list(SCENES)
+    if options.inner:
+        home, app = Home(options.home), make_application(sys.argv[:1])
         home.make()
         theme.apply(app, "light")
-        if asked.inner == "prepare":
+        if options.inner == "prepare":
             prepare(home, app)
         else:
-            take(home, app, asked.out, names, asked.size)
+            take(home, app, options.out, names, options.size)
         return
     with tempfile.TemporaryDirectory(prefix="bert-studio-pictures-") as temporary:
-        home = Home(asked.home or Path(temporary) / "home")
+        home = Home(options.home or Path(temporary) / "home")
         inner(home, "prepare", "1")
-        chosen = ["--size", asked.size, *(word for name in names for word in ("--only", name))]
+        chosen = ["--size", options.size, *(word for name in names for word in ("--only", name))]
         try:
-            for scale in asked.scale or ["1", "2"]:
-                inner(home, "take", scale, "--out", str(asked.out.absolute()), *chosen)
+            for scale in options.scale or ["1", "2"]:
+                inner(home, "take", scale, "--out", str(options.out.absolute()), *chosen)
         finally:
             for folder in home.runs.iterdir():
                 launch.kill_worker(folder)

@@ -24,7 +24,7 @@ from app.translation import LANGUAGES, Language, entries, paragraphs, translatio
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # index of the argument
-FILLED = {  # how many of their first arguments are filled in
+FILLED_ARGUMENTS = {  # how many of their first arguments are filled in
     **dict.fromkeys(("StudioError", "BadCheckpoint", "NotFinite", "RankDied"), 2),
     "note": 1,
 }
@@ -52,7 +52,7 @@ class NotLiteral(ValueError):
 
 
 @cache
-def collected() -> tuple[Found, ...]:
+def collect() -> tuple[Found, ...]:
     """All texts, each once, in the order of the files."""
     found: dict[tuple[str, str], Found] = {}
     for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
@@ -70,12 +70,12 @@ def _in_code(package: str) -> Iterator[Found]:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         context = "command line" if name.startswith("engine/cli/") else package
         for node in ast.walk(tree):
-            for text in _said_by(node, context):
+            for text in _find_texts(node, context):
                 text.places.append((name, getattr(node, "lineno", 1)))
                 yield text
 
 
-def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
+def _find_texts(node: ast.AST, context: str) -> Iterator[Found]:
     if isinstance(node, ast.FunctionDef) and context == "command line" and _is_command(node):
         yield Found(context, " ".join((ast.get_docstring(node) or "").split()))
     if not isinstance(node, ast.Call):
@@ -84,22 +84,22 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
     if called == "translate" and not (node.args and _literal(node.args[0]) is not None):
         return  # method of a painter or a table
     if called in TRANSLATES and len(node.args) > TRANSLATES[called]:
-        place = TRANSLATES[called]
-        for source in _literals(node.args[place]):
-            yield Found(context, source, _comment(node, place))
-    for source in filter(None, map(_literal, node.args[: FILLED.get(called, 0)])):
+        index = TRANSLATES[called]
+        for source in _literals(node.args[index]):
+            yield Found(context, source, _comment(node, index))
+    for source in filter(None, map(_literal, node.args[: FILLED_ARGUMENTS.get(called, 0)])):
         yield Found(context, source)
-    for given in node.keywords:
-        if context != "app" and given.arg in FIELDS and (said := _literal(given.value)):
-            yield Found("settings", said)
-        elif called in HELPS and given.arg == "help" and (said := _literal(given.value)):
-            yield Found("command line", said)
+    for keyword in node.keywords:
+        if context != "app" and keyword.arg in FIELDS and (text := _literal(keyword.value)):
+            yield Found("settings", text)
+        elif called in HELPS and keyword.arg == "help" and (text := _literal(keyword.value)):
+            yield Found("command line", text)
 
 
-def _comment(node: ast.Call, place: int) -> str:
+def _comment(node: ast.Call, index: int) -> str:
     """Second argument of Qt's functions, or the named one of ours."""
     named = next((given.value for given in node.keywords if given.arg == "comment"), None)
-    after = node.args[place + 1 :] if isinstance(node.func, ast.Attribute) or place else []
+    after = node.args[index + 1 :] if isinstance(node.func, ast.Attribute) or index else []
     given = named or (after[0] if after else None)
     return (_literal(given) or "") if given is not None else ""
 
@@ -113,8 +113,8 @@ def _literals(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.IfExp):
         yield from _literals(node.body)
         yield from _literals(node.orelse)
-    elif (said := _literal(node)) is not None:
-        yield said
+    elif (text := _literal(node)) is not None:
+        yield text
     elif not (
         isinstance(node, ast.Name) and node.id == "text"
     ):  # argument of a helper that passes it on
@@ -122,8 +122,8 @@ def _literals(node: ast.expr) -> Iterator[str]:
 
 
 def _literal(node: ast.expr) -> str | None:
-    known = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return str(node.value) if known and isinstance(node, ast.Constant) else None
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return str(node.value) if is_text and isinstance(node, ast.Constant) else None
 
 
 def _in_help() -> Iterator[Found]:
@@ -132,9 +132,9 @@ def _in_help() -> Iterator[Found]:
             yield Found("help", part, places=[(file.relative_to(ROOT).as_posix(), 1)])
 
 
-def written(language: Language, found: Sequence[Found], before: Path) -> bytes:
-    """Content of a language file: all texts, with the translations it had `before`."""
-    known = dict(entries(before)) if before.exists() else {}
+def render(language: Language, found: Sequence[Found], old_file: Path) -> bytes:
+    """Content of a language file: all texts, with the translations of `old_file`."""
+    known = dict(entries(old_file)) if old_file.exists() else {}
     root = ET.Element("TS", version="2.1", sourcelanguage="en", language=language.code)
     contexts: dict[str, ET.Element] = {}
     for text in found:
@@ -144,10 +144,10 @@ def written(language: Language, found: Sequence[Found], before: Path) -> bytes:
         forms = known.pop((text.source, text.comment), ())
         _add(contexts[text.context], text, forms, language)
     if known:
-        gone = ET.SubElement(root, "context")
-        ET.SubElement(gone, "name").text = "vanished"
+        vanished = ET.SubElement(root, "context")
+        ET.SubElement(vanished, "name").text = "vanished"
         for (source, comment), forms in known.items():
-            _add(gone, Found("", source, comment), forms, language, "vanished")
+            _add(vanished, Found("", source, comment), forms, language, "vanished")
     ET.indent(root, " ")
     return b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n' + ET.tostring(root, "utf-8")
 
@@ -170,24 +170,24 @@ def _add(
         translation.text = forms[0] if forms else ""
 
 
-def main(asked: list[str]) -> int:
-    if {"-h", "--help"} & set(asked):
+def main(codes: list[str]) -> int:
+    if {"-h", "--help"} & set(codes):
         print(__doc__)
         return 0
-    found = collected()
+    found = collect()
     files = {place for text in found for place, _ in text.places}
     print(f"{len(found):,} texts in {len(files)} files")
     known = {language.code: language for language in LANGUAGES}
-    for code in asked or [code for code in known if code != "en"]:
+    for code in codes or [code for code in known if code != "en"]:
         language = known.get(code) or Language(code, code)
         file = translation_file(code)
-        if asked:
-            content = written(language, found, file)
+        if codes:
+            content = render(language, found, file)
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)
         translated = dict(entries(file))
-        lacking = sum(not all(translated.get((t.source, t.comment), ("",))) for t in found)
-        print(f"{file.relative_to(ROOT)}: {len(found) - lacking:,} translated, {lacking:,} not yet")
+        missing = sum(not all(translated.get((t.source, t.comment), ("",))) for t in found)
+        print(f"{file.relative_to(ROOT)}: {len(found) - missing:,} translated, {missing:,} not yet")
         if code not in known:
             print(f"To offer it, add a line for “{code}” to LANGUAGES in app/translation.py.")
     return 0

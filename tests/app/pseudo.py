@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.phrases import apply_plural
-from tools.texts import collected
+from tools.texts import collect
 
 LONGER = 0.3  # fraction of its length added to every text
 TAG = re.compile(r"<[^<>]*>")
@@ -51,7 +51,7 @@ class Pseudo(QTranslator):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._known = {(text.source, text.comment) for text in collected()}
+        self._known = {(text.source, text.comment) for text in collect()}
 
     def isEmpty(self) -> bool:
         return False

@@ -82,7 +82,7 @@ def test_the_language_of_the_system_is_taken_where_it_is_known(spoken) -> None:
 
 
 def test_texts_of_every_kind_are_collected() -> None:
-    found = {text.source: text for text in texts.collected()}
+    found = {text.source: text for text in texts.collect()}
     assert found["Runs"].context == "app"
     assert "{where}: {problem}" in found, "of an error of the engine"
     assert found["Weight decay"].context == "settings"
@@ -97,7 +97,7 @@ def test_a_file_keeps_what_was_translated(tmp_path: Path) -> None:
     before = tmp_path / "pl.ts"
     before.write_text(POLISH, encoding="utf-8")
     now = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
-    before.write_bytes(texts.written(POLISH_LANGUAGE, now, before))
+    before.write_bytes(texts.render(POLISH_LANGUAGE, now, before))
     known = dict(entries(before))
     assert known["Runs", ""] == ("Przebiegi",)
     assert known["%n run(s)", ""] == ("%n bieg", "%n biegi", "%n biegów")

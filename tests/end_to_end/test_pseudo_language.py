@@ -52,7 +52,7 @@ from tools.pictures import (
     TEXT,
     WORDS,
     Stage,
-    runs_of,
+    list_runs,
     settle,
     tab_of_run,
 )
@@ -186,7 +186,7 @@ def trained(qapp: QApplication) -> Iterator[Home]:
 
 
 def _is_over(studio: Studio, name: str) -> bool:
-    return runs_of(studio)[name].state in ("finished", "failed", "stopped")
+    return list_runs(studio)[name].state in ("finished", "failed", "stopped")
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,7 @@ def stage(trained: Home, qapp: QApplication) -> Iterator[Stage]:
     window.show()
     window.begin()
     settle()
-    yield Stage(window, trained, runs_of(studio))
+    yield Stage(window, trained, list_runs(studio))
     window.close()
     studio.close()
     qapp.removeTranslator(pseudo)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from engine.config.phrases import PhraseField
 from engine.errors import BadFile, StudioError
 from engine.phrases import Phrase, apply_plural, from_json, join, phrase, render, to_json
-from tools.texts import FILLED
+from tools.texts import FILLED_ARGUMENTS
 
 GERMAN = {
     "“{name}” is empty.": "„{name}“ ist leer.",
@@ -155,7 +155,7 @@ def test_a_text_never_changes() -> None:
 
 
 SAYS = {  # functions that show texts, with the names of their arguments
-    *(*FILLED, "BadFile", "DiskFull"),
+    *(*FILLED_ARGUMENTS, "BadFile", "DiskFull"),
     *("Noted", "Progressed", "Waiting", "Ended", "Working", "Refused"),
 }
 SHOWN = ("problem", "advice", "text", "stage")
@@ -170,11 +170,11 @@ def test_every_error_and_every_event_can_be_translated(package: str) -> None:
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call) and (name := _name(call.func)) in SAYS
         for given in (
-            *call.args[: FILLED.get(name)],
+            *call.args[: FILLED_ARGUMENTS.get(name)],
             *(one.value for one in call.keywords if one.arg in SHOWN),
         )
         if any(_is_sentence(part) for part in _pieces(given))
-        and not (name in FILLED and isinstance(given, ast.Constant))
+        and not (name in FILLED_ARGUMENTS and isinstance(given, ast.Constant))
     ]
     assert not bare, "give these as phrase(…):\n" + "\n".join(bare)
 
