@@ -150,7 +150,7 @@ def training_steps(stage: Stage) -> None:
     page.bench.docks["words"].panel.show_part(0)
     bar = page.training_bar
     until(bar.isVisible, 60, "the bar of the training")
-    bar.state.go(len(bar.state.moments.folders) - 2)
+    bar.state.show(len(bar.state.snapshots.folders) - 2)
     until(lambda: bar.state.is_at_snapshot and bar.state.is_answered, 60, "a snapshot")
 
 
@@ -163,7 +163,7 @@ def attributions(stage: Stage) -> None:
     view.controls.method.activated.emit(1)
     page.state.pick(2)
     settle()
-    view.faithfulness.go.click()
+    view.faithfulness.run.click()
     view.edits.drop.click()
     view.edits.suggest.click()
 
@@ -266,7 +266,7 @@ def words(part: int) -> Callable[[Stage], None]:
         panel.candidates.typed.setText("great, new, young, unbelievable")
         panel.candidates.typed.returnPressed.emit()
         shown = panel.pseudo_perplexity if part == PSEUDO_PERPLEXITY else panel.candidates
-        shown.go.click()
+        shown.run.click()
         settle()
 
     return arrange
@@ -559,7 +559,7 @@ def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) 
     studio = open_studio(home, app)
     window = MainWindow(studio)
     window.resize(*map(int, size.split("x")))
-    window.show()
+    window.go()
     window.begin()
     settle()
     stage = Stage(window, home, list_runs(studio))

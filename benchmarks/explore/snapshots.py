@@ -128,7 +128,7 @@ def open_run(bench: Any, run: Path, sentence: Callable[..., None]) -> Any:
     page.bench.show_panel("words")
     bench.window.go("explore", {"model": str(first)})
     state = page.training_bar.state
-    bench.until(lambda: state.moments is not None and first in state.moments.folders)
+    bench.until(lambda: state.snapshots is not None and first in state.snapshots.folders)
     sentence(bench, 16)
     bench.until(lambda: page.state.first.checkpoint == first and state.is_answered)
     return state
@@ -141,7 +141,7 @@ def next_steps(bench: Any, state: Any, numbers: Iterable[int]) -> float:
     for number in numbers:
         answer = words._state.fills[0].answer
         began = time.perf_counter()
-        state.go(number)
+        state.show(number)
         bench.until(
             lambda answer=answer: words._state.fills[0].answer is not answer and state.is_answered
         )

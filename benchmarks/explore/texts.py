@@ -54,13 +54,13 @@ def measure(bench: Any) -> None:
     bench.row(f"each head off, {IMPORTANT} texts", f"{whole / 60:.1f} min", "≤ 8 min")
     bench.page.bench.show_panel("map")
     choose(bench, sentences)
-    whole = timed(bench, place._state, place._state.place)[1]
+    whole = timed(bench, place._state, place._state.compute)[1]
     bench.row(f"vectors of {PLACED} texts at all layers", f"{whole:.1f} s", "≤ 90 s")
     whole = timed(bench, place._state, lambda: place._state.set(layer=6))[1]
     bench.row("… PCA at another layer, with the start of its process", f"{whole:.1f} s", "–")
     bench.row(f"PCA of {PLACED} vectors of 768", f"{pca_seconds():.2f} s", "≤ 1 s")
     choose(bench, sentences[:TSNE])
-    timed(bench, place._state, place._state.place)
+    timed(bench, place._state, place._state.compute)
     whole = timed(bench, place._state, lambda: place._state.set(method="tsne"))[1]
     bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{whole:.1f} s", "≤ 20 s")
 

@@ -1,6 +1,6 @@
 """The benchmark of the steps of a training: its runs are runs with snapshots to the window."""
 
-from app.pages.explore.over_training.state import read_moments
+from app.pages.explore.over_training.state import read_snapshots
 from benchmarks.explore.snapshots import make_run
 from engine.files.shipped import tiny_model
 from engine.models.checkpoint import load
@@ -10,5 +10,5 @@ from engine.runs.snapshots import snapshot
 def test_a_run_that_is_made_is_moved_through_in_explore(tmp_path) -> None:
     tiny = load(tiny_model())
     run = make_run(tmp_path / "run", tiny.spec, tiny.tokenizer, steps=3)
-    moments = read_moments(snapshot(run, 0))
-    assert moments is not None and moments.steps == (0, 1, 2)
+    snapshots = read_snapshots(snapshot(run, 0))
+    assert snapshots is not None and snapshots.steps == (0, 1, 2)

@@ -17,7 +17,7 @@ def source(explore: ExploreState, side: int = 0) -> str:
     """Model, text, masks and date, the end of every caption."""
     shown = explore.both[side]
     parts = [tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
-    parts += [tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
+    parts += [tr("Text: “{0}”").format(quote(text)) for text in shown.texts]
     masked = masked_words(shown.input)
     if masked:
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
@@ -43,13 +43,13 @@ def head_list(heads: Sequence[tuple[int, int]]) -> str:
 
 def masked_words(text_input: TextInput) -> list[str]:
     return [
-        quoted(text_input.texts[segment][start:end])
+        quote(text_input.texts[segment][start:end])
         for segment, spans in enumerate(text_input.masks[: len(text_input.texts)])
         for start, end in sorted(spans)
     ]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Beginning of a text on one line; long words are truncated so that lines can be wrapped."""
     words = text[: MAX_QUOTE + 1].split()
     line = " ".join(w if len(w) <= MAX_WORD else f"{w[:MAX_WORD]}…" for w in words)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.captions import head_list, head_means_caption, quoted
+from app.pages.explore.captions import head_list, head_means_caption, quote
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
@@ -41,10 +41,10 @@ class HeadMeans(QObject):
         super().__init__(parent)
         self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
-        self._of: ChosenTexts | None = None
+        self._texts: ChosenTexts | None = None
         self.work.answer_received.connect(self._on_answer_received)
         self.work.changed.connect(self.changed)
-        explore.model_changed.connect(self.work.forget)
+        explore.model_changed.connect(self.work.clear)
         explore.chosen_changed.connect(self.changed)
 
     @property
@@ -57,21 +57,21 @@ class HeadMeans(QObject):
         return self.explore.chosen is not None or self.explore.means_texts is not None
 
     def choose(self, replacement: Replacement) -> None:
-        """Apply zero at once, means when they are computed."""
+        """Apply zero immediately, means when they are computed."""
         chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if replacement == self.replacement:
             return
         if replacement == "zero":
-            self.work.forget()
+            self.work.clear()
             self.explore.replace_heads(None, None)
         elif chosen is not None and checkpoint is not None:
-            self._of = chosen
+            self._texts = chosen
             folder = self._home.cache / "texts"
             self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, cache=folder))
         self.changed.emit()
 
-    def said(self) -> str:
-        """Progress, or why there are no means; else “”."""
+    def status(self) -> str:
+        """Progress, or the reason for no means; else “”."""
         work = self.work
         if work.is_running:
             text = tr("Computing the means of the heads: {0} of {1} texts …")
@@ -80,7 +80,7 @@ class HeadMeans(QObject):
 
     def _on_answer_received(self, answer: SetAnswer) -> None:
         if isinstance(answer, HeadsAveraged) and answer.file is not None:
-            self.explore.replace_heads(answer.file, self._of)
+            self.explore.replace_heads(answer.file, self._texts)
 
 
 def replacement_box() -> ChoiceBox:
@@ -89,7 +89,7 @@ def replacement_box() -> ChoiceBox:
 
 
 class Comparison(QWidget):
-    """Picker of the second model; `said` and `strip_area` go below the first strip.
+    """Picker of the second model; `status` and `strip_area` go below the first strip.
 
     Hidden without a comparison; the strip also if both models have the same tokens.
     """
@@ -97,7 +97,7 @@ class Comparison(QWidget):
     def __init__(self, explore: ExploreState, means: HeadMeans) -> None:
         super().__init__()
         self._explore, self._means = explore, means
-        self.instead = replacement_box()
+        self.replacement = replacement_box()
         self._models: list[ModelEntry] = []
         self.picker = CheckpointBox()
         self.picker.setAccessibleName(self.tr("Second model"))
@@ -105,17 +105,17 @@ class Comparison(QWidget):
         self.end = buttons.icon_button(
             "x", self.tr("Stop comparing"), lambda: explore.compare(None)
         )
-        self.said = OneLine("", "small")
+        self.status = OneLine("", "small")
         self.strip_area = StripArea(explore, 1)
         label = Text(self.tr("&with"), "muted", wraps=False)
         label.setBuddy(self.picker)
-        layouts.row(self.instead, label, self.picker, self.end, parent=self, spacing=2 * SPACE)
+        layouts.row(self.replacement, label, self.picker, self.end, parent=self, spacing=2 * SPACE)
         self.picker.picked.connect(lambda model: explore.compare(model, explore.pinned))
         explore.sides_changed.connect(self._show)
         explore.tokens_changed.connect(self._show)
         explore.heads_off_changed.connect(self._show)
         means.changed.connect(self._show)
-        self.instead.chosen.connect(means.choose)
+        self.replacement.chosen.connect(means.choose)
         self._show()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -134,12 +134,12 @@ class Comparison(QWidget):
         self.picker.setFocus()
 
     def _show_means(self) -> None:
-        can = self._means.can_average
-        self.instead.setVisible(bool(self._explore.first.heads_off))
-        self.instead.choose(self._means.replacement)
-        self.instead.setEnabled(can)
-        why = self.tr("The mean is over texts: choose some in the panel Texts.")
-        self.instead.setToolTip("" if can else tooltip(why))
+        is_possible = self._means.can_average
+        self.replacement.setVisible(bool(self._explore.first.heads_off))
+        self.replacement.choose(self._means.replacement)
+        self.replacement.setEnabled(is_possible)
+        reason = self.tr("The mean is over texts: choose some in the panel Texts.")
+        self.replacement.setToolTip("" if is_possible else tooltip(reason))
 
     def _show(self) -> None:
         first, second = self._explore.both
@@ -148,13 +148,13 @@ class Comparison(QWidget):
         self._show_means()
         differs = [t.text for t in first.tokens] != [t.text for t in second.tokens]
         set_shown(self.strip_area, compared and second.is_tokenized and differs)
-        set_shown(self.said, compared)
+        set_shown(self.status, compared)
         if not compared or second.model is None:
             return
         if not self.picker.choose(second.model.path):  # a checkpoint that its run has deleted
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
-        if first.heads_off and (means_text := self._means.said()):
+        if first.heads_off and (means_text := self._means.status()):
             message = means_text
         elif first.heads_off:
             text = self.tr("Without heads {0}, compared with {1}.")
@@ -163,7 +163,7 @@ class Comparison(QWidget):
                 message = f"{message} {head_means_caption(self._explore.means_texts)}"
         elif self._explore.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
-            message = text.format(quoted(self._explore.pinned.text))
+            message = text.format(quote(self._explore.pinned.text))
         elif not second.is_tokenized:
             message = second.problem
         elif differs:
@@ -171,4 +171,4 @@ class Comparison(QWidget):
             message = text.format(second.model.name, numbers.count(len(second.tokens)))
         else:
             message = self.tr("{0} splits the text into the same tokens.").format(second.model.name)
-        self.said.setText(message)
+        self.status.setText(message)

@@ -18,7 +18,7 @@ AREAS = {
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "below": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-ASIDE = 66 * SPACE  # minimum width in px of a panel at the side
+MIN_SIDE_WIDTH = 66 * SPACE  # minimum width in px of a panel at the side
 _BY_TAB = Qt.FocusPolicy.TabFocus
 
 
@@ -26,36 +26,36 @@ class PanelDock(QDockWidget):
     """A panel in a dock, built when it is first shown or requested."""
 
     def __init__(
-        self, described: PanelDescription, make: MakePanel, menu: QMenu, parent: QWidget
+        self, description: PanelDescription, make: MakePanel, menu: QMenu, parent: QWidget
     ) -> None:
-        super().__init__(described.title, parent)
-        self.described = described
+        super().__init__(description.title, parent)
+        self.description = description
         self._make = make
         self._panel: Panel | None = None
-        self._place = Qt.DockWidgetArea.NoDockWidgetArea
+        self._area = Qt.DockWidgetArea.NoDockWidgetArea
         self.is_uncovered = False  # from Qt's signal, which is unreliable for floating docks
-        self.setObjectName(described.id)
-        self.setAccessibleName(described.title)
-        set_help(self, described.help)
+        self.setObjectName(description.id)
+        self.setAccessibleName(description.title)
+        set_help(self, description.help)
         self.area = LateArea()
         self.setWidget(self.area)  # before it has content, because it is styled here
-        self.dockLocationChanged.connect(self._on_place)
-        self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
-        self.title = Text(described.title, "strong", wraps=False)
-        self.line = OneLine(concept(described.help).line, "small")
-        self.help = HelpButton(described.help)
-        self.places = QToolButton()
+        self.dockLocationChanged.connect(self._on_area)
+        self.topLevelChanged.connect(lambda _: self._on_area(Qt.DockWidgetArea.NoDockWidgetArea))
+        self.title = Text(description.title, "strong", wraps=False)
+        self.line = OneLine(concept(description.help).line, "small")
+        self.help = HelpButton(description.help)
+        self.menu_button = QToolButton()
         buttons.style_icon_button(
-            self.places, "ellipsis", self.tr("Move or close {0}").format(described.title)
+            self.menu_button, "ellipsis", self.tr("Move or close {0}").format(description.title)
         )
-        self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.places.setMenu(menu)
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu_button.setMenu(menu)
         bar = _Bar()
         layouts.row(
             self.title,
             (self.line, 1),
             self.help,
-            self.places,
+            self.menu_button,
             parent=bar,
             spacing=2 * SPACE,
             margins=(2, SPACE, 0, 0),
@@ -72,31 +72,31 @@ class PanelDock(QDockWidget):
             self.area.hold(panel)
             if panel.corner is not None:
                 panel.corner.addWidget(self.help)
-                panel.corner.addWidget(self.places)
-            self._on_place(self._place)
+                panel.corner.addWidget(self.menu_button)
+            self._on_area(self._area)
         return self._panel
 
-    def set_seen(self, seen: bool) -> None:
-        if seen or self._panel is not None:
-            self.panel.set_seen(seen)
+    def set_active(self, active: bool) -> None:
+        if active or self._panel is not None:
+            self.panel.set_active(active)
 
     @property
     def is_front(self) -> bool:
         """True if the panel is open and not behind another tab."""
         return not self.isHidden() and (self.isFloating() or self.is_uncovered)
 
-    def _on_place(self, area: Qt.DockWidgetArea) -> None:
-        """A panel made for the side is never narrower there than its content."""
-        self._place = area
+    def _on_area(self, area: Qt.DockWidgetArea) -> None:
+        """At the side, a panel made for it is never narrower than its content."""
+        self._area = area
         if self._panel is None:
             return
         sides = (AREAS["left"], AREAS["right"])
-        is_aside = self.described.place in ("left", "right") and area in sides
-        self.setMinimumWidth(self.least_width() if is_aside else 0)
+        is_at_side = self.description.area in ("left", "right") and area in sides
+        self.setMinimumWidth(self.min_width() if is_at_side else 0)
 
-    def least_width(self) -> int:
+    def min_width(self) -> int:
         """Width in px that needs no horizontal scrolling, at least ASIDE."""
-        return max(ASIDE, self.panel.minimumSizeHint().width() + SPACE)
+        return max(MIN_SIDE_WIDTH, self.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
         """Show or hide the panel's name.

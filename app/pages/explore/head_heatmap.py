@@ -58,7 +58,7 @@ class HeadHeatmap(QWidget):
         return QSize(80 * SPACE, 72 * SPACE)
 
     def cell(self, layer: int, head: int) -> QRectF:
-        return cell_of(self._area(), self.values.shape, layer, head)
+        return cell_rect(self._area(), self.values.shape, layer, head)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -114,63 +114,63 @@ class HeadHeatmap(QWidget):
 
 def grid_size(values: np.ndarray) -> QSize:
     layers, heads = values.shape
-    wide = LEFT + heads * CELL + BAR_LEFT + BAR + TICKS
-    return QSize(max(wide, 320), max(layers * CELL, 120) + BOTTOM)
+    width = LEFT + heads * CELL + BAR_LEFT + BAR + TICKS
+    return QSize(max(width, 320), max(layers * CELL, 120) + BOTTOM)
 
 
 def cells_area(area: QRectF) -> QRectF:
     return area.adjusted(LEFT, 4, -(BAR_LEFT + BAR + TICKS), -BOTTOM)
 
 
-def cell_of(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRectF:
+def cell_rect(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRectF:
     layers, heads = shape
-    wide, high = area.width() / max(1, heads), area.height() / max(1, layers)
-    return QRectF(area.left() + head * wide, area.top() + layer * high, wide, high)
+    width, height = area.width() / max(1, heads), area.height() / max(1, layers)
+    return QRectF(area.left() + head * width, area.top() + layer * height, width, height)
 
 
-def value_ends(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
+def value_range(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     if not len(known):
         return 0.0, 1.0
     low, high = float(known.min()), float(known.max())
     if is_signed:
-        most = max(abs(low), abs(high)) or 1.0
-        return -most, most
+        limit = max(abs(low), abs(high)) or 1.0
+        return -limit, limit
     low = min(0.0, low)
     return low, high if high > low else low + 1.0
 
 
 def paint_grid(
-    painter: QPainter, whole: QRectF, values: np.ndarray, palette: Palette, is_signed: bool
+    painter: QPainter, outer: QRectF, values: np.ndarray, palette: Palette, is_signed: bool
 ) -> None:
     """Paint the cells, both axes and the colour bar."""
     layers, heads = values.shape
     if not layers:
         return
-    low, high = value_ends(values, is_signed)
-    area = cells_area(whole)
+    low, high = value_range(values, is_signed)
+    area = cells_area(outer)
     middle = Qt.AlignmentFlag.AlignCenter
     for layer in range(layers):
         for head in range(heads):
             value = float(values[layer, head])
-            box = cell_of(area, values.shape, layer, head).adjusted(0.5, 0.5, -0.5, -0.5)
+            box = cell_rect(area, values.shape, layer, head).adjusted(0.5, 0.5, -0.5, -0.5)
             if np.isfinite(value):
                 painter.fillRect(box, shade((value - low) / (high - low), palette, is_signed))
     painter.setPen(palette(Role.MUTED, 1.0))
-    room = painter.fontMetrics().height()
+    text_height = painter.fontMetrics().height()
     for layer in range(layers):
-        if layer % max(1, -(-room * layers // max(1, int(area.height())))) == 0:
-            box = QRectF(whole.left() + 16, cell_of(area, values.shape, layer, 0).top(),
+        if layer % max(1, -(-text_height * layers // max(1, int(area.height())))) == 0:
+            box = QRectF(outer.left() + 16, cell_rect(area, values.shape, layer, 0).top(),
                          LEFT - 20, area.height() / layers)  # fmt: skip
             right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box, right, str(layer + 1))
     for head in range(heads):
         if head % max(1, -(-24 * heads // max(1, int(area.width())))) == 0:
-            cell = cell_of(area, values.shape, 0, head)
+            cell = cell_rect(area, values.shape, 0, head)
             box = QRectF(cell.center().x() - 15, area.bottom() + 2, 30, 15)
             painter.drawText(box, middle, str(head + 1))
     painter.drawText(QRectF(area.left(), area.bottom() + 17, area.width(), 16), middle, tr("Head"))
-    corner = QPointF(whole.left(), area.center().y() + 60)
+    corner = QPointF(outer.left(), area.center().y() + 60)
     draw_upright(painter, corner, QSizeF(120, 16), tr("Layer"), middle)
     paint_bar(painter, area, (low, high), palette, is_signed)
 
@@ -178,18 +178,18 @@ def paint_grid(
 def paint_bar(
     painter: QPainter,
     area: QRectF,
-    ends: tuple[float, float],
+    limits: tuple[float, float],
     palette: Palette,
     is_signed: bool,
     pale: bool = False,
 ) -> None:
     """Paint a colour bar right of an area, labelled at both ends and the middle."""
-    low, high = ends
+    low, high = limits
     bar = QRectF(area.right() + BAR_LEFT, area.top(), BAR, area.height())
     step = bar.height() / STEPS
-    for number in range(STEPS):
-        box = QRectF(bar.left(), bar.bottom() - (number + 1) * step, BAR, step + 0.5)
-        painter.fillRect(box, shade((number + 0.5) / STEPS, palette, is_signed, pale))
+    for index in range(STEPS):
+        box = QRectF(bar.left(), bar.bottom() - (index + 1) * step, BAR, step + 0.5)
+        painter.fillRect(box, shade((index + 0.5) / STEPS, palette, is_signed, pale))
     painter.setPen(palette(Role.MUTED, 1.0))
     painter.drawRect(bar)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

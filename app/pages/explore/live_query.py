@@ -43,7 +43,7 @@ class LiveQuery(QObject):
         self.side = explore.both[side]
         self._explore, self._explorer, self._make = explore, explorer, make
         self._question: Question | None = None
-        self._is_seen = False
+        self._is_active = False
         self._is_due = True
         self._latest = 0
         explore.settled.connect(self.invalidate)
@@ -55,12 +55,12 @@ class LiveQuery(QObject):
         """The reason for no answer, or “”."""
         return self.refusal.phrase if self.refusal is not None else ""
 
-    def answer_of(self, kind: type[AnswerKind]) -> AnswerKind | None:
+    def get_answer(self, kind: type[AnswerKind]) -> AnswerKind | None:
         return self.answer if isinstance(self.answer, kind) else None
 
-    def set_seen(self, seen: bool) -> None:
-        """Set if the panel is visible; asks what was put off."""
-        self._is_seen = seen
+    def set_active(self, active: bool) -> None:
+        """Set if the panel is visible; asks the pending question."""
+        self._is_active = active
         if self._is_due:
             self._ask_if_due()
 
@@ -71,7 +71,7 @@ class LiveQuery(QObject):
 
     def ask(self) -> None:
         """Ask now, visible or not."""
-        self._ask(self._made())
+        self._ask(self._make_question())
 
     def require_exact(self) -> bool:
         """True if the answer is exact; otherwise asks for the exact one."""
@@ -83,14 +83,14 @@ class LiveQuery(QObject):
         return False
 
     def _ask_if_due(self) -> None:
-        if not (self._is_seen and self._explore.is_settled):
+        if not (self._is_active and self._explore.is_settled):
             return
-        question = self._made()
+        question = self._make_question()
         if question != self._question or not (self.is_waiting or self.answer is not None):
             self._ask(question)
         self._is_due = False
 
-    def _made(self) -> Question | None:
+    def _make_question(self) -> Question | None:
         question = self._make(self.side) if self.side.is_tokenized else None
         if question is None:
             return None
@@ -148,10 +148,10 @@ class QueryPair(QObject):
     def __iter__(self) -> Iterator[LiveQuery]:
         return iter(self._sides)
 
-    def set_seen(self, seen: bool, side: int | None = None) -> None:
+    def set_active(self, active: bool, side: int | None = None) -> None:
         """Set if the panel is visible; only `side` asks, if given."""
         for query in self._sides:
-            query.set_seen(seen and side in (None, query.side.index))
+            query.set_active(active and side in (None, query.side.index))
 
     def invalidate(self) -> None:
         for query in self._sides:

@@ -1,8 +1,8 @@
 """The text or text pair that one model reads: its tokens, and which of them are masked.
 
-The window tokenizes by itself, without the worker, so tokens appear at once. Masks are spans of
-characters: they stay with their words while the text around them is edited, and apply to every
-model that reads the same text.
+The window tokenizes without the worker, so tokens appear immediately. Masks are character spans:
+they stay with their words while the text around them is edited, and apply to every model that reads
+the same text.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class TokenAnchor:
     special: str = ""
     rank: int = 0
 
-    def moved(self, old: TextInput, new: TextInput) -> "TokenAnchor | None":
+    def move(self, old: TextInput, new: TextInput) -> "TokenAnchor | None":
         """The same token in another text; None if the edit touched it."""
         if self.special:
             return self
@@ -68,8 +68,8 @@ class ModelInput(QObject):
     Signals:
         model_changed: another model, or none.
         input_changed: another text, or other masks.
-        tokens_changed: the tokens are known, or gone, or a word was masked or unmasked.
-        problem_changed: why there are no tokens, or “”.
+        tokens_changed: the tokens are known, or cleared, or a word was masked or unmasked.
+        problem_changed: the reason for no tokens, or “”.
     """
 
     model_changed = Signal()
@@ -242,7 +242,7 @@ class ModelInput(QObject):
         return self.texts[token.segment][token.start : token.end]
 
     def word_tokens(self, index: int) -> tuple[int, ...]:
-        """Indices of all tokens of this token's word; a special token is a word of its own."""
+        """Indices of all tokens of this token's word; a special token is a separate word."""
         return tuple(self._words.get(self._word_key(index), (index,)))
 
     def word_span(self, index: int) -> Span:
@@ -286,7 +286,7 @@ class ModelInput(QObject):
         return best
 
     def _word_key(self, index: int) -> tuple[int, int]:
-        """Segment and word; a special token has a key of its own."""
+        """Segment and word; a special token has a separate key."""
         token = self.tokens[index]
         return token.segment, -1 - index if token.word is None else token.word
 
@@ -304,9 +304,9 @@ class ModelInput(QObject):
         if self._work is not None:
             self._work.cancel()
         text, pair = self.text, self.pair
-        longest = min(model.info.max_positions, MAX_TOKENS) if model.info else MAX_TOKENS
+        max_length = min(model.info.max_positions, MAX_TOKENS) if model.info else MAX_TOKENS
         self._work = background.run(
-            self, lambda: tokenizer.encode(text, pair, longest), self._on_tokens, self._on_failed
+            self, lambda: tokenizer.encode(text, pair, max_length), self._on_tokens, self._on_failed
         )
 
     def _on_tokens(self, encoded: Encoding) -> None:

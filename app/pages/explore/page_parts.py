@@ -63,8 +63,8 @@ class Editor(QPlainTextEdit):
         """Paste or drop as plain text, as much as fits."""
         text = source.text()
         cursor = self.textCursor()
-        marked = abs(cursor.selectionEnd() - cursor.selectionStart())
-        before = len(self.toPlainText()) - marked
+        selected = abs(cursor.selectionEnd() - cursor.selectionStart())
+        before = len(self.toPlainText()) - selected
         cursor.insertText(text[: max(0, MAX_CHARACTERS - before)])
         self.ensureCursorVisible()
         if before + len(text) > MAX_CHARACTERS:
@@ -89,12 +89,12 @@ class Editor(QPlainTextEdit):
     def _on_changed(self) -> None:
         text = self.toPlainText()
         if len(text) > MAX_CHARACTERS:  # typed, or from an input method
-            whole = len(text)
+            length = len(text)
             cursor = self.textCursor()
             cursor.setPosition(MAX_CHARACTERS)
             cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
             cursor.removeSelectedText()
-            self.shortened.emit(whole)
+            self.shortened.emit(length)
             return
         if len(text) < MAX_CHARACTERS:
             self.shortened.emit(0)
@@ -113,7 +113,7 @@ class PrecisionSwitch(QWidget):
     def __init__(self, explore: ExploreState, explorer: Explorer, settings: Settings) -> None:
         super().__init__()
         self._explore, self._settings = explore, settings
-        self.said = Text("", "small", wraps=False)
+        self.status = Text("", "small", wraps=False)
         self.exact = QCheckBox(self.tr("E&xact (fp32)"))
         self.exact.setToolTip(
             tooltip(
@@ -127,9 +127,9 @@ class PrecisionSwitch(QWidget):
         )
         self.exact.setChecked(settings.preferences.exact_answers)
         explore.set_exact(self.exact.isChecked())
-        layouts.row(self.said, self.exact, parent=self, spacing=3 * SPACE)
+        layouts.row(self.status, self.exact, parent=self, spacing=3 * SPACE)
         self.exact.toggled.connect(self._on_toggled)
-        explore.model_changed.connect(lambda: self.said.setText(""))
+        explore.model_changed.connect(lambda: self.status.setText(""))
         explorer.answered.connect(self._on_answer)
 
     def _on_toggled(self, exact: bool) -> None:
@@ -138,9 +138,9 @@ class PrecisionSwitch(QWidget):
 
     def _on_answer(self, answer: Answer) -> None:
         if isinstance(answer, MaskFilled | Predicted):
-            self.said.setText(self._how(answer))
+            self.status.setText(self._precision_text(answer))
 
-    def _how(self, answer: PreciseAnswer) -> str:
+    def _precision_text(self, answer: PreciseAnswer) -> str:
         if answer.computed != "float32":
             return self.tr("Fast ({0}).").format(PRECISIONS[answer.computed])
         match answer.why_exact:

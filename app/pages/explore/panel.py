@@ -1,9 +1,9 @@
 """Common parts and description of the panels of Explore.
 
 A panel is a widget over the `ExploreState`. It knows no other panel: a selection is shared through
-`ExploreState.pick`, `pick_target`, `pick_head` and `point`, and what only the page can do is
-requested with `model_wanted` and `input_wanted`. Each figure has a `FigureButton`, whose caption
-ends with `captions.source(explore)`.
+`ExploreState.pick`, `pick_target`, `pick_head` and `hover`. Requests to the page are the signals
+`model_requested` and `input_requested`. Each figure has a `FigureButton`, and its caption ends with
+`captions.source(explore)`.
 
 Each folder of `panels/` has a `panel()`, listed in `PANELS`. The state of a panel follows the page
 from the start; its widgets are made when it is first shown.
@@ -25,7 +25,7 @@ from app.settings import Settings
 from app.widgets.page import EmptyState, Stack
 from engine.files.home import Home
 
-Place = Literal["tab", "left", "right", "below", "float"]
+PanelArea = Literal["tab", "left", "right", "below", "float"]
 MakePanel = Callable[[], "Panel"]
 
 
@@ -47,7 +47,7 @@ class Panel(QWidget):
         super().__init__()
         self._queries = tuple(queries)
         self._heights: dict[int, int] = {}  # minimum height by width, until the layout changes
-        self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room
+        self.corner: QHBoxLayout | None = None  # holds “?” and the menu, if there is space
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
@@ -70,10 +70,10 @@ class Panel(QWidget):
             return hint
         return QSize(hint.width(), self.heightForWidth(max(hint.width(), self.width())))
 
-    def set_seen(self, seen: bool) -> None:
-        """Set if the panel is visible; asks what was put off."""
+    def set_active(self, active: bool) -> None:
+        """Set if the panel is visible; asks pending questions."""
         for query in self._queries:
-            query.set_seen(seen)
+            query.set_active(active)
 
 
 class ResultStack(Stack):
@@ -96,15 +96,15 @@ class ResultStack(Stack):
 
 @dataclass(frozen=True)
 class PanelDescription:
-    """Name, factory and initial place of a panel."""
+    """Name, factory and initial area of a panel."""
 
     id: str
     title: str
     icon: str
     help: str  # help topic
     make: Callable[[PanelContext], MakePanel]
-    place: Place = "tab"
+    area: PanelArea = "tab"
     is_open: bool = True  # initially; a closed panel has a button at the top of the page
-    is_offered: Callable[[ExploreState], bool] = lambda _: True  # if the model has what it shows
-    is_best: Callable[[ExploreState], bool] = lambda _: False  # if it suits the model best
+    is_offered: Callable[[ExploreState], bool] = lambda _: True  # if it suits the model
+    is_best: Callable[[ExploreState], bool] = lambda _: False  # of all panels
     works_on_texts: bool = False  # if it asks about a set of texts, on demand

@@ -14,7 +14,7 @@ LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | AS_STORED
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | AS_STORED
 CENTER = Qt.AlignmentFlag.AlignCenter | AS_STORED
 PAD = 8  # px after a name
-LETTERS = 11  # px
+FONT_SIZE = 11  # px
 
 
 def draw_elided(
@@ -57,7 +57,7 @@ def paint_matrix(
         sizes: px of a row's name, of a cell, and of the height of a row.
     """
     name_width, width, height = sizes
-    painter.setFont(paper_font(LETTERS))
+    painter.setFont(paper_font(FONT_SIZE))
     painter.setPen(print_color(Role.TEXT))
     for index, column in enumerate(columns):
         box = QRectF(name_width + index * width, 0, width, height)

@@ -23,19 +23,19 @@ class SetBar(QWidget):
         explore: ExploreState,
         text: str,
         start: Callable[[], object],
-        why_not: Callable[[], str] = lambda: "",
-        every: Callable[[], ChosenTexts | None] | None = None,
+        obstacle: Callable[[], str] = lambda: "",
+        all_texts: Callable[[], ChosenTexts | None] | None = None,
     ) -> None:
         """`every` returns the texts, if not the chosen ones."""
         super().__init__()
-        self._texts = every or (lambda: explore.chosen)
-        self._work, self._text, self._why_not = work, text, why_not
-        self.which = OneLine("", "muted")
+        self._texts = all_texts or (lambda: explore.chosen)
+        self._work, self._text, self._obstacle = work, text, obstacle
+        self.summary = OneLine("", "muted")
         self.run = buttons.primary(text, start, "play")
         self.progress = ProgressLine(text.replace("&", ""))
         self.progress.cancelled.connect(work.cancel)
         self.problem = Text("", "warn")
-        self.line = layouts.row(self.run, (self.which, 1), spacing=2 * SPACE)
+        self.line = layouts.row(self.run, (self.summary, 1), spacing=2 * SPACE)
         layouts.column(self.line, self.progress, self.problem, parent=self, spacing=SPACE)
         work.changed.connect(self.show_state)
         explore.chosen_changed.connect(self.show_state)
@@ -44,27 +44,27 @@ class SetBar(QWidget):
 
     def show_state(self) -> None:
         work, chosen = self._work, self._texts()
-        why_not = self._why_not() if chosen is not None else ""
-        self.run.setEnabled(chosen is not None and not why_not and not work.is_running)
+        obstacle = self._obstacle() if chosen is not None else ""
+        self.run.setEnabled(chosen is not None and not obstacle and not work.is_running)
         self.run.setVisible(not work.is_running)
-        buttons.set_text(self.run, self.tr("Conti&nue") if work.is_cut else self._text)
-        self.which.setVisible(not work.is_running)
-        self.which.setText(self._said())
+        buttons.set_text(self.run, self.tr("Conti&nue") if work.is_interrupted else self._text)
+        self.summary.setVisible(not work.is_running)
+        self.summary.setText(self._summary())
         if work.is_running:
             self.progress.show_progress(
-                work.done, work.total, translated(work.stage) or self._said()
+                work.done, work.total, translated(work.stage) or self._summary()
             )
         else:
             self.progress.end()
-        self.problem.setText(work.problem or why_not)
+        self.problem.setText(work.problem or obstacle)
         self.problem.setVisible(bool(self.problem.text()))
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         chosen = self._texts()
         if chosen is None:
             return self.tr("Type texts or choose a data set in the panel Texts.")
         text = self.tr("%Ln text(s) of {0}", "", chosen.count).format(chosen.name)
-        if self._work.is_cut:
+        if self._work.is_interrupted:
             done = self.tr("{0} of {1} done").format(
                 count(self._work.done), count(self._work.total)
             )

@@ -50,7 +50,7 @@ class SetWork(QObject):
         return self._worker is not None
 
     @property
-    def is_cut(self) -> bool:
+    def is_interrupted(self) -> bool:
         """True if it was cancelled before the end."""
         return not self.is_running and 0 < self.done < self.total
 
@@ -67,7 +67,7 @@ class SetWork(QObject):
         self._end()
         self.changed.emit()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop everything: another model or other texts."""
         self._end()
         self.question, self.problem, self.done, self.total = None, "", 0, 0

@@ -24,21 +24,21 @@ class ExploreState(QObject):
 
     Signals:
         tokens_changed: the tokens of an input, or which of them are masked.
-        settled: typing has paused and all tokens are known: time to ask.
+        settled: typing has paused and all tokens are known, so questions can be asked.
         model_changed: another first model, or none, or another step of its training.
         sides_changed: a comparison began, changed or ended.
         picked_changed: index of the selected token, -1 for none.
         target_changed: index of the target (key) token, -1 for none.
-        pointed_changed: index of the token under the mouse, -1 for none.
+        hovered_changed: index of the token under the mouse, -1 for none.
         head_changed: layer and head, from 0; a panel whose model has fewer uses its last.
         heads_off_changed: heads were switched off or on, or their replacement changed.
         label_changed: another class is explained.
         choices_changed: a row with other choices is shown.
-        problem_changed: why there are no tokens, or “”.
-        model_wanted: a panel asks for the model in this folder.
-        input_wanted: a panel asks to show this TextInput.
+        problem_changed: the reason for no tokens, or “”.
+        model_requested: a panel asks for the model in this folder.
+        input_requested: a panel asks to show this TextInput.
         chosen_changed: another set of texts.
-        left: the page is hidden: save what would be lost.
+        left: the page is hidden; unsaved input should be saved.
     """
 
     tokens_changed = Signal()
@@ -47,14 +47,14 @@ class ExploreState(QObject):
     sides_changed = Signal()
     picked_changed = Signal(int)
     target_changed = Signal(int)
-    pointed_changed = Signal(int)
+    hovered_changed = Signal(int)
     head_changed = Signal(int, int)
     heads_off_changed = Signal()
     label_changed = Signal()
     choices_changed = Signal()
     problem_changed = Signal(str)
-    model_wanted = Signal(object)
-    input_wanted = Signal(object)
+    model_requested = Signal(object)
+    input_requested = Signal(object)
     chosen_changed = Signal()
     left = Signal()
 
@@ -65,7 +65,7 @@ class ExploreState(QObject):
         self.pinned: TextInput | None = None  # of the second input, if not the same text
         self.is_exact = False
         self.is_over_training = False  # stepping through the snapshots of a run
-        self.picked = self.target = self.pointed = -1
+        self.picked = self.target = self.hovered = -1
         self.layer = self.head = 0
         self.label: str | None = None  # class to be explained; "": the predicted one, None: none
         self.choices: tuple[str, ...] = ()  # for multiple choice
@@ -262,11 +262,11 @@ class ExploreState(QObject):
             self.target = index
             self.target_changed.emit(index)
 
-    def point(self, index: int) -> None:
+    def hover(self, index: int) -> None:
         """Set the token under the mouse, -1 for none."""
-        if index != self.pointed:
-            self.pointed = index
-            self.pointed_changed.emit(index)
+        if index != self.hovered:
+            self.hovered = index
+            self.hovered_changed.emit(index)
 
     def pick_head(self, layer: int, head: int) -> None:
         if (layer, head) != (self.layer, self.head):
@@ -300,8 +300,8 @@ class ExploreState(QObject):
     def _set_inputs(self, new: TextInput) -> None:
         """Set both inputs, unless the second is pinned, as one change."""
         old = self.first.input
-        self._picked_anchor = self._picked_anchor and self._picked_anchor.moved(old, new)
-        self._target_anchor = self._target_anchor and self._target_anchor.moved(old, new)
+        self._picked_anchor = self._picked_anchor and self._picked_anchor.move(old, new)
+        self._target_anchor = self._target_anchor and self._target_anchor.move(old, new)
         self._is_updating = True
         self.first.set_input(new)
         if self.pinned is None:

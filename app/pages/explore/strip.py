@@ -30,7 +30,7 @@ from app.widgets.text.chips import (
 from engine.messages.explore.text import Token
 
 MAX_ROWS = 3  # visible rows before the strip scrolls
-ROUND = 5.0
+RADIUS = 5.0
 
 
 class Strip(QWidget):
@@ -53,7 +53,7 @@ class Strip(QWidget):
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
         self._joins: list[bool] = []  # if a token continues the word of the one before
-        self._places: dict[int, list[QRectF]] = {}  # boxes by width
+        self._layouts: dict[int, list[QRectF]] = {}  # boxes by width
         self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
         self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and pointed on this side
         self.setMouseTracking(True)
@@ -65,15 +65,15 @@ class Strip(QWidget):
         explore.tokens_changed.connect(self._on_tokens)
         explore.picked_changed.connect(self._on_picked)
         explore.target_changed.connect(lambda _: self._mark())
-        explore.pointed_changed.connect(lambda _: self._mark())
+        explore.hovered_changed.connect(lambda _: self._mark())
         self._on_tokens()
 
     @property
     def _picked(self) -> int:
         return self._explore.on_side(self._side.index, self._explore.picked)
 
-    def _pick(self, number: int) -> None:
-        self._explore.pick(self._explore.from_side(self._side.index, number))
+    def _pick(self, index: int) -> None:
+        self._explore.pick(self._explore.from_side(self._side.index, index))
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────
 
@@ -81,7 +81,7 @@ class Strip(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        boxes = self._place(width)
+        boxes = self._chip_boxes(width)
         return round(boxes[-1].bottom()) + 6 if boxes else self.row_height()
 
     def sizeHint(self) -> QSize:
@@ -96,30 +96,30 @@ class Strip(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.boxes = self._place(self.width())
+        self.boxes = self._chip_boxes(self.width())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange or is_theme_change(event):
             self._lay_out()
 
-    def _place(self, width: int) -> list[QRectF]:
+    def _chip_boxes(self, width: int) -> list[QRectF]:
         """Cached by width: Qt asks for the height repeatedly."""
-        if width not in self._places:
+        if width not in self._layouts:
             metrics = QFontMetricsF(mono_font())
-            self._places[width] = place_chips(self._side.tokens, metrics, width - 2, self._widths)
-        return self._places[width]
+            self._layouts[width] = place_chips(self._side.tokens, metrics, width - 2, self._widths)
+        return self._layouts[width]
 
     def _lay_out(self) -> None:
         tokens = self._side.tokens
         self._widths = chip_widths(tokens, QFontMetricsF(mono_font()))
-        self._joins = [continues_word(tokens, number) for number in range(len(tokens))]
-        self._places = {}
-        self.boxes = self._place(self.width())
+        self._joins = [continues_word(tokens, index) for index in range(len(tokens))]
+        self._layouts = {}
+        self.boxes = self._chip_boxes(self.width())
         self.updateGeometry()
         self.update()
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def _on_tokens(self) -> None:
         if self._side.tokens is self._laid_out:
@@ -130,7 +130,7 @@ class Strip(QWidget):
         self._mark()
         self._describe()
 
-    def _on_picked(self, number: int) -> None:
+    def _on_picked(self, index: int) -> None:
         self._describe()
         self._mark()
         if 0 <= self._picked < len(self.boxes):
@@ -140,14 +140,14 @@ class Strip(QWidget):
         explore = self._explore
         marks = tuple(
             explore.on_side(self._side.index, each)
-            for each in (explore.picked, explore.target, explore.pointed)
+            for each in (explore.picked, explore.target, explore.hovered)
         )
         for before, now in zip(self._marks, marks, strict=True):
             if before == now:
                 continue
-            for number in (before, now):
-                if 0 <= number < len(self.boxes):
-                    box = self.boxes[number].adjusted(-3, -3, 3, 3)
+            for index in (before, now):
+                if 0 <= index < len(self.boxes):
+                    box = self.boxes[index].adjusted(-3, -3, 3, 3)
                     self.update(box.toAlignedRect())
         self._marks = marks
 
@@ -168,38 +168,38 @@ class Strip(QWidget):
 
     def at(self, point: QPointF) -> int:
         """Index of the token at a point, or -1."""
-        for number, box in enumerate(self.boxes):
+        for index, box in enumerate(self.boxes):
             if box.adjusted(-1, -SPACE, 1, SPACE).contains(point):
-                return number
+                return index
         return -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        over = self.at(event.position())
-        pressable = 0 <= over < len(self._side.tokens) and not self._side.tokens[over].special
+        hovered = self.at(event.position())
+        pressable = 0 <= hovered < len(self._side.tokens) and not self._side.tokens[hovered].special
         shape = Qt.CursorShape.PointingHandCursor if pressable else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
-        self._explore.point(self._explore.from_side(self._side.index, over))
+        self._explore.hover(self._explore.from_side(self._side.index, hovered))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._explore.point(-1)
+        self._explore.hover(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        number = self.at(event.position())
+        index = self.at(event.position())
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._explore.pick_target(self._explore.from_side(self._side.index, number))
+            self._explore.pick_target(self._explore.from_side(self._side.index, index))
         else:
-            self._pick(number)
+            self._pick(index)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             self._toggle(self.at(event.position()), event)
 
-    def _toggle(self, number: int, event: QMouseEvent | QKeyEvent) -> None:
+    def _toggle(self, index: int, event: QMouseEvent | QKeyEvent) -> None:
         alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._explore.toggle_mask(self._explore.from_side(self._side.index, number), alone)
+        self._explore.toggle_mask(self._explore.from_side(self._side.index, index), alone)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if is_press(event):
@@ -207,7 +207,7 @@ class Strip(QWidget):
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         target = self._explore.on_side(self._side.index, self._explore.target)
-        index = self._moved(event.key(), target if moves_target else self._picked)
+        index = self._key_target(event.key(), target if moves_target else self._picked)
         if index < 0:
             super().keyPressEvent(event)
         elif moves_target:
@@ -215,33 +215,33 @@ class Strip(QWidget):
         else:
             self._pick(index)
 
-    def _moved(self, key: int, number: int) -> int:
+    def _key_target(self, key: int, index: int) -> int:
         """The token that a key leads to, or -1."""
         last = len(self.boxes) - 1
         if last < 0:
             return -1
         match key:
             case Qt.Key.Key_Left:
-                return max(0, number - 1)
+                return max(0, index - 1)
             case Qt.Key.Key_Right:
-                return min(last, number + 1)
+                return min(last, index + 1)
             case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                return self._beside(number, key == Qt.Key.Key_Down)
+                return self._vertical_neighbour(index, key == Qt.Key.Key_Down)
             case Qt.Key.Key_Home:
                 return 0
             case Qt.Key.Key_End:
                 return last
         return -1
 
-    def _beside(self, number: int, below: bool) -> int:
+    def _vertical_neighbour(self, index: int, below: bool) -> int:
         """The nearest token in the row above or below; the same if there is none."""
-        if number < 0:
+        if index < 0:
             return 0
-        current = self.boxes[number]
+        current = self.boxes[index]
         rows = {box.top() for box in self.boxes}
         tops = [t for t in rows if (t > current.top() if below else t < current.top())]
         if not tops:
-            return number
+            return index
         top = min(tops) if below else max(tops)
         row = [n for n, box in enumerate(self.boxes) if box.top() == top]
         return min(row, key=lambda n: abs(self.boxes[n].center().x() - current.center().x()))
@@ -263,9 +263,9 @@ class Strip(QWidget):
         side = self._side
         masked, mask_tokens, unknown = set(side.masked), set(side.all_masked), set(side.unknown)
         is_pair = side.pair is not None
-        seen = QRectF(event.rect()).adjusted(0, -6, 0, 6)
+        visible = QRectF(event.rect()).adjusted(0, -6, 0, 6)
         for index, box in enumerate(self.boxes[: len(side.tokens)]):
-            if not box.intersects(seen):
+            if not box.intersects(visible):
                 continue
             painter.setFont(struck if index in masked else plain)
             self._paint(painter, index, box, index in mask_tokens, index in unknown)
@@ -275,11 +275,11 @@ class Strip(QWidget):
     def _paint(
         self, painter: QPainter, index: int, box: QRectF, is_mask: bool, is_unknown: bool
     ) -> None:
-        picked, target, pointed = self._marks
+        picked, target, hovered = self._marks
         token = self._side.tokens[index]
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
         role = Role.MUTED if token.special else Role.WARN if is_unknown else tint
-        opacity = (0.06 if token.special else 0.14) + 0.12 * (index == pointed)
+        opacity = (0.06 if token.special else 0.14) + 0.12 * (index == hovered)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._color(Role.ACCENT) if is_mask else self._color(role, opacity))
         self._fill(painter, index, box)
@@ -293,10 +293,10 @@ class Strip(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == target:
             painter.setPen(QPen(self._color(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
-            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), ROUND, ROUND)
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), RADIUS, RADIUS)
         if index == picked:
             painter.setPen(QPen(self._color(Role.TEXT if self.hasFocus() else tint), 2))
-            painter.drawRoundedRect(box, ROUND, ROUND)
+            painter.drawRoundedRect(box, RADIUS, RADIUS)
 
     def _color(self, role: Role, opacity: float = 1.0) -> QColor:
         key = role, opacity
@@ -316,15 +316,15 @@ class Strip(QWidget):
         opens = not self._joins[index]
         closes = index + 1 == len(self._joins) or not self._joins[index + 1]
         if opens and closes:
-            painter.drawRoundedRect(box, ROUND, ROUND)  # much faster than a path
+            painter.drawRoundedRect(box, RADIUS, RADIUS)  # much faster than a path
             return
         path = QPainterPath()
         path.setFillRule(Qt.FillRule.WindingFill)
-        path.addRoundedRect(box, ROUND, ROUND)
+        path.addRoundedRect(box, RADIUS, RADIUS)
         if not opens:
-            path.addRect(QRectF(box.left(), box.top(), ROUND, box.height()))
+            path.addRect(QRectF(box.left(), box.top(), RADIUS, box.height()))
         if not closes:
-            path.addRect(QRectF(box.right() - ROUND, box.top(), ROUND, box.height()))
+            path.addRect(QRectF(box.right() - RADIUS, box.top(), RADIUS, box.height()))
         painter.drawPath(path.simplified())
 
 
@@ -334,7 +334,7 @@ class StripArea(QScrollArea):
     def __init__(self, explore: ExploreState, side: int = 0) -> None:
         super().__init__()
         self.strip = Strip(explore, side)
-        self._most_rows = MAX_ROWS
+        self._max_rows = MAX_ROWS
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -349,17 +349,17 @@ class StripArea(QScrollArea):
         super().resizeEvent(event)
         self._fit()
 
-    def set_most_rows(self, rows: int) -> None:
-        if rows != self._most_rows:
-            self._most_rows = rows
+    def set_max_rows(self, rows: int) -> None:
+        if rows != self._max_rows:
+            self._max_rows = rows
             self._fit()
 
     def _fit(self) -> None:
-        most = self._most_rows * self.strip.row_height()
+        max_height = self._max_rows * self.strip.row_height()
         needed = self.strip.heightForWidth(self.viewport().width())
-        self.setFixedHeight(min(most, needed) + 2)
+        self.setFixedHeight(min(max_height, needed) + 2)
 
-    def _show(self, number: int) -> None:
-        box = self.strip.boxes[number]
+    def _show(self, index: int) -> None:
+        box = self.strip.boxes[index]
         center = box.center().toPoint()
         self.ensureVisible(center.x(), center.y(), 0, round(box.height()))

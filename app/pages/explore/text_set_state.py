@@ -17,7 +17,7 @@ TypedRow = tuple[str, str | None]  # text and second text, as typed
 
 
 class TextSetState(QObject):
-    """The work over a set of texts; its results are dropped if the model or its heads change.
+    """Work on a set of texts; its results are dropped if the model or its heads change.
 
     Signals:
         changed: the results, what is shown of them, or the progress.
@@ -29,13 +29,13 @@ class TextSetState(QObject):
         super().__init__(explore)
         self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
-        self.of: ChosenTexts | None = None  # the texts behind the results
+        self.source: ChosenTexts | None = None  # the texts behind the results
         self.rows: Sequence[TypedRow] = ()  # their texts, once read
         self._reading: background.Job | None = None
         self.work.answer_received.connect(self._on_answer)
         self.work.changed.connect(self.changed)
-        explore.model_changed.connect(self._forget)
-        explore.heads_off_changed.connect(self._forget)
+        explore.model_changed.connect(self._reset)
+        explore.heads_off_changed.connect(self._reset)
 
     def show_input(self, row: int) -> None:
         """Show a text on the page."""
@@ -65,19 +65,19 @@ class TextSetState(QObject):
         raise NotImplementedError
 
     def _clear(self) -> None:
-        self.of, self.rows = None, ()
+        self.source, self.rows = None, ()
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._clear()
-        self.work.forget()
+        self.work.clear()
 
 
 def show_row(explore: ExploreState, row: TypedRow) -> None:
     """Ask the page to show a text, or a pair."""
     text, pair = row
-    explore.input_wanted.emit(
+    explore.input_requested.emit(
         TextInput(clean_text(text), None if pair is None else clean_text(pair))
     )

@@ -32,7 +32,7 @@ from engine.config.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # masked initially
-INPUT_SHARE = 0.32  # largest fraction of the height for texts and tokens
+MAX_INPUT_FRACTION = 0.32  # largest fraction of the height for texts and tokens
 
 
 class ExplorePage(Page):
@@ -41,11 +41,11 @@ class ExplorePage(Page):
     def __init__(self, studio: Studio) -> None:
         super().__init__(self.tr("Explore"))
         self._studio = studio
-        self._wanted: Path | None = None  # to choose when the list is read
+        self._requested: Path | None = None  # to choose when the list is read
         self._reading: background.Job | None = None
         self._reading_row: background.Job | None = None
-        self._too_long = [0, 0]  # characters put into each editor, if too many
-        self._saying = debounced(self, 0, self._say)
+        self._lengths = [0, 0]  # characters put into each editor, if too many
+        self._status_timer = debounced(self, 0, self._update_status)
         self._is_showing = False  # while both editors are set
         self.state = ExploreState(self)
         self.picker = CheckpointBox()
@@ -55,13 +55,13 @@ class ExplorePage(Page):
         self.strip = self.strip_area.strip
         self.means = HeadMeans(self.state, studio.home, studio.one_time_worker, self)
         self.comparison = Comparison(self.state, self.means)
-        self.said = OneLine("", "small")
+        self.status = OneLine("", "small")
         self.precision = PrecisionSwitch(self.state, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
         self.stack = QStackedWidget(self)  # large widgets are created where they stay
-        self._whole = QWidget(self.stack)
+        self._content = QWidget(self.stack)
         self.bench = Workbench(studio.settings)
-        self.bench.setParent(self._whole)  # as a constructor argument it would stay a window
+        self.bench.setParent(self._content)  # as a constructor argument it would stay a window
         context = PanelContext(
             self.state,
             studio.explorer,
@@ -72,18 +72,18 @@ class ExplorePage(Page):
             studio.models_changed.emit,
         )
         for each in PANELS:
-            described = each()
-            self.bench.add(described, described.make(context))
+            description = each()
+            self.bench.add(description, description.make(context))
         self.bench.begin(FRONT)
         self.training_bar = TrainingBar(self.state, studio.notices, self.bench)
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
         self.body.addWidget(self.stack, 1)
         self._lay_out_head()
-        whole = self.layout()
-        assert whole is not None
-        whole.setContentsMargins(MARGIN, 2 * SPACE, MARGIN, 2 * SPACE)
-        whole.setSpacing(2 * SPACE)
+        layout = self.layout()
+        assert layout is not None
+        layout.setContentsMargins(MARGIN, 2 * SPACE, MARGIN, 2 * SPACE)
+        layout.setSpacing(2 * SPACE)
         self._connect()
         self.set_pair_shown(False)
         self.text.set_text(EXAMPLE)
@@ -98,9 +98,9 @@ class ExplorePage(Page):
         self.picker.setMinimumWidth(45 * SPACE)
         self.compare = buttons.plain(self.tr("C&ompare"), self.comparison.begin, "columns-2")
         self.toggles = {
-            dock.described.id: self._toggle(dock.described)
+            dock.description.id: self._toggle(dock.description)
             for dock in self.bench.docks.values()
-            if not dock.described.is_open
+            if not dock.description.is_open
         }
         self.arrange = buttons.plain(self.tr("La&yout"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
@@ -108,11 +108,11 @@ class ExplorePage(Page):
         for part in (*parts, *self.toggles.values(), self.arrange):
             self.action_row.addWidget(part)
 
-    def _toggle(self, described: PanelDescription) -> QPushButton:
+    def _toggle(self, description: PanelDescription) -> QPushButton:
         return buttons.plain(
-            plain_menu_text(described.title),
-            partial(self.bench.toggle_panel, described.id),
-            described.icon,
+            plain_menu_text(description.title),
+            partial(self.bench.toggle_panel, description.id),
+            description.icon,
         )
 
     def _workbench(self) -> QWidget:
@@ -125,15 +125,15 @@ class ExplorePage(Page):
             self.pair,
             self.notice,
             self.strip_area,
-            self.comparison.said,
+            self.comparison.status,
             self.comparison.strip_area,
-            layouts.row((self.said, 1), self.precision, spacing=3 * SPACE),
+            layouts.row((self.status, 1), self.precision, spacing=3 * SPACE),
             (self.bench, 1),
             self.training_bar,
-            parent=self._whole,
+            parent=self._content,
             spacing=SPACE,
         )
-        return self._whole
+        return self._content
 
     def _no_model(self) -> QWidget:
         return EmptyState(
@@ -154,31 +154,31 @@ class ExplorePage(Page):
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
         explore.model_changed.connect(self._on_model)
         explore.model_changed.connect(self._read_validation_row)
-        explore.tokens_changed.connect(self._saying.start)
-        explore.tokens_changed.connect(self._share_height)
-        explore.sides_changed.connect(self._share_height)
-        explore.picked_changed.connect(self._say)
-        explore.pointed_changed.connect(self._say)
+        explore.tokens_changed.connect(self._status_timer.start)
+        explore.tokens_changed.connect(self._limit_rows)
+        explore.sides_changed.connect(self._limit_rows)
+        explore.picked_changed.connect(self._update_status)
+        explore.hovered_changed.connect(self._update_status)
         explore.problem_changed.connect(self._on_problem)
         explore.sides_changed.connect(self._on_sides)
-        explore.model_wanted.connect(self.choose)
-        explore.input_wanted.connect(self.show_input)
+        explore.model_requested.connect(self.choose)
+        explore.input_requested.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
-        explore.chosen_changed.connect(self._stand_by)
+        explore.chosen_changed.connect(self._start_standby)
         for dock in self.bench.docks.values():
-            if dock.described.works_on_texts:
-                dock.visibilityChanged.connect(self._stand_by)
+            if dock.description.works_on_texts:
+                dock.visibilityChanged.connect(self._start_standby)
         self._problem = ""
         self._was_entered = False
         self._offered = {EXAMPLE}  # texts set by the page, not by the user
 
-    def _stand_by(self) -> None:
+    def _start_standby(self) -> None:
         """Start a standby worker if a visible panel can ask about the chosen texts.
 
         Loading torch takes half of the time to the first results.
         """
-        seen = (key for key, dock in self.bench.docks.items() if dock.described.works_on_texts)
-        if self.state.chosen is not None and any(self.bench.is_seen(key) for key in seen):
+        keys = (key for key, dock in self.bench.docks.items() if dock.description.works_on_texts)
+        if self.state.chosen is not None and any(self.bench.is_visible(key) for key in keys):
             self._studio.standby.start()
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────
@@ -201,8 +201,8 @@ class ExplorePage(Page):
         if values.get("model") is not None:
             self.choose(Path(values["model"]))
         panel = self.bench.docks.get(str(values.get("panel")))
-        if panel is not None and panel.described.is_offered(self.state):
-            self.bench.show_panel(panel.described.id)
+        if panel is not None and panel.description.is_offered(self.state):
+            self.bench.show_panel(panel.description.id)
         if values.get("compare") and self.comparison.other() is not None:
             self.comparison.begin()
         if not self._was_entered:  # later Qt restores the focus
@@ -212,13 +212,13 @@ class ExplorePage(Page):
 
     def choose(self, folder: Path) -> None:
         """Choose the model in this folder, even if it is not in the list."""
-        self._wanted = folder
+        self._requested = folder
         self.read_models()
 
     def read_models(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
-        studio, path, shown = self._studio, self._wanted, self.state.first.model
+        studio, path, shown = self._studio, self._requested, self.state.first.model
 
         def read() -> list[ModelEntry]:
             models = studio.models()
@@ -235,20 +235,20 @@ class ExplorePage(Page):
         self.picker.set_models(models)
         self.comparison.set_models(models)
         usable = [model for model in models if model.info is not None]
-        path, self._wanted = self._wanted, None
+        path, self._requested = self._requested, None
         if path is not None and not self.picker.choose(path):
             problem = next((m.problem for m in models if m.path == path), "")
             self._studio.notices.error(
                 self.tr("The model {0} cannot be opened in Explore.").format(path.name), problem
             )
         if self.picker.chosen() is None and usable:
-            self.picker.choose(self._instead(usable).path)
+            self.picker.choose(self._fallback(usable).path)
         if path is not None or not self._is_over_training():
             self.state.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
         self._on_sides()
 
-    def _instead(self, usable: list[ModelEntry]) -> ModelEntry:
+    def _fallback(self, usable: list[ModelEntry]) -> ModelEntry:
         """Replacement for a missing choice.
 
         The shown model, else the newest checkpoint of its run, else the first model.
@@ -274,7 +274,7 @@ class ExplorePage(Page):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.training_bar.leave()
+        self.training_bar.stop()
         self.bench.set_shown(False)
         self.state.left.emit()
 
@@ -297,38 +297,38 @@ class ExplorePage(Page):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._share_height()
+        self._limit_rows()
 
-    def _share_height(self) -> None:
-        """Limit the rows of tokens so that most of the height is left to the panels."""
+    def _limit_rows(self) -> None:
+        """Limit the rows of tokens so that the panels have most of the height."""
         editors = [each for each in (self.text, self.pair) if not each.isHidden()]
         areas = (self.strip_area, self.comparison.strip_area)
         strips = [each for each in areas if not each.isHidden()]
-        room = INPUT_SHARE * self.height() - sum(each.sizeHint().height() for each in editors)
+        space = MAX_INPUT_FRACTION * self.height() - sum(e.sizeHint().height() for e in editors)
         for each in strips:
-            rows = int(room / len(strips)) // each.strip.row_height()
-            each.set_most_rows(min(max(rows, 1), MAX_ROWS))
+            rows = int(space / len(strips)) // each.strip.row_height()
+            each.set_max_rows(min(max(rows, 1), MAX_ROWS))
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def _on_model(self) -> None:
         """Offer the panels that suit the model; show the best one unless the user chose another."""
         task = self.state.first.task
         if task is not None and "pair" in TASKS[task].info.reads and self.pair.isHidden():
             self.set_pair_shown(True)
-        is_at_first = self.bench.is_at_first()
+        is_initial = self.bench.is_initial()
         for key, dock in self.bench.docks.items():
-            self.bench.set_offered(key, dock.described.is_offered(self.state))
-            if is_at_first and dock.described.is_best(self.state):
+            self.bench.set_offered(key, dock.description.is_offered(self.state))
+            if is_initial and dock.description.is_best(self.state):
                 self.bench.show_panel(key)
 
     def _on_sides(self) -> None:
         self.compare.setVisible(not self.state.is_compared)
-        can = self.comparison.other() is not None
-        self.compare.setEnabled(can)
-        why = self.tr("There is no second model to compare with; import or train one.")
+        can_compare = self.comparison.other() is not None
+        self.compare.setEnabled(can_compare)
+        reason = self.tr("There is no second model to compare with; import or train one.")
         text = self.tr("Compare with a second model")
-        self.compare.setToolTip(tooltip(text if can else why))
+        self.compare.setToolTip(tooltip(text if can_compare else reason))
 
     def show_input(self, entered: TextInput) -> None:
         self._is_showing = True
@@ -357,11 +357,11 @@ class ExplorePage(Page):
         )
         self.more.setIcon(icon("x" if shown else "plus", Role.ACCENT))
         self.more.setAccessibleName(self.more.text().replace("&", ""))
-        self._share_height()
+        self._limit_rows()
         self._on_edited()
 
     def _on_shortened(self, editor: int, count: int) -> None:
-        self._too_long[editor] = count
+        self._lengths[editor] = count
         self._show_notice()
 
     def _on_problem(self, problem: str) -> None:
@@ -370,7 +370,7 @@ class ExplorePage(Page):
 
     def _show_notice(self) -> None:
         sentences = [self._problem] if self._problem else []
-        for count in filter(None, self._too_long):
+        for count in filter(None, self._lengths):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
             sentences.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
         if self.state.first.is_truncated:
@@ -379,36 +379,36 @@ class ExplorePage(Page):
         self.notice.setText(" ".join(sentences))
         self.notice.setVisible(bool(sentences))
 
-    def _say(self) -> None:
+    def _update_status(self) -> None:
         """Describe the token under the mouse or the selected one, else the text."""
         explore = self.state
-        number = explore.pointed if explore.pointed >= 0 else explore.picked
-        if 0 <= number < len(explore.first.tokens):
-            self.said.setText(self._about(number))
+        index = explore.hovered if explore.hovered >= 0 else explore.picked
+        if 0 <= index < len(explore.first.tokens):
+            self.status.setText(self._describe_token(index))
         elif explore.first.tokens:
             count = self.tr("%Ln token(s).", "", len(explore.first.tokens))
-            how = self.tr(
+            hint = self.tr(
                 "Click to select a token. Double-click to mask or unmask its word; with "
                 "Shift, the token alone."
             )
-            self.said.setText(f"{count} {how}")
+            self.status.setText(f"{count} {hint}")
         elif explore.first.model is not None and not explore.is_settled and not self._problem:
-            self.said.setText(self.tr("Loading the model …"))
+            self.status.setText(self.tr("Loading the model …"))
         else:
-            self.said.setText("")
+            self.status.setText("")
         self._show_notice()
 
-    def _about(self, number: int) -> str:
-        explore, token = self.state, self.state.first.tokens[number]
-        parts = [self.tr("Token {0}").format(number + 1), f"“{token.text}”"]
-        if explore.first.source_text(number) != token.text and not token.special:
-            parts.append(self.tr("typed “{0}”").format(explore.first.source_text(number)))
+    def _describe_token(self, index: int) -> str:
+        explore, token = self.state, self.state.first.tokens[index]
+        parts = [self.tr("Token {0}").format(index + 1), f"“{token.text}”"]
+        if explore.first.source_text(index) != token.text and not token.special:
+            parts.append(self.tr("typed “{0}”").format(explore.first.source_text(index)))
         parts.append(self.tr("ID {0}").format(token.id))
-        if explore.target == number and explore.picked >= 0 and explore.picked != number:
+        if explore.target == index and explore.picked >= 0 and explore.picked != index:
             parts.append(self.tr("key token"))
         if explore.first.pair is not None:
             parts.append(self.tr("second text") if token.segment else self.tr("first text"))
-        if explore.first.is_masked(number):
+        if explore.first.is_masked(index):
             parts.append(self.tr("masked"))
         return " · ".join(parts)
 
@@ -417,9 +417,9 @@ class ExplorePage(Page):
         if not self.state.first.tokens:
             return
         self.state.tokens_changed.disconnect(self._mask_example_word)
-        for number, token in enumerate(self.state.first.tokens):
+        for index, token in enumerate(self.state.first.tokens):
             if self.state.first.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
-                self.state.toggle_mask(number)
+                self.state.toggle_mask(index)
                 return
 
 

@@ -1,6 +1,6 @@
 """Arrangement of the panels: tabs, side by side or floating.
 
-Qt's docks do the moving. The central widget has no height; each panel scrolls in its dock if
+Panels are moved by Qt's docks. The central widget has no height; each panel scrolls in its dock if
 necessary. Menus offer everything that the mouse can do: one in each title bar, one for the page.
 """
 
@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QTabWidget, QWidget
 
 from app.pages.explore.dock import AREAS, PanelDock
-from app.pages.explore.panel import MakePanel, PanelDescription, Place
+from app.pages.explore.panel import MakePanel, PanelArea, PanelDescription
 from app.settings import Settings
 from app.theme import SPACE
 from app.timers import debounced
@@ -25,7 +25,7 @@ VERSION = 2  # of the stored layout
 FLOATING = QSize(980, 640)  # initial size of a floating panel, if it fits the screen
 LAYOUT_KEY = "explore.panels"
 PANEL_KEYS = "1234567890"
-WIDE = 5_000  # px, more than any window has
+MAX_WIDTH = 5_000  # px, more than any window has
 
 
 def panel_keys(number: int) -> str:
@@ -45,7 +45,7 @@ class Workbench(QMainWindow):
         self._narrowing = ""  # side panel just opened
         self._raising = ""  # panel to raise
         self._closed: set[str] = set()
-        self._missing: set[str] = set()  # with nothing to show for the model
+        self._missing: set[str] = set()  # not offered for the model
         self._is_shown = False
         self._is_drawn = False  # a panel has been painted
         self.setDockNestingEnabled(True)
@@ -62,16 +62,16 @@ class Workbench(QMainWindow):
         self.setCentralWidget(self._middle)
         self.setMinimumSize(60 * SPACE, 40 * SPACE)
         self._tidying = debounced(self, 0, self._tidy)
-        QShortcut(QKeySequence("F6"), self, self._go_round)
+        QShortcut(QKeySequence("F6"), self, self._focus_next)
 
-    # ── what there is ────────────────────────────────────────────────────────────────────────
+    # ── panels ───────────────────────────────────────────────────────────────────────────────
 
-    def add(self, described: PanelDescription, make: MakePanel) -> None:
+    def add(self, description: PanelDescription, make: MakePanel) -> None:
         """Add a panel; call `begin` after the last one."""
-        key = described.id
-        dock = PanelDock(described, make, self._panel_menu(key), self)
+        key = description.id
+        dock = PanelDock(description, make, self._panel_menu(key), self)
         self.docks[key] = dock
-        if not described.is_open:
+        if not description.is_open:
             self._closed.add(key)
         dock.visibilityChanged.connect(partial(self._on_visible, dock))
         dock.topLevelChanged.connect(self._tidying.start)
@@ -90,11 +90,11 @@ class Workbench(QMainWindow):
         layout = self._settings.get_state(LAYOUT_KEY)
         if isinstance(layout, dict) and layout.get("panels") == sorted(self.docks):
             state = layout.get("state")
-            closed, seen = layout.get("closed"), layout.get("seen")
-            if isinstance(state, str) and isinstance(closed, list) and isinstance(seen, list):
+            closed, visible = layout.get("closed"), layout.get("seen")
+            if isinstance(state, str) and isinstance(closed, list) and isinstance(visible, list):
                 self.restoreState(QByteArray.fromBase64(state.encode("ascii")), VERSION)
                 self._closed = {key for key in closed if key in self.docks}
-                keys = [key for key in self.docks if key in seen]
+                keys = [key for key in self.docks if key in visible]
         for key in keys:
             _ = self.docks[key].panel  # built now, not when the page is shown
         self._show_open()
@@ -108,12 +108,12 @@ class Workbench(QMainWindow):
             return key == self._front
         return self.docks[key].is_front
 
-    def is_at_first(self) -> bool:
-        """True if only the initial tab has been in front, also before the first paint."""
-        tabs = (key for key, dock in self.docks.items() if dock.described.place == "tab")
+    def is_initial(self) -> bool:
+        """True if the initial tab is still in front, also before the first paint."""
+        tabs = (key for key, dock in self.docks.items() if dock.description.area == "tab")
         return not any(self.is_front(key) for key in tabs if key != self._front)
 
-    def is_seen(self, key: str) -> bool:
+    def is_visible(self, key: str) -> bool:
         """True if a panel is visible on the screen."""
         return self._is_shown and self.docks[key].is_front
 
@@ -125,7 +125,7 @@ class Workbench(QMainWindow):
         was_closed = key in self._closed
         self._closed.discard(key)
         dock.show()
-        if was_closed and dock.described.place in ("left", "right"):
+        if was_closed and dock.description.area in ("left", "right"):
             self._narrowing = key  # when it is laid out
         dock.raise_()
         self._raising = key  # again when laid out: a new tab has no front yet
@@ -155,19 +155,19 @@ class Workbench(QMainWindow):
         self.docks[key].setVisible(self.is_open(key))
         self._tidying.start()
 
-    def put(self, key: str, place: Place) -> None:
+    def move_panel(self, key: str, area: PanelArea) -> None:
         """Move a panel to the tabs, a side, below, or its own window."""
         dock = self.docks[key]
-        if place == "float":
+        if area == "float":
             dock.setFloating(True)
             dock.resize(FLOATING.boundedTo(self.screen().availableSize()))
             dock.activateWindow()
         else:
             dock.setFloating(False)
-            self.addDockWidget(AREAS[place], dock)
-            if place == "tab":
-                self._into_tabs(dock)
-            elif place == "below":
+            self.addDockWidget(AREAS[area], dock)
+            if area == "tab":
+                self._add_to_tabs(dock)
+            elif area == "below":
                 self.resizeDocks([dock], [self.height() * 2 // 5], Qt.Orientation.Vertical)
             else:
                 self.resizeDocks([dock], [self.width() // 3], _ACROSS)
@@ -177,27 +177,27 @@ class Workbench(QMainWindow):
         """Place all open panels next to each other with equal width; the rest become tabs of the
         last."""
         shown = [
-            d for key, d in self.docks.items() if self.is_open(key) and d.described.place == "tab"
+            d for key, d in self.docks.items() if self.is_open(key) and d.description.area == "tab"
         ]
         for dock in shown:
             dock.setFloating(False)
             self.addDockWidget(AREAS["tab"], dock)
-        beside: list[PanelDock] = []
-        room = self.width()
+        columns: list[PanelDock] = []
+        available = self.width()
         for dock in shown:
-            room -= dock.least_width()
-            if not beside or room >= 0:
-                beside.append(dock)
-        for left, right in pairwise(beside):
+            available -= dock.min_width()
+            if not columns or available >= 0:
+                columns.append(dock)
+        for left, right in pairwise(columns):
             self.splitDockWidget(left, right, Qt.Orientation.Horizontal)
         for dock in shown:
-            if dock not in beside:
-                self.tabifyDockWidget(beside[-1], dock)
-        self.resizeDocks(beside, [self.width() // max(1, len(beside))] * len(beside), _ACROSS)
+            if dock not in columns:
+                self.tabifyDockWidget(columns[-1], dock)
+        self.resizeDocks(columns, [self.width() // max(1, len(columns))] * len(columns), _ACROSS)
         self._show_open()
 
     def reset(self) -> None:
-        self._closed = {key for key, dock in self.docks.items() if not dock.described.is_open}
+        self._closed = {key for key, dock in self.docks.items() if not dock.description.is_open}
         self._arrange()
 
     def menu(self) -> QMenu:
@@ -205,21 +205,21 @@ class Workbench(QMainWindow):
         menu.aboutToShow.connect(partial(self._fill, menu))
         return menu
 
-    # ── what is remembered ───────────────────────────────────────────────────────────────────
+    # ── stored layout ────────────────────────────────────────────────────────────────────────
 
     def set_shown(self, shown: bool) -> None:
         """Set if the page is visible; floating panels are hidden with it."""
         if shown == self._is_shown:
             return
         if not shown:
-            self.keep()
+            self.save_layout()
         self._is_shown = shown
         for key, dock in self.docks.items():
             if dock.isFloating():
                 dock.setVisible(shown and self.is_open(key))
-            dock.set_seen(self.is_seen(key))
+            dock.set_active(self.is_visible(key))
 
-    def keep(self) -> None:
+    def save_layout(self) -> None:
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
         layout = {
             "state": state,
@@ -229,7 +229,7 @@ class Workbench(QMainWindow):
         }
         self._settings.set_state(LAYOUT_KEY, layout)
 
-    # ── arranging ────────────────────────────────────────────────────────────────────────────
+    # ── arrangement ──────────────────────────────────────────────────────────────────────────
 
     def _arrange(self) -> None:
         for dock in self.docks.values():
@@ -237,14 +237,14 @@ class Workbench(QMainWindow):
                 dock.setFloating(False)
                 self.removeDockWidget(dock)
         for dock in self.docks.values():
-            place: Place = dock.described.place
-            self.addDockWidget(AREAS[place], dock)
-            if place == "tab":
-                self._into_tabs(dock)
+            area: PanelArea = dock.description.area
+            self.addDockWidget(AREAS[area], dock)
+            if area == "tab":
+                self._add_to_tabs(dock)
         self._show_open()
         self.docks[self._front].raise_()
 
-    def _into_tabs(self, dock: PanelDock) -> None:
+    def _add_to_tabs(self, dock: PanelDock) -> None:
         others = (
             other
             for other in self.docks.values()
@@ -264,7 +264,7 @@ class Workbench(QMainWindow):
     def _on_visible(self, dock: PanelDock, visible: bool) -> None:
         dock.is_uncovered = visible
         self._is_drawn = self._is_drawn or visible
-        dock.set_seen(self.is_seen(dock.described.id))
+        dock.set_active(self.is_visible(dock.description.id))
         self._tidying.start()
 
     def _tidy(self) -> None:
@@ -273,39 +273,39 @@ class Workbench(QMainWindow):
             self.docks[self._raising].raise_()
             self._raising = ""
         if self._narrowing:
-            aside = self.docks[self._narrowing]
-            others = [d for d in self.docks.values() if d is not aside and d.is_front]
-            width = aside.least_width()
-            room = (self.width() - width) // max(1, len(others))
-            self.resizeDocks([*others, aside], [*[room] * len(others), width], _ACROSS)
+            side_dock = self.docks[self._narrowing]
+            others = [d for d in self.docks.values() if d is not side_dock and d.is_front]
+            width = side_dock.min_width()
+            available = (self.width() - width) // max(1, len(others))
+            self.resizeDocks([*others, side_dock], [*[available] * len(others), width], _ACROSS)
             self._narrowing = ""
-        stand = [d for d in self.docks.values() if not (d.isHidden() or d.isFloating())]
+        docked = [d for d in self.docks.values() if not (d.isHidden() or d.isFloating())]
         sides = (AREAS["left"], AREAS["right"])
-        self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in stand))
+        self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in docked))
         for key, dock in self.docks.items():
-            dock.set_seen(self.is_seen(key))
+            dock.set_active(self.is_visible(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
             dock.show_title(alone or dock.isFloating())
         if self._is_shown:
-            self.keep()
+            self.save_layout()
 
-    def _go_round(self) -> None:
-        seen = [key for key in self.docks if self.is_seen(key)]
-        if not seen:
+    def _focus_next(self) -> None:
+        keys = [key for key in self.docks if self.is_visible(key)]
+        if not keys:
             return
         focused = self.window().focusWidget()
         current = next(
-            (n for n, key in enumerate(seen) if focused and self.docks[key].isAncestorOf(focused)),
+            (n for n, key in enumerate(keys) if focused and self.docks[key].isAncestorOf(focused)),
             -1,
         )
-        self.docks[seen[(current + 1) % len(seen)]].focus_panel()
+        self.docks[keys[(current + 1) % len(keys)]].focus_panel()
 
     # ── menus ────────────────────────────────────────────────────────────────────────────────
 
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         for number, (key, dock) in enumerate(self.docks.items(), start=1):
-            title = plain_menu_text(dock.described.title)
+            title = plain_menu_text(dock.description.title)
             action = _add(menu, title, partial(self.toggle_panel, key))
             action.setCheckable(True)
             action.setChecked(self.is_open(key))
@@ -319,15 +319,15 @@ class Workbench(QMainWindow):
 
     def _panel_menu(self, key: str) -> QMenu:
         menu = QMenu(self)
-        places: tuple[tuple[Place, str], ...] = (
+        places: tuple[tuple[PanelArea, str], ...] = (
             ("tab", self.tr("Move to &tabs")),
             ("left", self.tr("Move &left")),
             ("right", self.tr("Move &right")),
             ("below", self.tr("Move &below")),
             ("float", self.tr("&Float in its own window")),
         )
-        for place, text in places:
-            _add(menu, text, partial(self.put, key, place))
+        for area, text in places:
+            _add(menu, text, partial(self.move_panel, key, area))
         menu.addSeparator()
         _add(menu, self.tr("&Close"), partial(self.close_panel, key))
         return menu
@@ -354,7 +354,7 @@ class _Middle(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(WIDE, 0)
+        return QSize(MAX_WIDTH, 0)
 
 
 def _add(menu: QMenu, text: str, act: Callable[[], object]) -> QAction:

@@ -71,7 +71,7 @@ def paper_font(pixels_high: float, bold: bool = False) -> QFont:
     return font
 
 
-# ── the forms ────────────────────────────────────────────────────────────────────────────────
+# ── forms ────────────────────────────────────────────────────────────────────────────────────
 
 
 def image(figure: Figure, scale: int = 1) -> QImage:
@@ -176,7 +176,7 @@ def written(write: Callable[[QBuffer], None]) -> bytes:
     return bytes(content.data())
 
 
-# ── the sheet ────────────────────────────────────────────────────────────────────────────────
+# ── sheet ────────────────────────────────────────────────────────────────────────────────────
 
 
 def sheet_size(figure: Figure) -> QSize:

@@ -95,7 +95,7 @@ class LiveChart(QWidget):
             self._redraw.start()
         return self._plot
 
-    # ── the data and the options ─────────────────────────────────────────────────────────────
+    # ── data and options ─────────────────────────────────────────────────────────────────────
 
     def set_series(self, name: str, steps: Steps, values: Values) -> None:
         """Show `values` over rising `steps` under `name`, replacing what it had."""
@@ -185,7 +185,7 @@ class LiveChart(QWidget):
         show_all.triggered.connect(lambda _=False: self.reset_view())
         self._head.addWidget(self.figure_button)
 
-    # ── the chart ────────────────────────────────────────────────────────────────────────────
+    # ── chart ────────────────────────────────────────────────────────────────────────────────
 
     def chart(self) -> Chart:
         """The chart as it is drawn, on the screen and on paper."""
@@ -260,7 +260,7 @@ class LiveChart(QWidget):
         if self.figure_button is not None:
             self.figure_button.menu().popup(event.globalPos())
 
-    # ── the crosshair ────────────────────────────────────────────────────────────────────────
+    # ── crosshair ────────────────────────────────────────────────────────────────────────────
 
     def _on_hovered(self, step: float) -> None:
         self._step = step

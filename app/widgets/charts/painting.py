@@ -271,7 +271,7 @@ def _finite(x: Floats, y: Floats) -> Iterator[tuple[float, float]]:
     return zip(x[known].tolist(), y[known].tolist(), strict=True)
 
 
-# ── the legend ───────────────────────────────────────────────────────────────────────────────
+# ── legend ───────────────────────────────────────────────────────────────────────────────────
 
 
 def legend_rows(

@@ -148,7 +148,7 @@ class Matrix(QWidget):
         self.marked = cell
         self.update()
 
-    # ── places ───────────────────────────────────────────────────────────────────────────────
+    # ── layout ───────────────────────────────────────────────────────────────────────────────
 
     def cell_at(self, point: QPoint) -> Cell | None:
         """The cell or name at a point."""
@@ -162,7 +162,7 @@ class Matrix(QWidget):
             return None
         return row, column
 
-    # ── what comes in ────────────────────────────────────────────────────────────────────────
+    # ── inputs ───────────────────────────────────────────────────────────────────────────────
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         cell = self.cell_at(event.position().toPoint())

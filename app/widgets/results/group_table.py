@@ -221,7 +221,7 @@ def score_text(score: Interval, is_share: bool) -> str:
     return with_ends(score, per_cent if is_share else partial(numbers.decimal, places=3))
 
 
-# ── the groups ───────────────────────────────────────────────────────────────────────────────
+# ── groups ───────────────────────────────────────────────────────────────────────────────────
 
 
 def group_picture(

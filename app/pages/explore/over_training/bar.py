@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
-from app.pages.explore.over_training.state import Moments, OverTraining
+from app.pages.explore.over_training.state import OverTraining, Snapshots
 from app.pages.explore.state import ExploreState
 from app.resources import icon
 from app.theme import SIDES, SPACE, Role, colour
@@ -22,7 +22,7 @@ from engine.runs.folder import checkpoint_step
 HEIGHT = 15 * SPACE  # px
 MARGIN = 3 * SPACE  # px at each end: half of a handle or number
 TICK, HANDLE = 3, 5  # px
-HIGH = 0.999  # quantile of the losses at the top, so that a spike does not flatten the curve
+TOP_QUANTILE = 0.999  # of the losses, at the top: a spike does not flatten the curve
 
 
 class TrainingBar(QWidget):
@@ -33,10 +33,10 @@ class TrainingBar(QWidget):
         self._explore = explore
         self.state = OverTraining(explore, notices)
         self.series = PictureSeries(self.state, notices, shown)
-        self.slider = MomentSlider()
-        self.playing = buttons.icon_button("play", self.tr("Play"), self._on_play)
-        self.said = Text("", "small", wraps=False)
-        self.said.setMinimumWidth(40 * SPACE)
+        self.slider = SnapshotSlider()
+        self.play = buttons.icon_button("play", self.tr("Play"), self._on_play)
+        self.status = Text("", "small", wraps=False)
+        self.status.setMinimumWidth(40 * SPACE)
         self.compare_button = buttons.plain(
             self.tr("Compare &with this step"), self.state.compare, "columns-2"
         )
@@ -47,9 +47,9 @@ class TrainingBar(QWidget):
             self.compare_button, self.save, HelpButton("training-steps"), spacing=2 * SPACE
         )
         layouts.row(
-            (self.playing, 0, Qt.AlignmentFlag.AlignTop),
+            (self.play, 0, Qt.AlignmentFlag.AlignTop),
             (self.slider, 1),
-            layouts.column(self.said, buttons_row, spacing=SPACE),
+            layouts.column(self.status, buttons_row, spacing=SPACE),
             parent=self,
             spacing=2 * SPACE,
         )
@@ -60,38 +60,38 @@ class TrainingBar(QWidget):
         self.series.changed.connect(self._show)
         self._show()
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Stop playing and saving when the page is hidden."""
         self.state.pause()
         if self.series.is_running:
             self.series.cancel()
 
     def _show(self) -> None:
-        state, moments = self.state, self.state.moments
-        set_shown(self, moments is not None)
-        if moments is None:
+        state, snapshots = self.state, self.state.snapshots
+        set_shown(self, snapshots is not None)
+        if snapshots is None:
             return
         second = self._explore.second.checkpoint
-        compared = moments.folders.index(second) if second in moments.folders else -1
+        compared = snapshots.folders.index(second) if second in snapshots.folders else -1
         with QSignalBlocker(self.slider):
-            self.slider.setRange(0, len(moments.folders) - 1)
-            self.slider.setValue(state.number)
-        self.slider.show_moments(moments, compared)
-        self.said.setText(self._text())
+            self.slider.setRange(0, len(snapshots.folders) - 1)
+            self.slider.setValue(state.index)
+        self.slider.show_snapshots(snapshots, compared)
+        self.status.setText(self._text())
         self.slider.setAccessibleDescription(self._text())
         name = self.tr("Pause") if state.is_playing else self.tr("Play")
-        self.playing.setIcon(icon("pause" if state.is_playing else "play", Role.MUTED, Role.ACCENT))
-        self.playing.setAccessibleName(name)
-        self.playing.setToolTip(tooltip(name))
+        self.play.setIcon(icon("pause" if state.is_playing else "play", Role.MUTED, Role.ACCENT))
+        self.play.setAccessibleName(name)
+        self.play.setToolTip(tooltip(name))
         is_saving = self.series.is_running
-        for control in (self.playing, self.slider, self.compare_button):
+        for control in (self.play, self.slider, self.compare_button):
             control.setEnabled(not is_saving)
         text = self.tr("&Cancel saving") if is_saving else self.tr("Save a se&ries…")
         buttons.set_text(self.save, text)
 
     def _text(self) -> str:
-        moments, checkpoint = self.state.moments, self._explore.first.checkpoint
-        assert moments is not None and checkpoint is not None
+        snapshots, checkpoint = self.state.snapshots, self._explore.first.checkpoint
+        assert snapshots is not None and checkpoint is not None
         if self.series.is_running:
             text = self.tr("Saving pictures: step {0}")
             return text.format(numbers.count(checkpoint_step(checkpoint)))
@@ -99,10 +99,10 @@ class TrainingBar(QWidget):
             return self.tr("Checkpoint of step {0}").format(
                 numbers.count(checkpoint_step(checkpoint))
             )
-        step = numbers.count(moments.steps[self.state.number])
+        step = numbers.count(snapshots.steps[self.state.index])
         if not self.state.is_answered:  # the panels still show the previous step
             return self.tr("Step {0} · computing …").format(step)
-        loss = moments.loss_at(self.state.number)
+        loss = snapshots.loss_at(self.state.index)
         if loss is None:
             return self.tr("Step {0}").format(step)
         return self.tr("Step {0} · loss {1}").format(step, numbers.decimal(loss, 2))
@@ -113,9 +113,9 @@ class TrainingBar(QWidget):
         else:
             self.state.play()
 
-    def _on_value(self, number: int) -> None:
+    def _on_value(self, index: int) -> None:
         self.state.pause()
-        self.state.go(number)
+        self.state.show(index)
 
     def _on_save(self) -> None:
         """Ask for a folder with a non-modal dialog, or cancel saving."""
@@ -126,32 +126,32 @@ class TrainingBar(QWidget):
         choose_folder(self.window(), self.tr("Folder for the pictures"), self.series.start)
 
 
-class MomentSlider(QSlider):
+class SnapshotSlider(QSlider):
     """Arrow keys, page keys, Home, End and the mouse choose a snapshot."""
 
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
-        self._moments: Moments | None = None
+        self._snapshots: Snapshots | None = None
         self._compared = -1  # snapshot of the comparison
         self.setAccessibleName(self.tr("Training step"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
         self.setPageStep(4)
 
-    def show_moments(self, moments: Moments | None, compared: int) -> None:
+    def show_snapshots(self, snapshots: Snapshots | None, compared: int) -> None:
         """Show a run's curve, with a mark at the snapshot `compared`, -1 for none."""
-        if (moments, compared) != (self._moments, self._compared):
-            self._moments, self._compared = moments, compared
+        if (snapshots, compared) != (self._snapshots, self._compared):
+            self._snapshots, self._compared = snapshots, compared
             self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(60 * SPACE, HEIGHT)
 
-    def x_of(self, moment: float) -> float:
+    def to_x(self, position: float) -> float:
         """x in px of a snapshot, or of a position between two."""
-        return MARGIN + moment / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
+        return MARGIN + position / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
 
-    # ── the mouse ────────────────────────────────────────────────────────────────────────────
+    # ── mouse ────────────────────────────────────────────────────────────────────────────────
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -165,72 +165,72 @@ class MomentSlider(QSlider):
         event.accept()
 
     def _go_to(self, x: float) -> None:
-        room = max(1, self.width() - 2 * MARGIN)
-        number = min(max(round((x - MARGIN) / room * self.maximum()), 0), self.maximum())
-        if number != self.value():
-            self.setValue(number)
+        width = max(1, self.width() - 2 * MARGIN)
+        index = min(max(round((x - MARGIN) / width * self.maximum()), 0), self.maximum())
+        if index != self.value():
+            self.setValue(index)
         else:  # from a checkpoint to its snapshot
-            self.valueChanged.emit(number)
+            self.valueChanged.emit(index)
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        foot = self.height() - self.fontMetrics().height() - 1.0
-        if self._moments is not None:
-            self._paint_curve(painter, self._moments, QRectF(0, 4, self.width(), foot - 8))
-            self._paint_steps(painter, self._moments, foot)
+        bottom = self.height() - self.fontMetrics().height() - 1.0
+        if self._snapshots is not None:
+            self._paint_curve(painter, self._snapshots, QRectF(0, 4, self.width(), bottom - 8))
+            self._paint_steps(painter, self._snapshots, bottom)
         if self._compared >= 0:
             self._paint_mark(
-                painter, self.x_of(self._compared), foot, SIDES[1], Qt.PenStyle.DashLine
+                painter, self.to_x(self._compared), bottom, SIDES[1], Qt.PenStyle.DashLine
             )
         mark = Role.TEXT if self.hasFocus() else Role.ACCENT
-        self._paint_mark(painter, self.x_of(self.value()), foot, mark, Qt.PenStyle.SolidLine)
+        self._paint_mark(painter, self.to_x(self.value()), bottom, mark, Qt.PenStyle.SolidLine)
 
-    def _paint_curve(self, painter: QPainter, moments: Moments, area: QRectF) -> None:
-        if not len(moments.losses):
+    def _paint_curve(self, painter: QPainter, snapshots: Snapshots, area: QRectF) -> None:
+        if not len(snapshots.losses):
             return
-        pixels = self.x_of(1) - self.x_of(0)
-        columns = np.round(MARGIN + moments.place(moments.losses[:, 0]) * pixels)
+        pixels = self.to_x(1) - self.to_x(0)
+        columns = np.round(MARGIN + snapshots.positions(snapshots.losses[:, 0]) * pixels)
         unique, group = np.unique(columns, return_inverse=True)
-        means = np.bincount(group, moments.losses[:, 1]) / np.bincount(group)
-        low, high = float(means.min()), float(np.quantile(means, HIGH))
+        means = np.bincount(group, snapshots.losses[:, 1]) / np.bincount(group)
+        low, high = float(means.min()), float(np.quantile(means, TOP_QUANTILE))
         heights = np.clip((means - low) / max(high - low, 1e-12), 0, 1)
         path = QPainterPath()
-        for number, (x, up) in enumerate(zip(unique, heights, strict=True)):
-            point = QPointF(float(x), area.bottom() - float(up) * area.height())
-            path.lineTo(point) if number else path.moveTo(point)
+        for index, (x, fraction) in enumerate(zip(unique, heights, strict=True)):
+            point = QPointF(float(x), area.bottom() - float(fraction) * area.height())
+            path.lineTo(point) if index else path.moveTo(point)
         painter.setPen(QPen(colour(Role.MUTED), 1.5))
         painter.drawPath(path)
 
-    def _paint_steps(self, painter: QPainter, moments: Moments, foot: float) -> None:
+    def _paint_steps(self, painter: QPainter, snapshots: Snapshots, bottom: float) -> None:
         """Paint a tick for each snapshot, and as many steps as fit."""
         painter.setPen(QPen(colour(Role.EDGE), 1))
-        painter.drawLine(QPointF(self.x_of(0), foot), QPointF(self.x_of(self.maximum()), foot))
-        for number in range(len(moments.steps)):
-            x = self.x_of(number)
-            painter.drawLine(QPointF(x, foot), QPointF(x, foot - TICK))
+        painter.drawLine(QPointF(self.to_x(0), bottom), QPointF(self.to_x(self.maximum()), bottom))
+        for index in range(len(snapshots.steps)):
+            x = self.to_x(index)
+            painter.drawLine(QPointF(x, bottom), QPointF(x, bottom - TICK))
         painter.setPen(colour(Role.MUTED))
-        metrics, free = self.fontMetrics(), -1.0
-        last = len(moments.steps) - 1
-        texts = [numbers.count(step) for step in moments.steps]
-        end = self._box(last, metrics.horizontalAdvance(texts[last]), foot)
-        for number, text in enumerate(texts):
-            box = self._box(number, metrics.horizontalAdvance(text), foot)
-            if number == last or (box.left() > free and box.right() + SPACE < end.left()):
+        metrics, next_left = self.fontMetrics(), -1.0
+        last = len(snapshots.steps) - 1
+        texts = [numbers.count(step) for step in snapshots.steps]
+        end = self._box(last, metrics.horizontalAdvance(texts[last]), bottom)
+        for index, text in enumerate(texts):
+            box = self._box(index, metrics.horizontalAdvance(text), bottom)
+            if index == last or (box.left() > next_left and box.right() + SPACE < end.left()):
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
-                free = box.right() + 2 * SPACE
+                next_left = box.right() + 2 * SPACE
 
-    def _box(self, number: int, wide: int, foot: float) -> QRectF:
-        left = min(max(0.0, self.x_of(number) - wide / 2), self.width() - wide)
-        return QRectF(left, foot + 1, wide, self.height() - foot - 1)
+    def _box(self, index: int, width: int, bottom: float) -> QRectF:
+        left = min(max(0.0, self.to_x(index) - width / 2), self.width() - width)
+        return QRectF(left, bottom + 1, width, self.height() - bottom - 1)
 
     def _paint_mark(
-        self, painter: QPainter, x: float, foot: float, role: Role, style: Qt.PenStyle
+        self, painter: QPainter, x: float, bottom: float, role: Role, style: Qt.PenStyle
     ) -> None:
         painter.setPen(QPen(colour(role), 1.5, style))
-        painter.drawLine(QPointF(x, 0), QPointF(x, foot))
+        painter.drawLine(QPointF(x, 0), QPointF(x, bottom))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(role))
-        painter.drawEllipse(QPointF(x, foot), HANDLE, HANDLE)
+        painter.drawEllipse(QPointF(x, bottom), HANDLE, HANDLE)

@@ -20,7 +20,7 @@ DRAWING_POLLS = 4  # after the answers, for background drawing
 
 
 class PictureSeries(QObject):
-    """Steps through all snapshots twice: to find the ends of the scales, then to save.
+    """Steps through all snapshots twice: to find the limits of the scales, then to save.
 
     Signals:
         changed: started, ended, or at another snapshot.
@@ -32,8 +32,8 @@ class PictureSeries(QObject):
         super().__init__(state)
         self._state, self._notices, self._page = state, notices, page
         self._folder = Path()
-        self._before = self._polls = self._written = 0
-        self._steps: list[tuple[bool, int]] = []  # ahead: if it is saved, and which snapshot
+        self._start_index = self._polls = self._written = 0
+        self._steps: list[tuple[bool, int]] = []  # remaining: if it is saved, and its index
         self._polling = repeated(self, POLL_MS, self._on_time)
         self._writing: background.Job | None = None
 
@@ -43,13 +43,13 @@ class PictureSeries(QObject):
 
     def start(self, folder: Path) -> None:
         """Write the pictures into a folder, replacing files of the same names."""
-        moments = self._state.moments
-        if moments is None or self.is_running:
+        snapshots = self._state.snapshots
+        if snapshots is None or self.is_running:
             return
-        self._folder, self._before, self._written = folder, self._state.number, 0
-        self._steps = list(product((False, True), range(len(moments.folders))))
+        self._folder, self._start_index, self._written = folder, self._state.index, 0
+        self._steps = list(product((False, True), range(len(snapshots.folders))))
         self._polling.start()
-        self._go()
+        self._show_step()
 
     def cancel(self) -> None:
         """Stop; written pictures stay."""
@@ -57,28 +57,28 @@ class PictureSeries(QObject):
         if self._writing is not None:
             self._writing.cancel()
             self._writing = None
-        self._state.go(self._before)
+        self._state.show(self._start_index)
         self.changed.emit()
 
-    def _go(self) -> None:
+    def _show_step(self) -> None:
         self._polls = 0
-        self._state.go(self._steps[0][1])
+        self._state.show(self._steps[0][1])
         self.changed.emit()
 
     def _on_time(self) -> None:
-        moments = self._state.moments
-        if moments is None:
+        snapshots = self._state.snapshots
+        if snapshots is None:
             self.cancel()
             return
         self._polls = self._polls + 1 if self._state.is_answered else 0
         if self._polls <= DRAWING_POLLS:
             return
-        saves, number = self._steps[0]
+        saves, index = self._steps[0]
         if not saves:
-            self._next()
+            self._advance()
             return
         pictures = {
-            self._folder / f"{figure.name}-step-{moments.steps[number]:08d}.png": figure
+            self._folder / f"{figure.name}-step-{snapshots.steps[index]:08d}.png": figure
             for figure in self._figures()
         }
         if not self._state.is_answered:  # a figure asked for exact values
@@ -97,17 +97,17 @@ class PictureSeries(QObject):
     def _on_written(self) -> None:
         self._writing = None
         self._polling.start()
-        self._next()
+        self._advance()
 
-    def _next(self) -> None:
+    def _advance(self) -> None:
         del self._steps[0]
         if self._steps:
-            self._go()
+            self._show_step()
             return
         self._polling.stop()
         text = self.tr("Saved {0} pictures in {1}.")
         self._notices.info(text.format(numbers.count(self._written), self._folder))
-        self._state.go(self._before)
+        self._state.show(self._start_index)
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:

@@ -20,7 +20,7 @@ from engine.runs.snapshots import find_run, snapshot_folders
 
 
 @dataclass(frozen=True)
-class Moments:
+class Snapshots:
     """At least two snapshots of a run, by step, and its training loss."""
 
     name: str  # of the run
@@ -37,26 +37,26 @@ class Moments:
             return self.folders.index(checkpoint)
         return max(0, int(np.searchsorted(self.steps, checkpoint_step(checkpoint), "right")) - 1)
 
-    def place(self, step: np.ndarray) -> np.ndarray:
+    def positions(self, step: np.ndarray) -> np.ndarray:
         """Position of steps on an axis with equally spaced snapshots, float64 [N]."""
         positions: np.ndarray = np.interp(step, self.steps, np.arange(len(self.steps)))
         return positions
 
-    def loss_at(self, number: int) -> float | None:
+    def loss_at(self, index: int) -> float | None:
         """Loss measured nearest to a snapshot; None without losses."""
         if not len(self.losses):
             return None
-        nearest = np.abs(self.losses[:, 0] - self.steps[number]).argmin()
+        nearest = np.abs(self.losses[:, 0] - self.steps[index]).argmin()
         return float(self.losses[nearest, 1])
 
 
-def read_moments(checkpoint: Path) -> Moments | None:
+def read_snapshots(checkpoint: Path) -> Snapshots | None:
     """Snapshots of the run that wrote a checkpoint; None if it has fewer than two."""
     run = find_run(checkpoint)
     folders = snapshot_folders(run) if run is not None else []
     if run is None or len(folders) < 2:
         return None
-    return Moments(run.job().name, tuple(folders), _losses(run))
+    return Snapshots(run.job().name, tuple(folders), _losses(run))
 
 
 def _losses(run: RunFolder) -> np.ndarray:
@@ -70,7 +70,7 @@ def _losses(run: RunFolder) -> np.ndarray:
     return np.array(points, dtype=np.float64).reshape(-1, 2)
 
 
-LEAST_MS = 400  # minimum time per snapshot while playing
+STEP_MS = 400  # minimum time per snapshot while playing
 
 
 class OverTraining(QObject):
@@ -85,24 +85,25 @@ class OverTraining(QObject):
     def __init__(self, explore: ExploreState, notices: Notices) -> None:
         super().__init__(explore)
         self._explore, self._notices = explore, notices
-        self.moments: Moments | None = None
+        self.snapshots: Snapshots | None = None
         self._reading: background.Job | None = None
-        self._playing = repeated(self, LEAST_MS, self._on_time)
+        self._playing = repeated(self, STEP_MS, self._on_time)
         explore.model_changed.connect(self._on_model)
         for query in explore.findChildren(LiveQuery):  # the panels exist by now
             query.changed.connect(self._on_query)
         self._was_answered = True
 
     @property
-    def number(self) -> int:
+    def index(self) -> int:
         """Index of the snapshot, or of the last one before the shown checkpoint."""
         checkpoint = self._explore.first.checkpoint
-        return self.moments.nearest(checkpoint) if self.moments and checkpoint else 0
+        return self.snapshots.nearest(checkpoint) if self.snapshots and checkpoint else 0
 
     @property
     def is_at_snapshot(self) -> bool:
         """True for a snapshot, False for a checkpoint of the run."""
-        return self.moments is not None and self._explore.first.checkpoint in self.moments.folders
+        snapshots = self.snapshots
+        return snapshots is not None and self._explore.first.checkpoint in snapshots.folders
 
     @property
     def is_playing(self) -> bool:
@@ -110,27 +111,27 @@ class OverTraining(QObject):
 
     @property
     def is_answered(self) -> bool:
-        """True if all panels show the present snapshot."""
+        """True if all panels show the current snapshot."""
         queries = self._explore.findChildren(LiveQuery)
         return self._explore.is_settled and not any(query.is_waiting for query in queries)
 
-    def go(self, number: int) -> None:
-        model, moments = self._explore.first.model, self.moments
-        if moments is None or model is None:
+    def show(self, index: int) -> None:
+        model, snapshots = self._explore.first.model, self.snapshots
+        if snapshots is None or model is None:
             return
-        number = min(max(number, 0), len(moments.folders) - 1)
-        folder, step = moments.folders[number], moments.steps[number]
+        index = min(max(index, 0), len(snapshots.folders) - 1)
+        folder, step = snapshots.folders[index], snapshots.steps[index]
         if folder != self._explore.first.checkpoint:
-            name = self.tr("{0}, step {1}").format(moments.name, numbers.count(step))
+            name = self.tr("{0}, step {1}").format(snapshots.name, numbers.count(step))
             self._explore.step_to(replace(model, name=name, path=folder, step=step, best=False))
             self.changed.emit()
 
     def play(self) -> None:
         """Play from here, or from the start if at the end."""
-        if self.moments is None:
+        if self.snapshots is None:
             return
-        at_end = self.number == len(self.moments.folders) - 1
-        self.go(0 if at_end else self.number)
+        at_end = self.index == len(self.snapshots.folders) - 1
+        self.show(0 if at_end else self.index)
         self._playing.start()
         self.changed.emit()
 
@@ -140,23 +141,23 @@ class OverTraining(QObject):
             self.changed.emit()
 
     def compare(self) -> None:
-        """Compare later snapshots with the present one."""
+        """Compare later snapshots with the current one."""
         if self._explore.first.model is not None:
             self.pause()
             self._explore.compare(self._explore.first.model)
 
     def _on_query(self) -> None:
-        if self.moments is not None and self.is_answered != self._was_answered:
+        if self.snapshots is not None and self.is_answered != self._was_answered:
             self._was_answered = self.is_answered
             self.changed.emit()
 
     def _on_time(self) -> None:
-        if self.moments is None or not self.is_answered:
+        if self.snapshots is None or not self.is_answered:
             return
-        if self.number == len(self.moments.folders) - 1:
+        if self.index == len(self.snapshots.folders) - 1:
             self.pause()
         else:
-            self.go(self.number + 1)
+            self.show(self.index + 1)
 
     def _on_model(self) -> None:
         if self.is_at_snapshot:
@@ -165,18 +166,18 @@ class OverTraining(QObject):
         if self._reading is not None:
             self._reading.cancel()
         model = self._explore.first.model
-        if self.moments is not None and not (model and self._is_of_run(model)):
+        if self.snapshots is not None and not (model and self._is_of_run(model)):
             self._set(None)
         if model is not None and model.info is not None:
             self._reading = background.run(
-                self, partial(read_moments, model.path), self._set, self._notices.show
+                self, partial(read_snapshots, model.path), self._set, self._notices.show
             )
 
     def _is_of_run(self, model: ModelEntry) -> bool:
-        assert self.moments is not None
-        return model.path.parent.parent == self.moments.folders[0].parent.parent
+        assert self.snapshots is not None
+        return model.path.parent.parent == self.snapshots.folders[0].parent.parent
 
-    def _set(self, moments: Moments | None) -> None:
-        if moments != self.moments:
-            self.moments = moments
+    def _set(self, snapshots: Snapshots | None) -> None:
+        if snapshots != self.snapshots:
+            self.snapshots = snapshots
             self.changed.emit()

@@ -83,7 +83,7 @@ def show(page, explorer, wait, panel, asked):
     """Bring a panel to the front; the questions from the number `asked` on are answered."""
     page.bench.set_offered(panel, True)
     page.bench.show_panel(panel)
-    wait(lambda: page.bench.is_seen(panel))
+    wait(lambda: page.bench.is_visible(panel))
     while asked < len(explorer.asked):
         question = explorer.asked[asked]
         asked += 1
@@ -165,7 +165,7 @@ def assert_fits(page, key, size):
     assert place(page, dock.area).contains(place(page, shown)), f"{key}, {size}: it is cut"
     inputs = (
         *(page.text, page.pair, page.strip_area, page.notice),
-        *(page.comparison.said, page.comparison.strip_area),
+        *(page.comparison.status, page.comparison.strip_area),
     )
     seen = [place(page, each) for each in inputs if each.isVisible()]
     used = max(each.bottom() for each in seen) - min(each.top() for each in seen)
@@ -198,7 +198,7 @@ def assert_read_above_the_pictures(page, view, dock):
 def test_every_tab_is_in_sight_in_the_smallest_window(page, wait):
     """All panels of a model with every head; none is reached by scrolling alone."""
     page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
-    tabs = [one for one in EVERY if one.place == "tab"]
+    tabs = [one for one in EVERY if one.area == "tab"]
     bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)
     wait(lambda: bar.count() == len(tabs))
     wait(lambda: 0 < bar.tabRect(len(tabs) - 1).right() <= bar.width() <= page.width())

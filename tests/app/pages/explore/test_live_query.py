@@ -15,7 +15,7 @@ def fill(side):
 @pytest.fixture
 def query(explore, explorer):
     made = LiveQuery(explore, explorer, fill)
-    made.set_seen(True)
+    made.set_active(True)
     return made
 
 
@@ -35,14 +35,14 @@ def test_the_old_answer_stays_until_the_new_one_and_late_ones_are_ignored(explor
 
 
 def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query):
-    query.set_seen(False)
+    query.set_active(False)
     explore.toggle_mask(1)
     explore.toggle_mask(2)
     assert explorer.asked == []
-    query.set_seen(True)
+    query.set_active(True)
     assert [question.masked for question in explorer.asked] == [(1, 2)]
-    query.set_seen(False)
-    query.set_seen(True)
+    query.set_active(False)
+    query.set_active(True)
     assert len(explorer.asked) == 1
 
 
@@ -81,10 +81,10 @@ def test_what_is_there_already_is_shown_while_more_is_to_come(explore, explorer,
 def test_it_is_renewed_at_once_only_where_it_is_seen(explore, explorer, query):
     wanted = []
     query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
-    query.set_seen(False)
+    query.set_active(False)
     wanted.append(1)
     query.invalidate()
     assert explorer.asked == []
-    query.set_seen(True)
+    query.set_active(True)
     query.invalidate()
     assert len(explorer.asked) == 1, "the same question is not asked twice"

@@ -81,7 +81,7 @@ def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(explore, ho
 def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
     one, two = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
     panel = Panel((one, two))
-    panel.set_seen(True)
+    panel.set_active(True)
     assert [question.side for question in explorer.asked] == [0]
     explore.compare(other)
     wait(lambda: explore.is_settled)

@@ -90,19 +90,19 @@ def at(page: ExplorePage) -> int:
 
 def click(page: ExplorePage, number: int) -> None:
     slider = page.training_bar.slider
-    place = QPoint(round(slider.x_of(number)), slider.height() // 3)
+    place = QPoint(round(slider.to_x(number)), slider.height() // 3)
     QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=place)
 
 
 def test_the_bar_says_what_is_shown(page, run, settle):
     bar = page.training_bar
-    assert bar.state.moments.steps == STEPS
-    assert bar.said.text() == "Checkpoint of step 24"
+    assert bar.state.snapshots.steps == STEPS
+    assert bar.status.text() == "Checkpoint of step 24"
     click(page, 3)
     assert at(page) == 4 and page.state.first.checkpoint == snapshot(run, 4)
     settle(page)
-    assert bar.said.text().startswith("Step 4 · loss ")
-    assert bar.slider.accessibleDescription() == bar.said.text()
+    assert bar.status.text().startswith("Step 4 · loss ")
+    assert bar.slider.accessibleDescription() == bar.status.text()
     assert page.state.first.model.name == "Night, step 4"
     assert_accessible(bar)
 
@@ -116,10 +116,10 @@ def test_keys_and_dragging_move_through_the_steps(page):
         seen.append(at(page))
     assert seen == [0, 0, 1, 2, 4, 2, 24, 24, 24]
     high = slider.height() // 3
-    QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.x_of(0)), high))
+    QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.to_x(0)), high))
     seen = [at(page)]
     for number in (1, 3, 5):
-        QTest.mouseMove(slider, QPoint(round(slider.x_of(number)), high))
+        QTest.mouseMove(slider, QPoint(round(slider.to_x(number)), high))
         seen.append(at(page))
     QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=QPoint(0, high))
     assert seen == [0, 1, 4, 16] and at(page) == 16
@@ -142,7 +142,7 @@ def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explore
     assert words.predictions.state.fills[0].answer is not before
     asked = explorer.of_kind("fill_mask")
     assert checkpoint_step(asked[-1].checkpoint) == 1
-    assert page.precision.said.text() == "Exact (fp32), as always with snapshots."
+    assert page.precision.status.text() == "Exact (fp32), as always with snapshots."
 
 
 def test_attention_follows(page, explorer, answer, wait):
@@ -188,10 +188,10 @@ def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wai
     bar = page.training_bar
     bar.state._playing.setInterval(1)
     click(page, 6)
-    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     for _ in range(20):
         bar.state._playing.timeout.emit()
-    assert bar.playing.accessibleName() == "Pause" and at(page) == 0, "it waits for the answers"
+    assert bar.play.accessibleName() == "Pause" and at(page) == 0, "it waits for the answers"
     seen = []
 
     def through(last: int) -> Callable[[], bool]:
@@ -204,9 +204,9 @@ def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wai
         return step
 
     wait(through(4))
-    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
-    assert bar.playing.accessibleName() == "Play" and not bar.state.is_playing
-    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
+    assert bar.play.accessibleName() == "Play" and not bar.state.is_playing
+    qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert at(page) == seen[-1]
     wait(lambda: through(24)() and not bar.state.is_playing)
     assert tuple(seen) == STEPS, "none is left out"
@@ -232,7 +232,7 @@ def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop
     assert page.picker.chosen().path == page.state.first.checkpoint == snapshot(run, 8)
     page.choose(run.checkpoint(12))
     wait(lambda: page.state.first.checkpoint == run.checkpoint(12))
-    wait(lambda: page.training_bar.said.text() == "Checkpoint of step 12")
+    wait(lambda: page.training_bar.status.text() == "Checkpoint of step 12")
     assert page.training_bar.slider.value() == STEPS.index(8)
     page.choose(model)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == model)
@@ -331,18 +331,18 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     entry = describe_model("Tiny", tiny_model(), "included")
     page = make_page(entry.path, "the president of the united states")
     wait(page.training_bar.isVisible)
-    moments = page.training_bar.state.moments
-    assert moments.steps == (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000)
+    snapshots = page.training_bar.state.snapshots
+    assert snapshots.steps == (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000)
     states = next(n for n, token in enumerate(page.state.first.tokens) if token.text == "states")
     page.state.toggle_mask(states)
     page.bench.show_panel("words")
     said = []
-    for number in (0, len(moments.steps) - 1):
+    for number in (0, len(snapshots.steps) - 1):
         page.training_bar.slider.setValue(number)
         settle(page)
         answer = page.bench.docks["words"].panel._state.fills[0].answer
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))
     assert said[0] < 0.5 < said[1]
-    assert page.state.first.model.name == f"{moments.name}, step 2,000"
-    assert moments.loss_at(len(moments.steps) - 1) < moments.loss_at(0) - 1
+    assert page.state.first.model.name == f"{snapshots.name}, step 2,000"
+    assert snapshots.loss_at(len(snapshots.steps) - 1) < snapshots.loss_at(0) - 1

@@ -87,7 +87,7 @@ def test_a_model_outside_the_home_is_shown_and_a_broken_one_reported(
 def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
-    assert page.bench.is_seen("predictions")
+    assert page.bench.is_visible("predictions")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
     assert page.bench.docks["words"].panel.stack.currentIndex() == 1
@@ -133,13 +133,13 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
 
 def test_tokens_are_described_and_picked_and_a_second_text_comes_and_goes(qtbot, ready, wait):
     assert_accessible(ready)
-    ready.state.point(2)
-    assert "“cat”" in ready.said.whole()
-    assert "Token 3" in ready.said.whole()
+    ready.state.hover(2)
+    assert "“cat”" in ready.status.whole()
+    assert "Token 3" in ready.status.whole()
     ready.state.toggle_mask(2)
-    ready.state.point(1)
-    ready.state.point(2)
-    assert "masked" in ready.said.whole()
+    ready.state.hover(1)
+    ready.state.hover(2)
+    assert "masked" in ready.status.whole()
     strip = ready.strip
     places = [box.center().toPoint() for box in strip.boxes]
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
@@ -213,7 +213,7 @@ def test_compare_puts_a_second_model_beside_the_first(ready, classifier, worksho
     assert ready.state.second.checkpoint == classifier
     assert ready.comparison.picker.chosen().path == classifier
     assert ready.comparison.picker.isVisible()
-    assert "the same tokens" in ready.comparison.said.whole()
+    assert "the same tokens" in ready.comparison.status.whole()
     assert ready.comparison.strip_area.isHidden()
     ready.comparison.set_models([])
     assert ready.comparison.picker.chosen().path == classifier, "no longer listed, yet shown"
@@ -224,12 +224,12 @@ def test_compare_puts_a_second_model_beside_the_first(ready, classifier, worksho
 
 def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
     history = ready.bench.docks["history"].panel.history
-    history.keep_input()
+    history.add_input()
     ready.text.set_text("a dog")
     wait(lambda: ready.state.is_settled)
     history.compare(history.entries[-1])
     wait(lambda: ready.state.is_settled and ready.comparison.strip_area.isVisible())
-    assert "“the cat sat”" in ready.comparison.said.whole()
+    assert "“the cat sat”" in ready.comparison.status.whole()
     second = ready.comparison.strip_area.strip
     assert len(second.boxes) == 5
     qtbot.mouseClick(second, Qt.MouseButton.LeftButton, pos=second.boxes[2].center().toPoint())
@@ -239,7 +239,7 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
 def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
     history = ready.bench.docks["history"].panel.history
     ready.state.toggle_mask(2)
-    history.keep_input()
+    history.add_input()
     kept = ready.state.first.input
     ready.more.click()
     ready.pair.set_text("a dog")
@@ -257,10 +257,10 @@ def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
 
 def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
     ready.toggles["history"].click()
-    wait(lambda: ready.bench.is_seen("history"))
+    wait(lambda: ready.bench.is_visible("history"))
     assert ready.bench.docks["history"].panel.width() < ready.bench.width() / 2
     ready.toggles["history"].click()
-    wait(lambda: not ready.bench.is_seen("history"))
+    wait(lambda: not ready.bench.is_visible("history"))
 
 
 def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
@@ -270,13 +270,13 @@ def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
     begun = []
     monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))
     ready.bench.show_panel("heads")
-    wait(lambda: ready.bench.is_seen("heads"))
+    wait(lambda: ready.bench.is_visible("heads"))
     assert not begun, "no texts are chosen"
     ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog")
     wait(lambda: ready.state.chosen is not None)
     assert begun
     ready.bench.show_panel("words")
-    wait(lambda: ready.bench.is_seen("words"))
+    wait(lambda: ready.bench.is_visible("words"))
     begun.clear()
     ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog\na mat")
     wait(lambda: ready.state.chosen is not None and ready.state.chosen.count == 3)

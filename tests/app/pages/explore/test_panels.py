@@ -53,7 +53,7 @@ def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(pa
         key, asked = description.id, len(explorer.asked) if description.id != FRONT else 0
         bench.set_offered(key, True)
         bench.show_panel(key)
-        wait(lambda key=key: bench.is_seen(key))
+        wait(lambda key=key: bench.is_visible(key))
         assert bench.docks[key].help.toolTip(), key
         assert description.title in titles
         assert (key in page.toggles) == (not description.is_open)

@@ -28,7 +28,7 @@ def switch(explore, explorer, settings, qtbot):
 def seen(explore, explorer, kind):
     made = kind(explore, explorer)
     for query in made.fills if kind is WordsState else (made,):
-        query.set_seen(True)
+        query.set_active(True)
     return made
 
 
@@ -67,8 +67,8 @@ def test_every_answer_says_how_it_was_computed(explore, explorer, switch):
             MaskFilled(predictions=(), **fields),
             Predicted(task="text_classification", **fields),
         ):
-            switch.said.setText("")
+            switch.status.setText("")
             explorer.answered.emit(answer)
-            assert switch.said.text() == text
+            assert switch.status.text() == text
     explore.choose_model(None)
-    assert switch.said.text() == ""
+    assert switch.status.text() == ""

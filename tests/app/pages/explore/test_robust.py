@@ -78,16 +78,16 @@ def look(page, explorer, model, wait, panel, text):
         count = len(page.state.first.tokens)
         weights = np.full((3, 2, count, count), 1 / count, np.float16)
         explorer.attend(explorer.of_kind("attend")[-1], weights)
-        page.bench.docks["attention"].panel._state.point(0, 0)
+        page.bench.docks["attention"].panel._state.hover(0, 0)
     page.state.pick(min(1, len(page.state.first.tokens) - 1))
-    page.bench.docks["history"].panel.history.keep_input()
+    page.bench.docks["history"].panel.history.add_input()
 
 
 def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
     page.bench.show_panel("history")  # at the side of the others
     for panel in PANELS[:3]:
         page.bench.show_panel(panel)
-        wait(lambda panel=panel: page.bench.is_seen(panel) and page.bench.is_seen("history"))
+        wait(lambda panel=panel: page.bench.is_visible(panel) and page.bench.is_visible("history"))
         for text in TEXTS.values():
             look(page, explorer, model, wait, panel, text)
             assert page.text.toPlainText() == shown_of(text), panel
@@ -100,7 +100,7 @@ def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
 def test_no_text_holds_the_window(qtbot, page, explorer, model, wait, watchdog, panel):
     """Slow cases are tried again: another program may have cleared the CPU's cache."""
     page.bench.show_panel(panel)
-    wait(lambda: page.bench.is_seen(panel))
+    wait(lambda: page.bench.is_visible(panel))
     look(page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
     page.grab()  # the fonts of all these letters are loaded by now
     slow = {}

@@ -62,7 +62,7 @@ class Hand:
             for number in range(bar.count()):
                 if bar.tabText(number).replace("&", "") == title:
                     self.click(bar, bar.tabRect(number).center())
-        self.until(lambda: self.page.bench.is_seen(key))
+        self.until(lambda: self.page.bench.is_visible(key))
         return self.page.bench.docks[key].panel
 
     def type(self, widget: QWidget, *lines: str) -> None:
@@ -157,7 +157,7 @@ def test_does_it_do_so_in_my_texts(hand):
     hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     hand.header(view.table, view.rows.column_index("same"))
     hand.row(view.table, 0)
-    means = view._state.ends("same")[0]
+    means = view._state.interval("same")[0]
     assert (hand.page.state.layer, hand.page.state.head) == np.unravel_index(
         means.argmax(), means.shape
     )
@@ -201,7 +201,7 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     assert seen <= header.viewport().width(), "it is in sight without scrolling"
     hand.header(view.table, section)
     hand.row(view.table, 0)
-    right = view._state.ends("head dependent")[0]
+    right = view._state.interval("head dependent")[0]
     assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
     assert (explore.layer, explore.head) == view.rows.row(0)
     assert right[explore.layer, explore.head] == right.max()
@@ -244,7 +244,7 @@ def test_which_tokens_are_nearest_to_it(hand):
     hand.click(strip, strip.boxes[2].center().toPoint())
     view = hand.panel("vectors")
     hand.until(lambda: view.matrix.rows.rows)
-    hand.choose(view.what, "tokens")
+    hand.choose(view.view_choice, "tokens")
     hand.until(lambda: view.near_tokens.rows.rows)
     assert len(view.near_tokens.rows.rows) == 20 and view.near_tokens.isVisible()
 
@@ -312,12 +312,12 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     film = next(n for n, token in enumerate(page.state.first.tokens) if "film" in token.text)
     hand.click(page.strip, page.strip.boxes[film].center().toPoint(), twice=True)
     hand.panel("words")
-    hand.click(bar.slider, QPoint(round(bar.slider.x_of(1)), bar.slider.height() // 3))
+    hand.click(bar.slider, QPoint(round(bar.slider.to_x(1)), bar.slider.height() // 3))
     hand.until(lambda: bar.state.is_answered)
     hand.click(bar.compare_button)
     hand.until(lambda: bar.state.is_answered)
-    hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
-    assert bar.said.text() == "Step 24 · computing …", "the panels show another step"
+    hand.click(bar.slider, QPoint(round(bar.slider.to_x(6)), bar.slider.height() // 3))
+    assert bar.status.text() == "Step 24 · computing …", "the panels show another step"
     hand.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
     words = page.bench.docks["words"].panel.predictions

@@ -26,9 +26,9 @@ class Plain(Panel):
         self.button = QPushButton(name)
         QVBoxLayout(self).addWidget(self.button)
 
-    def set_seen(self, seen):
-        super().set_seen(seen)
-        self.seen.append(seen)
+    def set_active(self, active):
+        super().set_active(active)
+        self.seen.append(active)
 
 
 def of(_: PanelContext) -> MakePanel:
@@ -58,7 +58,7 @@ def make(qtbot, settings):
         bench.resize(*SIZE)
         bench.show()
         bench.set_shown(True)
-        qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+        qtbot.waitUntil(lambda: bench.is_visible("one"), timeout=5000)
         return bench
 
     return opened
@@ -86,7 +86,7 @@ def reopened(bench, settings) -> Workbench:
     """The same panels in the next session."""
     again = Workbench(settings)
     for dock in bench.docks.values():
-        again.add(dock.described, partial(Plain, dock.described.title))
+        again.add(dock.description, partial(Plain, dock.description.title))
     again.begin("one")
     return again
 
@@ -110,13 +110,13 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
 
 
 def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(qtbot, bench):
-    assert bench.is_seen("one") and not bench.is_seen("two") and not bench.is_open("aside")
+    assert bench.is_visible("one") and not bench.is_visible("two") and not bench.is_open("aside")
     assert panel(bench, "one").seen[-1] is True
     assert True not in panel(bench, "two").seen
     bar = bench.findChild(QTabBar)
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
-    assert bench.is_seen("two")
-    assert not bench.is_seen("one")
+    assert bench.is_visible("two")
+    assert not bench.is_visible("one")
     assert panel(bench, "one").seen[-1] is False
     bench.toggle_panel("aside")
     assert bench.focusWidget() is panel(bench, "aside").button
@@ -131,20 +131,22 @@ def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench):
         ("right", lambda: two.geometry().left() > one.geometry().right()),
         ("below", lambda: two.geometry().top() > one.geometry().bottom()),
     ):
-        act(two.places.menu(), place)
-        qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+        act(two.menu_button.menu(), place)
+        qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
         qtbot.waitUntil(is_there, timeout=5000)
         qtbot.waitUntil(lambda: not two.title.isHidden(), timeout=5000)
-        act(two.places.menu(), "tabs")
-        qtbot.waitUntil(lambda: bench.is_seen("two") and not bench.is_seen("one"), timeout=5000)
+        act(two.menu_button.menu(), "tabs")
+        qtbot.waitUntil(
+            lambda: bench.is_visible("two") and not bench.is_visible("one"), timeout=5000
+        )
 
 
 def test_a_panel_floats_and_comes_back(qtbot, bench):
-    act(bench.docks["two"].places.menu(), "Float")
+    act(bench.docks["two"].menu_button.menu(), "Float")
     dock = bench.docks["two"]
     assert dock.isWindow() and dock.isVisible()
     assert dock.width() >= min(960, bench.screen().availableSize().width())
-    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
     bench.set_shown(False)
     assert not dock.isVisible()
     assert panel(bench, "two").seen[-1] is False
@@ -152,18 +154,18 @@ def test_a_panel_floats_and_comes_back(qtbot, bench):
     assert dock.isVisible()
     act(bench.menu(), "Reset")
     assert not dock.isWindow()
-    qtbot.waitUntil(lambda: bench.is_seen("one") and not bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("one") and not bench.is_visible("two"), timeout=5000)
 
 
 def test_what_stands_aside_keeps_its_width(qtbot, bench):
     bench.resize(1100, 600)
     bench.show_panel("aside")
-    qtbot.waitUntil(lambda: bench.is_seen("aside") and not bench._tidying.isActive())
+    qtbot.waitUntil(lambda: bench.is_visible("aside") and not bench._tidying.isActive())
     qtbot.waitUntil(lambda: bench.docks["aside"].width() < 300)
     width = bench.docks["aside"].width()
     for number, key in enumerate(("two", "one", "two", "one")):
         bench.show_panel(key)
-        qtbot.waitUntil(lambda key=key: bench.is_seen(key) and not bench._tidying.isActive())
+        qtbot.waitUntil(lambda key=key: bench.is_visible(key) and not bench._tidying.isActive())
         bench.resize(1110 + 20 * number, 600)
         qtbot.wait(20)
         assert bench.docks["aside"].width() == width
@@ -174,20 +176,20 @@ def test_what_stands_aside_keeps_its_width(qtbot, bench):
 
 
 def test_panels_are_closed_and_opened_by_the_menu(qtbot, bench):
-    act(bench.docks["one"].places.menu(), "Close")
-    qtbot.waitUntil(lambda: bench.is_seen("two"), timeout=5000)
+    act(bench.docks["one"].menu_button.menu(), "Close")
+    qtbot.waitUntil(lambda: bench.is_visible("two"), timeout=5000)
     assert not bench.is_open("one")
     act(bench.menu(), "One && only".replace("&", ""))
-    assert bench.is_seen("one")
+    assert bench.is_visible("one")
     act(bench.menu(), "Aside")
-    qtbot.waitUntil(lambda: bench.is_seen("aside"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
 
 
 def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench):
     bench.show_panel("two")
     bench.set_offered("two", False)
     assert not bench.is_open("two")
-    qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("one"), timeout=5000)
     bench.show_panel("two")
     assert bench.docks["two"].isHidden()
     bench.set_offered("two", True)
@@ -195,7 +197,7 @@ def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench)
 
 
 def test_the_arrangement_is_there_the_next_time(bench, settings):
-    bench.put("two", "left")
+    bench.move_panel("two", "left")
     bench.show_panel("aside")
     bench.close_panel("one")
     bench.set_shown(False)
@@ -215,9 +217,9 @@ def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings,
         {"state": "?", "closed": ["nobody"], "panels": PANELS},
     ):
         settings.set_state("explore.panels", stored)
-        assert make().is_seen("one")
+        assert make().is_visible("one")
     bench.close_panel("two")
-    bench.keep()
+    bench.save_layout()
     kept = settings.get_state("explore.panels")
     assert kept["panels"] == PANELS
     settings.set_state("explore.panels", {**kept, "panels": PANELS[1:]})  # before there was “aside”
@@ -228,10 +230,10 @@ def test_keys_lead_to_panels(qtbot, bench):
     bench.activateWindow()
     qtbot.waitUntil(bench.isActiveWindow, timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_2, Qt.KeyboardModifier.AltModifier)
-    qtbot.waitUntil(lambda: bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("two"), timeout=5000)
     qtbot.waitUntil(panel(bench, "two").button.hasFocus, timeout=5000)
-    bench.put("one", "left")
-    qtbot.waitUntil(lambda: bench.is_seen("one"), timeout=5000)
+    bench.move_panel("one", "left")
+    qtbot.waitUntil(lambda: bench.is_visible("one"), timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_F6)
     qtbot.waitUntil(panel(bench, "one").button.hasFocus, timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_F6)
@@ -260,5 +262,5 @@ def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):
         dock.panel.button.setMinimumWidth(100)
     act(bench.menu(), "side by side")
     qtbot.waitUntil(lambda: not bench.tabifiedDockWidgets(one), timeout=5000)
-    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
     qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)

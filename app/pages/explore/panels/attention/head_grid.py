@@ -1,4 +1,4 @@
-"""All heads of all layers as a grid of small maps, with its controls; on screen and on paper.
+"""Grid of small maps of all heads in all layers, with its controls; on screen and on paper.
 
 Shapes: L layers, H heads, P pixels.
 """
@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.attention.lines import dashed, head_dashes, head_role
-from app.pages.explore.panels.attention.maps import POOLED, mosaic, picture
+from app.pages.explore.panels.attention.maps import MAX_POOLED_SIDE, mosaic, picture
 from app.pages.explore.panels.attention.matrix import ZOOM, ZOOMS, Legend, paint_scale
 from app.pages.explore.panels.attention.state import MEASURES, AttentionState
 from app.pages.explore.paper import CENTER, LEFT, RIGHT
@@ -45,10 +45,10 @@ from app.widgets.screen import set_shown
 from app.widgets.text.labels import OneLine, tooltip
 from app.widgets.text.numbers import decimal
 
-SMALLEST = 6  # px of a head before the area scrolls
-NEAREST = 512  # largest px of a head
+MIN_HEAD = 6  # px of a head before the area scrolls
+MAX_HEAD = 512  # largest px of a head
 GAP = 3  # px between heads
-DIMMEST = 0.88  # opacity of the tint over the head with the smallest value
+MAX_DIM = 0.88  # opacity of the tint over the head with the smallest value
 HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the saved figure, and of a gap
 MARGIN = 24.0  # px for layer and head numbers on paper
 SCALE = QRectF(MARGIN, 18, 220, 10)  # px of its colour scale, below the heads
@@ -63,7 +63,7 @@ class HeadGrid(QWidget):
         pointed: layer and head under the mouse; -1 and -1 for none.
     """
 
-    pointed = Signal(int, int)
+    hovered = Signal(int, int)
 
     def __init__(self, state: AttentionState) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class HeadGrid(QWidget):
         self.size_in_heads = (0, 0)
         self._picture: QPixmap | None = None
         self.tint: np.ndarray | None = None  # 0 to 1, float [layers so far, H]
-        self._over = (-1, -1)
+        self._hovered = (-1, -1)
         self.zoom = 1.0
         self._pressed: QPoint | None = None  # global position of the start of a click or drag
         self._is_dragged = False
@@ -116,8 +116,8 @@ class HeadGrid(QWidget):
 
     def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
         """Zoom; the point `around` stays fixed."""
-        before = self._fitting()
-        zoom = min(max(1.0, zoom), NEAREST / max(1, before))
+        before = self._fitted_side()
+        zoom = min(max(1.0, zoom), MAX_HEAD / max(1, before))
         if zoom == self.zoom:
             return
         fixed = around if around is not None else self.visibleRegion().boundingRect().center()
@@ -149,7 +149,7 @@ class HeadGrid(QWidget):
         return QRectF(left + head * step, top + layer * step, self._side(), self._side())
 
     def minimumSizeHint(self) -> QSize:
-        return self._hint(SMALLEST)
+        return self._hint(MIN_HEAD)
 
     def sizeHint(self) -> QSize:
         return self._hint(28)
@@ -186,11 +186,11 @@ class HeadGrid(QWidget):
         if self._pressed is not None:
             self._drag(event.globalPosition().toPoint())
         else:
-            self._point(self.at(event.position().toPoint()))
+            self._hover(self.at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._point((-1, -1))
+        self._hover((-1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -235,18 +235,18 @@ class HeadGrid(QWidget):
         step = arrow_step(event)
         if event.text() in ZOOMS:
             self.set_zoom(self.zoom * ZOOMS[event.text()])
-        elif is_press(event) and self._over[0] >= 0:
-            self._state.selection.toggle(*self._over)
+        elif is_press(event) and self._hovered[0] >= 0:
+            self._state.selection.toggle(*self._hovered)
         elif step is None:
             super().keyPressEvent(event)
         else:
             self._state.selection.pick(self._state.layer + step[0], self._state.head + step[1])
 
-    def _point(self, over: tuple[int, int]) -> None:
-        if over != self._over:
-            before, self._over = self._over, over
-            self.pointed.emit(*over)
-            for cell in (before, over):  # repaint only what changes, to keep up with the mouse
+    def _hover(self, hovered: tuple[int, int]) -> None:
+        if hovered != self._hovered:
+            before, self._hovered = self._hovered, hovered
+            self.hovered.emit(*hovered)
+            for cell in (before, hovered):  # repaint only what changes, to keep up with the mouse
                 self.update(self.cell(*cell).adjusted(-3, -3, 3, 3).toAlignedRect())
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
@@ -260,10 +260,10 @@ class HeadGrid(QWidget):
         self._picture = picture
         side = self._picture_side() + self._gap()  # of the picture, in device pixels
         left, top = self._margins()
-        if side == (self._side() + GAP) * self.devicePixelRatioF():  # no scaling needed
-            all_of_it = QRectF(picture.rect())
-            size = all_of_it.size() / self.devicePixelRatioF()
-            painter.drawPixmap(QRectF(QPointF(left, top), size), picture, all_of_it)
+        if side == (self._side() + GAP) * self.devicePixelRatioF():
+            rect = QRectF(picture.rect())
+            size = rect.size() / self.devicePixelRatioF()
+            painter.drawPixmap(QRectF(QPointF(left, top), size), picture, rect)
         else:
             self._paint_heads(painter, event.region(), picture, side)
         if self.tint is not None:
@@ -277,22 +277,22 @@ class HeadGrid(QWidget):
             box = self.cell(layer, head).adjusted(3, 3, -3, -3)
             painter.drawLine(box.topLeft(), box.bottomRight())
             painter.drawLine(box.bottomLeft(), box.topRight())
-        if self._over[0] >= 0:
+        if self._hovered[0] >= 0:
             painter.setPen(QPen(colour(Role.MUTED), 1.5))
-            painter.drawRect(self.cell(*self._over).adjusted(-1, -1, 1, 1))
-        for number, cell in enumerate(chosen):
-            is_current = number == len(chosen) - 1
-            role = head_role(number, len(chosen))
+            painter.drawRect(self.cell(*self._hovered).adjusted(-1, -1, 1, 1))
+        for index, cell in enumerate(chosen):
+            is_current = index == len(chosen) - 1
+            role = head_role(index, len(chosen))
             if len(chosen) == 1:
                 role = PICKED if self.hasFocus() else Role.ACCENT
             pen = QPen(colour(role), 2.5 if is_current else 1.75)
-            painter.setPen(dashed(pen, head_dashes(number, len(chosen))))
+            painter.setPen(dashed(pen, head_dashes(index, len(chosen))))
             painter.drawRect(self.cell(*cell).adjusted(-1.5, -1.5, 1.5, 1.5))
 
-    def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
+    def _paint_tint(self, painter: QPainter, region: QRegion, tint: np.ndarray) -> None:
         """Paint the background colour over each head, more opaque for smaller values."""
         layers, heads = self.size_in_heads
-        (left, top), side, box = self._margins(), self._side(), seen.boundingRect()
+        (left, top), side, box = self._margins(), self._side(), region.boundingRect()
         step, dim, values = side + GAP, colour(Role.WINDOW), tint.tolist()
         for layer in range(max(0, (box.top() - top) // step), min(layers, len(values))):
             y = top + layer * step
@@ -300,15 +300,15 @@ class HeadGrid(QWidget):
                 x = left + head * step
                 if x > box.right() or y > box.bottom():
                     break
-                dim.setAlphaF(DIMMEST * (1 - values[layer][head]))
+                dim.setAlphaF(MAX_DIM * (1 - values[layer][head]))
                 painter.fillRect(x, y, side, side, dim)
 
-    def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
+    def _paint_heads(self, painter: QPainter, region: QRegion, picture: QPixmap, side: int) -> None:
         """Scale each visible head from its part of the picture; `side` includes the gap."""
         inner = side - self._gap()
         for layer, head in np.ndindex(self.size_in_heads):
             box = self.cell(layer, head)
-            if seen.intersects(box.toAlignedRect()):
+            if region.intersects(box.toAlignedRect()):
                 painter.drawPixmap(box, picture, QRectF(head * side, layer * side, inner, inner))
                 painter.setPen(QPen(colour(Role.BORDER), 1))
                 painter.drawRect(_framed(box))
@@ -360,26 +360,26 @@ class HeadGrid(QWidget):
         """Space for the numbers at the left and the top."""
         if self._margin is None:
             metrics = QFontMetrics(_small(self.font()))
-            across = metrics.horizontalAdvance("00") + 3 * SPACE
-            self._margin = across, metrics.height() + SPACE
+            width = metrics.horizontalAdvance("00") + 3 * SPACE
+            self._margin = width, metrics.height() + SPACE
         return self._margin
 
     def _side(self) -> int:
         """px of a head at this zoom."""
         if self._size is None:
-            self._size = min(NEAREST, round(self._fitting() * self.zoom))
+            self._size = min(MAX_HEAD, round(self._fitted_side() * self.zoom))
         return self._size
 
-    def _fitting(self) -> int:
+    def _fitted_side(self) -> int:
         """Largest px of a head at which all fit."""
         layers, heads = self.size_in_heads
         if not layers or not heads:
-            return SMALLEST
+            return MIN_HEAD
         area, left_top = self._area(), self._margins()
-        room = self.size() if area is None else area.viewport().size()
-        wide = (room.width() - left_top[0] - 2) // heads - GAP
-        high = (room.height() - left_top[1] - 2) // layers - GAP
-        return max(SMALLEST, min(NEAREST, wide, high))
+        available = self.size() if area is None else area.viewport().size()
+        width = (available.width() - left_top[0] - 2) // heads - GAP
+        height = (available.height() - left_top[1] - 2) // layers - GAP
+        return max(MIN_HEAD, min(MAX_HEAD, width, height))
 
 
 def _framed(box: QRectF) -> QRectF:
@@ -403,7 +403,7 @@ class Overview(QWidget):
         super().__init__()
         self._state, self._maps = state, state.maps
         self.grid, self.legend = HeadGrid(state), Legend(state.maps)
-        self.said = OneLine("", "small")
+        self.status = OneLine("", "small")
         self.models = buttons.Segments(
             [self.tr("First model"), self.tr("Second model")], self.tr("Model")
         )
@@ -416,9 +416,9 @@ class Overview(QWidget):
         self.list = buttons.icon_button(
             "layers", self.tr("List all heads with what they do"), checkable=True
         )
-        self.foot = layouts.row((self.said, 1), self.list, self.switch, spacing=SPACE)
+        self.footer = layouts.row((self.status, 1), self.list, self.switch, spacing=SPACE)
         margins = (0, 0, 2 * SPACE, 0)
-        layouts.column((self.area, 1), self.foot, parent=self, spacing=SPACE, margins=margins)
+        layouts.column((self.area, 1), self.footer, parent=self, spacing=SPACE, margins=margins)
         self.grid.setToolTip(
             tooltip(
                 self.tr(
@@ -428,11 +428,11 @@ class Overview(QWidget):
             )
         )
         self.setMinimumWidth(50 * SPACE)
-        self.models.chosen.connect(lambda number: state.show_side(bool(number)))
-        state.explore.heads_off_changed.connect(self._say)
-        self.grid.pointed.connect(self._say)
-        self._maps.thumbnails_changed.connect(self._say)
-        self._maps.query_changed.connect(self._say)
+        self.models.chosen.connect(lambda index: state.show_side(bool(index)))
+        state.explore.heads_off_changed.connect(self._update_status)
+        self.grid.hovered.connect(self._update_status)
+        self._maps.thumbnails_changed.connect(self._update_status)
+        self._maps.query_changed.connect(self._update_status)
         state.head_changed.connect(self._on_head)
         state.explore.sides_changed.connect(self._on_sides)
         self._on_sides()
@@ -448,10 +448,10 @@ class Overview(QWidget):
         measure.currentIndexChanged.connect(self._on_measure)
         return measure, pages
 
-    def _on_measure(self, number: int) -> None:
-        self.help.setCurrentIndex(number)
-        self._maps.set_measure(MEASURES[number].measure)
-        self._say()
+    def _on_measure(self, index: int) -> None:
+        self.help.setCurrentIndex(index)
+        self._maps.set_measure(MEASURES[index].measure)
+        self._update_status()
 
     def _on_switch(self) -> None:
         self._state.switch_head(*self._state.selection.current)
@@ -462,23 +462,23 @@ class Overview(QWidget):
 
     def _on_head(self) -> None:
         self.switch.setEnabled(self._maps.has_heads)
-        self._say()
+        self._update_status()
 
-    def _say(self, layer: int = -1, head: int = -1) -> None:
+    def _update_status(self, layer: int = -1, head: int = -1) -> None:
         """Describe the head under the mouse, the progress, or the selection."""
         maps, count = self._maps, len(self._state.heads)
         if layer >= 0:
             text = self.tr("Layer {0}, head {1}") if maps.has_heads else self.tr("Layer {0}")
-            self.said.setText(text.format(layer + 1, head + 1))
-        elif maps.query.is_waiting and maps.layers_there < maps.size[0]:
+            self.status.setText(text.format(layer + 1, head + 1))
+        elif maps.query.is_waiting and maps.computed_layers < maps.size[0]:
             text = self.tr("{0} of {1} layers computed …")
-            self.said.setText(text.format(maps.layers_there, maps.size[0]))
+            self.status.setText(text.format(maps.computed_layers, maps.size[0]))
         elif maps.query.is_waiting:
-            self.said.setText(self.tr("Running the model …"))
+            self.status.setText(self.tr("Running the model …"))
         elif maps.has_heads:
-            self.said.setText(self.tr("%Ln head(s) selected.", "", count))
+            self.status.setText(self.tr("%Ln head(s) selected.", "", count))
         else:
-            self.said.setText(self.tr("%Ln layer(s) selected.", "", count))
+            self.status.setText(self.tr("%Ln layer(s) selected.", "", count))
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:
@@ -501,7 +501,7 @@ def grid_figure(state: AttentionState) -> Figure | None:
         return None
     layers, heads = levels.shape[:2]
     step = HEAD_SIDE + HEAD_GAP
-    name, most = in_language(state.texts.value), state.maps.largest
+    name, vmax = in_language(state.texts.value), state.maps.vmax
 
     def paint(painter: QPainter, _size: object) -> None:
         painter.setFont(paper_font(11))
@@ -516,11 +516,11 @@ def grid_figure(state: AttentionState) -> Figure | None:
             above = QRectF(MARGIN + head * step, 0, HEAD_SIDE, MARGIN - 4)
             painter.drawText(above, CENTER, str(head + 1))
         for layer in range(layers):
-            beside = QRectF(0, MARGIN + layer * step, MARGIN - 6, HEAD_SIDE)
-            painter.drawText(beside, RIGHT, str(layer + 1))
+            left = QRectF(0, MARGIN + layer * step, MARGIN - 6, HEAD_SIDE)
+            painter.drawText(left, RIGHT, str(layer + 1))
         foot = MARGIN + layers * step + HEAD_GAP
         painter.drawText(QRectF(MARGIN, foot, SCALE.width(), SCALE.y()), LEFT, name)
-        paint_scale(painter, SCALE.translated(0, foot), most, print_color, paper_font(11))
+        paint_scale(painter, SCALE.translated(0, foot), vmax, print_color, paper_font(11))
 
     def table() -> Table:
         rows = []
@@ -536,13 +536,13 @@ def grid_figure(state: AttentionState) -> Figure | None:
         "{0} of all heads: layers from top to bottom, heads from left to right, query tokens over "
         "key tokens, all tokens; square-root colour scale from 0 to {1}. Of more than {2} tokens "
         "the strongest of each block is shown."
-    ).format(in_language(state.texts.name), decimal(most, 2), POOLED)
-    wide, high = MARGIN + heads * step, MARGIN + layers * step + 44 + HEAD_GAP
+    ).format(in_language(state.texts.name), decimal(vmax, 2), MAX_POOLED_SIDE)
+    width, height = MARGIN + heads * step, MARGIN + layers * step + 44 + HEAD_GAP
     return Figure(
         name="attention-grid",
         title=tr("Attention: all heads"),
         caption=f"{text} {source(state.explore, state.maps.side.index)}",
-        size=QSize(round(wide), round(high)),
+        size=QSize(round(width), round(height)),
         paint=paint,
         array=weights,
         table=table,

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app import background
 from app.pages.explore.captions import source
 from app.pages.explore.head_columns import MEASURES
-from app.pages.explore.panels.attention.maps import read_through
+from app.pages.explore.panels.attention.maps import read_mapped
 from app.pages.explore.panels.attention.state import AttentionState, Head
 from app.pages.explore.paper import paint_matrix
 from app.resources import mono_font
@@ -58,23 +58,23 @@ class HeadsState(QObject):
     changed = Signal()
     column_changed = Signal()
 
-    def __init__(self, of: AttentionState) -> None:
-        super().__init__(of)
-        self.of = of
+    def __init__(self, attention: AttentionState) -> None:
+        super().__init__(attention)
+        self.attention = attention
         self.figures: HeadFigures | None = None
         self.column = KEYS[0]
         self.typed = ""  # pairs, e.g. “it → cat, sat → cat”
-        self.is_seen = False
+        self.is_active = False
         self._work: background.Job | None = None
-        of.maps.replaced.connect(self._on_replaced)
-        of.maps.grown.connect(lambda _: self._compute())
-        of.explore.picked_changed.connect(self._emit_if_seen)
-        of.explore.target_changed.connect(self._emit_if_seen)
+        attention.maps.replaced.connect(self._on_replaced)
+        attention.maps.grown.connect(lambda _: self._compute())
+        attention.explore.picked_changed.connect(self._emit_if_active)
+        attention.explore.target_changed.connect(self._emit_if_active)
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        query, key = self.of.pair_numbers
-        count = len(self.of.maps.tokens)
+        query, key = self.attention.pair_tokens
+        count = len(self.attention.maps.tokens)
         return (query, key) if 0 <= query < count and 0 <= key < count else None
 
     @property
@@ -82,36 +82,36 @@ class HeadsState(QObject):
         """Columns of values. Norms do not sum to 1 and have no statistics, only the pair."""
         pair = (PAIR,) if self.pair is not None else ()
         typed = (PAIRS,) if self.pairs()[0] else ()
-        return typed + pair + (() if self.of.maps.shown_measure == "norms" else KEYS)
+        return typed + pair + (() if self.attention.maps.shown_measure == "norms" else KEYS)
 
     @property
     def size(self) -> tuple[int, int]:
         """Computed layers, and heads."""
-        weights = self.of.maps.weights
+        weights = self.attention.maps.weights
         if weights is None:
             return 0, 0
-        if self.of.maps.shown_measure == "norms":
+        if self.attention.maps.shown_measure == "norms":
             return weights.shape[0], weights.shape[1]
         return (0, 0) if self.figures is None else self.figures.values.shape[:2]
 
     def values(self, key: str) -> np.ndarray | None:
         """A column, float64 [L, H]; None if it is missing."""
-        layers, weights = self.size[0], self.of.maps.weights
+        layers, weights = self.size[0], self.attention.maps.weights
         if weights is None or not layers or key not in self.keys:
             return None
         if key == PAIR:
             assert self.pair is not None
             query, key_token = self.pair
-            return read_through(lambda read: pair_values(read, query, key_token), weights[:layers])
+            return read_mapped(lambda read: pair_values(read, query, key_token), weights[:layers])
         if key == PAIRS:
             pairs = self.pairs()[0]
-            return read_through(lambda read: pairs_values(read, pairs), weights[:layers])
+            return read_mapped(lambda read: pairs_values(read, pairs), weights[:layers])
         return self.figures.get(key) if self.figures is not None else None
 
     def pattern(self, layer: int, head: int) -> str:
         """Name of a positional head's pattern, with its fraction of the tokens; else “”."""
         figures = self.figures
-        if figures is None or self.of.maps.shown_measure == "norms":
+        if figures is None or self.attention.maps.shown_measure == "norms":
             return ""
         if not figures.positional[layer, head]:
             return ""
@@ -137,32 +137,32 @@ class HeadsState(QObject):
         """Tokens of both ends of each typed pair, and the ends that are not in the text."""
         pairs: list[Pair] = []
         missing: list[str] = []
-        for part in filter(None, (piece.strip() for piece in self.typed.split(","))):
+        for part in filter(None, (part.strip() for part in self.typed.split(","))):
             ends = [end.strip() for end in ARROW.split(part)]
             if len(ends) != 2:
                 missing.append(part)
                 continue
             query, key = (self._find_tokens(end) for end in ends)
-            missing += [end for end, there in zip(ends, (query, key), strict=True) if not there]
+            missing += [end for end, tokens in zip(ends, (query, key), strict=True) if not tokens]
             if query and key:
                 pairs.append((query, key))
         return pairs, missing
 
     def _find_tokens(self, end: str) -> tuple[int, ...]:
         """Tokens of the first such word, or the token of this name or number."""
-        side, tokens = self.of.maps.side, self.of.maps.tokens
+        side, tokens = self.attention.maps.side, self.attention.maps.tokens
         if not end or tuple(side.tokens) != tuple(tokens):
             return ()
-        for number, token in enumerate(tokens):
-            word = () if token.special else side.word_tokens(number)
+        for index, token in enumerate(tokens):
+            word = () if token.special else side.word_tokens(index)
             if word:
                 first, last = tokens[word[0]], tokens[word[-1]]
                 typed = side.texts[token.segment][first.start : last.end]
                 if typed.casefold() == end.casefold():
                     return tuple(word)
-        for number, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if token.text.casefold() == end.casefold():
-                return (number,)
+                return (index,)
         is_number = end.isdecimal() and 0 < int(end) <= len(tokens)
         return (int(end) - 1,) if is_number else ()
 
@@ -180,22 +180,22 @@ class HeadsState(QObject):
                 "{0} of the pairs {1}, added up; to a word of several tokens the sum, from one "
                 "the mean"
             )
-            return text.format(in_language(self.of.texts.value), self._said_pairs())
+            return text.format(in_language(self.attention.texts.value), self._format_pairs())
         if key != PAIR:
             return in_language(MEASURES[KEYS.index(key)].meaning)
         text = self.tr("{0} of the selected pair: from “{1}” to “{2}”")
-        return text.format(in_language(self.of.texts.value), *self._pair_names())
+        return text.format(in_language(self.attention.texts.value), *self._pair_names())
 
-    def set_seen(self, seen: bool) -> None:
+    def set_active(self, active: bool) -> None:
         """Set if the table is visible; computes the statistics."""
-        if seen != self.is_seen:
-            self.is_seen = seen
-            self._emit_if_seen()
+        if active != self.is_active:
+            self.is_active = active
+            self._emit_if_active()
             self._compute()
             self.column_changed.emit()
 
-    def _emit_if_seen(self) -> None:
-        if self.is_seen:
+    def _emit_if_active(self) -> None:
+        if self.is_active:
             self.changed.emit()
 
     def sort_by(self, key: str) -> None:
@@ -203,9 +203,9 @@ class HeadsState(QObject):
             self.column = key
             self.column_changed.emit()
 
-    def _said_pairs(self) -> str:
+    def _format_pairs(self) -> str:
         """Typed pairs as “it → cat, sat → cat”."""
-        side = self.of.maps.side
+        side = self.attention.maps.side
         texts = []
         for ends in self.pairs()[0]:
             names = ("".join(token_text(side.model_token(n)) for n in end) for end in ends)
@@ -213,7 +213,7 @@ class HeadsState(QObject):
         return ", ".join(texts)
 
     def _pair_names(self) -> tuple[str, str]:
-        side = self.of.maps.side
+        side = self.attention.maps.side
         ends = self.pair or (0, 0)
         query, key = (token_text(side.model_token(n)) if n < len(side.tokens) else "" for n in ends)
         return query, key
@@ -223,13 +223,13 @@ class HeadsState(QObject):
         if self._work is not None:
             self._work.cancel()
             self._work = None
-        self._emit_if_seen()
+        self._emit_if_active()
         self._compute()
 
     def _compute(self) -> None:
-        maps = self.of.maps
+        maps = self.attention.maps
         weights, done = maps.weights, 0 if self.figures is None else len(self.figures.values)
-        is_due = self.is_seen and self._work is None and maps.shown_measure != "norms"
+        is_due = self.is_active and self._work is None and maps.shown_measure != "norms"
         if not is_due or weights is None or done >= len(weights):
             return
         tokens, model = maps.tokens, maps.side.model
@@ -237,7 +237,7 @@ class HeadsState(QObject):
         more = weights[done:]
         self._work = background.run(
             self,
-            lambda: read_through(lambda layers: head_figures(layers, tokens, causal), more),
+            lambda: read_mapped(lambda layers: head_figures(layers, tokens, causal), more),
             self._on_figures,
         )
 
@@ -291,7 +291,7 @@ class HeadRows(ColumnsModel[Head]):
         super().sort(column, order)
         self._follow_column()
 
-    def row_of(self, layer: int, head: int) -> int:
+    def find_row(self, layer: int, head: int) -> int:
         target = (layer, head)
         return next((n for n in range(len(self.order)) if self.row(n) == target), -1)
 
@@ -317,13 +317,13 @@ class HeadRows(ColumnsModel[Head]):
         self.order = self._sorted_order()
         if not stays:
             self.endResetModel()
-        elif rows:  # another pair: a reset would take a frame more
+        elif rows:  # another pair: a reset would take one more frame
             last = self.index(len(rows) - 1, len(self.columns) - 1)
             self.dataChanged.emit(self.index(0, 0), last)
             pairs = sum(key in (PAIR, PAIRS) for key in shown)  # other headings stay
             if pairs:
-                across = Qt.Orientation.Horizontal
-                self.headerDataChanged.emit(across, FIRST, FIRST + pairs - 1)
+                horizontal = Qt.Orientation.Horizontal
+                self.headerDataChanged.emit(horizontal, FIRST, FIRST + pairs - 1)
         if self._sorted[0] >= FIRST:
             self._follow_column()
 
@@ -381,16 +381,16 @@ class HeadsTable(QWidget):
         layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
         self._is_following = False
         self._widths: dict[str, int] = {}  # px of value columns shown before
-        self.rows.modelAboutToBeReset.connect(self._keep_widths)
+        self.rows.modelAboutToBeReset.connect(self._save_widths)
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
         self.rows.dataChanged.connect(self._follow)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
-        state.of.head_changed.connect(self._follow)
-        state.column_changed.connect(self._say)
-        state.changed.connect(self._say)
+        state.attention.head_changed.connect(self._follow)
+        state.column_changed.connect(self._update_note)
+        state.changed.connect(self._update_note)
         self._on_reset()
-        self._say()
+        self._update_note()
 
     def _on_pairs(self, typed: str) -> None:
         self._state.set_pairs(typed)
@@ -400,22 +400,22 @@ class HeadsTable(QWidget):
         header = self.table.horizontalHeader()
         with QSignalBlocker(header):
             header.setSortIndicator(*self.rows.sorted_by)
-        least = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
+        min_width = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
         for column, key in enumerate(self.rows.keys, FIRST):  # measuring rows takes 60 ms
-            width = max(header.sectionSizeHint(column), least)
+            width = max(header.sectionSizeHint(column), min_width)
             header.resizeSection(column, self._widths.get(key, width))
         self.table.resizeColumnToContents(HEAD)
         width = max(header.sectionSize(PATTERN), self.table.sizeHintForColumn(PATTERN))
         header.resizeSection(PATTERN, width)
         self._follow()
 
-    def _keep_widths(self) -> None:
+    def _save_widths(self) -> None:
         header = self.table.horizontalHeader()
         sizes = {key: header.sectionSize(n) for n, key in enumerate(self.rows.keys, FIRST)}
         self._widths |= sizes
 
     def _follow(self) -> None:
-        row = self.rows.row_of(self._state.of.layer, self._state.of.head)
+        row = self.rows.find_row(self._state.attention.layer, self._state.attention.head)
         self._is_following = True
         if row >= 0:
             self.table.selectRow(row)
@@ -423,11 +423,11 @@ class HeadsTable(QWidget):
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid() and not self._is_following:
-            self._state.of.selection.pick(*self.rows.row(now.row()))
+            self._state.attention.selection.pick(*self.rows.row(now.row()))
 
-    def _say(self) -> None:
+    def _update_note(self) -> None:
         state = self._state
-        if state.of.maps.shown_measure == "norms" and not state.keys:
+        if state.attention.maps.shown_measure == "norms" and not state.keys:
             self.note.setText(
                 self.tr(
                     "Value-weighted norms do not sum to 1. Select a pair of tokens to rank the "
@@ -461,7 +461,7 @@ class HeadCells(QStyledItemDelegate):
     def __init__(self, text: Callable[[int, int], str], first: int, table: QTableView) -> None:
         """`text` of a row and a column; columns from `first` on are right-aligned."""
         super().__init__(table)
-        self._said, self._first, self._table = text, first, table
+        self._cell_text, self._first, self._table = text, first, table
         self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
         self._font = mono_font()
 
@@ -470,10 +470,10 @@ class HeadCells(QStyledItemDelegate):
         if row == self._table.currentIndex().row():
             self._paint_state(painter, option)
         width = box.width()
-        text, wide, high = self._text(self._said(row, column), width - 2 * PADDING)
-        left = box.x() + (width - PADDING - wide if column >= self._first else PADDING)
+        text, text_width, height = self._text(self._cell_text(row, column), width - 2 * PADDING)
+        left = box.x() + (width - PADDING - text_width if column >= self._first else PADDING)
         painter.setFont(self._font)
-        painter.drawStaticText(int(left), int(box.y() + (box.height() - high) / 2), text)
+        painter.drawStaticText(int(left), int(box.y() + (box.height() - height) / 2), text)
 
     def _paint_state(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         if option.state & QStyle.StateFlag.State_Selected:
@@ -484,8 +484,8 @@ class HeadCells(QStyledItemDelegate):
             painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
             painter.setPen(pen)
 
-    def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
-        """Text laid out in at most so many px, with its width and height."""
+    def _text(self, text: str, max_width: float) -> tuple[QStaticText, float, float]:
+        """Text elided to `max_width` px, with its width and height."""
         laid_out = self._laid_out.get(text)
         if laid_out is None:
             if len(self._laid_out) >= CACHED_TEXTS:
@@ -494,10 +494,11 @@ class HeadCells(QStyledItemDelegate):
             static.setTextFormat(Qt.TextFormat.PlainText)
             static.prepare(font=self._font)
             laid_out = self._laid_out[text] = static, static.size().width(), static.size().height()
-        if laid_out[1] <= most or len(text) <= 1:
+        if laid_out[1] <= max_width or len(text) <= 1:
             return laid_out
         end = Qt.TextElideMode.ElideRight
-        return self._text(QFontMetrics(self._font).elidedText(text, end, int(most)), most)
+        elided = QFontMetrics(self._font).elidedText(text, end, int(max_width))
+        return self._text(elided, max_width)
 
 
 def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
@@ -506,14 +507,14 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
     if values is None or not rows.keys:
         return None
     layers, heads = values.shape
-    name, most = state.name(state.column), float(values.max())
+    name, high = state.name(state.column), float(values.max())
 
     def paint(painter: QPainter, _size: object) -> None:
         layer_names, head_names = (tuple(map(str, range(1, n + 1))) for n in values.shape)
         low = float(values.min())
 
         def fill(value: float) -> QColor:
-            return shade((value - low) / ((most - low) or 1.0), print_color, pale=True)
+            return shade((value - low) / ((high - low) or 1.0), print_color, pale=True)
 
         paint_matrix(painter, layer_names, head_names, values, fill, "{:.2f}".format, CELLS)
 
@@ -531,11 +532,11 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
     text = tr(
         "{0}: {1}. Layers from top to bottom, heads from left to right; the stronger the colour, "
         "the larger the value, up to {2}. Means over the query tokens that are not special."
-    ).format(name, state.meaning(state.column), numbers.decimal(most, 3))
+    ).format(name, state.meaning(state.column), numbers.decimal(high, 3))
     return Figure(
         name=f"attention-heads-{state.column.replace('_', '-')}",
         title=tr("Attention heads: {0}").format(name),
-        caption=f"{text} {source(state.of.explore, state.of.maps.side.index)}",
+        caption=f"{text} {source(state.attention.explore, state.attention.maps.side.index)}",
         size=QSize(CELLS[0] + heads * CELLS[1], (layers + 1) * CELLS[2]),
         paint=paint,
         array=values,

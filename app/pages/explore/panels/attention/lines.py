@@ -32,7 +32,7 @@ from app.pages.explore.panels.attention.links import (
     MAX_LINES_OF_TOKEN,
     Links,
     are_drawn_alike,
-    of_token,
+    token_links,
 )
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import LEFT, RIGHT
@@ -53,10 +53,10 @@ from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
 
 FADED = 0.12  # opacity of all lines while those of a token are highlighted
 BUCKETS = 12  # levels of opacity; lines of a level are drawn with one call
-THICK_LINES = 400  # up to as many lines are drawn thicker
-AT_ONCE = 10  # lines per call, which holds the GIL; fewer do not help
-REST = 100  # ms after the last change of the threshold
-COLUMN = 0.3  # largest fraction of the width for a column of tokens
+THICK_LINES = 400  # up to this number, lines are drawn thicker
+LINES_PER_CALL = 10  # lines per call, which holds the GIL; fewer do not help
+REST_MS = 100  # ms after the last change of the threshold
+MAX_COLUMN = 0.3  # largest fraction of the width for a column of tokens
 
 
 class Lines(QWidget):
@@ -66,34 +66,34 @@ class Lines(QWidget):
         super().__init__()
         self._state = state
         self._base: QImage | None = None
-        self._place = QPoint()  # of the base picture
+        self._origin = QPoint()  # of the base picture
         self._top = self._bottom = 0  # y range in px of the base picture
         self._drawing: background.Job | None = None
-        self._smoothing = debounced(self, REST, self._draw_base)
+        self._smoothing = debounced(self, REST_MS, self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._aligned = 0.0  # row height in px of the matrix
-        self._widest: float | None = None  # px of the widest token, cached
-        self._named: tuple[str, ...] = ()  # names that it was measured for
-        self._names: tuple[object, QPixmap] | None = None  # picture of the names, and its key
+        self._max_width: float | None = None  # px of the widest token, cached
+        self._labels: tuple[str, ...] = ()  # names that it was measured for
+        self._labels_pixmap: tuple[object, QPixmap] | None = None  # with its key
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
         self.setAccessibleName(self.tr("Attention head as lines"))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._on_links)
-        state.pointed_changed.connect(self.update)
+        state.hovered_changed.connect(self.update)
 
     @property
     def is_still(self) -> bool:
         """True if nothing is being drawn."""
         return self._drawing is None and not self._smoothing.isActive()
 
-    # ── places ───────────────────────────────────────────────────────────────────────────────
+    # ── layout ───────────────────────────────────────────────────────────────────────────────
 
     def align(self, height: float) -> None:
         """Use the row height of the matrix; 0 if it shows no tokens."""
         if height != self._aligned:
-            self._aligned, self._widest, self._names = height, None, None
+            self._aligned, self._max_width, self._labels_pixmap = height, None, None
             self.updateGeometry()
             self._draw_base()
 
@@ -102,32 +102,31 @@ class Lines(QWidget):
         return self._aligned or float(QFontMetricsF(mono_font()).height())
 
     def sizeHint(self) -> QSize:
-        high = self.row_height() * max(1, len(self._state.tokens))
-        return QSize(90 * SPACE, round(high))
+        height = self.row_height() * max(1, len(self._state.tokens))
+        return QSize(90 * SPACE, round(height))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(50 * SPACE, self.sizeHint().height())
 
     def ends(self) -> tuple[float, float]:
         """x at which lines start and end."""
-        if self._widest is None:
+        if self._max_width is None:
             metrics = QFontMetricsF(name_font(self.row_height()))
             texts = set(self._state.names)
-            self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
-        column = min(self._widest + 3 * SPACE, self.width() * COLUMN)
+            self._max_width = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
+        column = min(self._max_width + 3 * SPACE, self.width() * MAX_COLUMN)
         return column, self.width() - column
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ─────────────────────────────────────────────────────────────────────────
 
     def _on_head(self) -> None:
-        if self._named is not self._state.names:
-            self._named, self._widest = self._state.names, None
+        if self._labels is not self._state.names:
+            self._labels, self._max_width = self._state.names, None
             self.updateGeometry()
         self.update()
 
     def _on_links(self) -> None:
-        """Redraw if the lines differ; another threshold often changes none, as their number is
-        limited."""
+        """Redraw if the lines differ; often they do not, as their number is limited."""
         self.setAccessibleDescription(describe_head(self._state))
         before, self._shown = self._shown, (self._state.shown, self._state.drawn)
         if before[0] is not self._shown[0]:
@@ -143,37 +142,37 @@ class Lines(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
-            self._widest, self._names = None, None
+            self._max_width, self._labels_pixmap = None, None
             self._draw_base()
             self.update()
 
     def _draw_roughly(self) -> None:
-        """Draw the strongest visible links at once while the threshold is dragged.
+        """Draw the strongest visible links immediately while the threshold is dragged.
 
         All of them, antialiased, take longer than a frame and follow when the slider rests.
         """
         if self._drawing is not None:
             self._drawing.cancel()
             self._drawing = None
-        seen = self._between() & self.visibleRegion().boundingRect()
-        if seen.isEmpty():
+        visible = self._lines_area() & self.visibleRegion().boundingRect()
+        if visible.isEmpty():
             return
         state, ratio = self._state, self.devicePixelRatioF()
-        self._place = seen.topLeft()
-        few = THICK_LINES // max(1, len(state.drawn))
+        self._origin = visible.topLeft()
+        count = THICK_LINES // max(1, len(state.drawn))
         self._base = draw(
-            [links.first(few) for links in state.drawn],
-            seen.size(),
-            seen.top(),
+            [links.first(count) for links in state.drawn],
+            visible.size(),
+            visible.top(),
             self.row_height(),
             ratio,
-            self._inks(),
-            state.maps.largest,
+            self._colors(),
+            state.maps.vmax,
             is_smooth=False,
         )
         self.update()
 
-    def _between(self) -> QRect:
+    def _lines_area(self) -> QRect:
         left, right = self.ends()
         return QRect(round(left), 0, round(right - left), self.height())
 
@@ -182,20 +181,20 @@ class Lines(QWidget):
         self._smoothing.stop()
         if self._drawing is not None:
             self._drawing.cancel()
-        seen = self.visibleRegion().boundingRect()
-        around = self._between() & seen.adjusted(0, -seen.height(), 0, seen.height())
+        visible = self.visibleRegion().boundingRect()
+        around = self._lines_area() & visible.adjusted(0, -visible.height(), 0, visible.height())
         self._top, self._bottom = around.top(), around.bottom()
         if not self._state.tokens or around.isEmpty():
             self._base = None
             self.update()
             return
-        drawn, height, inks = self._state.drawn, self.row_height(), self._inks()
-        origin, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.maps.largest
+        drawn, height, colors = self._state.drawn, self.row_height(), self._colors()
+        origin, ratio, vmax = around.topLeft(), self.devicePixelRatioF(), self._state.maps.vmax
 
         def work(progress: background.Progress) -> tuple[QImage, QPoint]:
             cancelled = progress.cancelled
             size, top = around.size(), origin.y()
-            return draw(drawn, size, top, height, ratio, inks, most, cancelled=cancelled), origin
+            return draw(drawn, size, top, height, ratio, colors, vmax, cancelled=cancelled), origin
 
         self._drawing = background.run(
             self, work, self._on_drawn, progress=lambda _done, _total: None
@@ -203,7 +202,7 @@ class Lines(QWidget):
 
     def _on_drawn(self, drawn: tuple[QImage, QPoint]) -> None:
         self._drawing = None
-        self._base, self._place = drawn
+        self._base, self._origin = drawn
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -218,7 +217,7 @@ class Lines(QWidget):
         return (-1, row) if point.x() >= right else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._state.point(*self.at(event.position()))
+        self._state.hover(*self.at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
@@ -226,10 +225,10 @@ class Lines(QWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._state.point(-1, -1)
+        self._state.hover(-1, -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        row, column = self._state.pointed
+        row, column = self._state.hovered
         last, token = len(self._state.tokens) - 1, max(row, column)
         at_right = row < 0 <= column
         down, right = vertical_step(event), horizontal_step(event)
@@ -237,9 +236,9 @@ class Lines(QWidget):
             self._state.pick(row, column)
         elif down and last >= 0:
             token = clamp(token + down, last)
-            self._state.point(*((-1, token) if at_right else (token, -1)))
+            self._state.hover(*((-1, token) if at_right else (token, -1)))
         elif right and token >= 0:
-            self._state.point(*((-1, token) if right > 0 else (token, -1)))
+            self._state.hover(*((-1, token) if right > 0 else (token, -1)))
         else:
             super().keyPressEvent(event)
 
@@ -249,70 +248,69 @@ class Lines(QWidget):
         state = self._state
         if not state.tokens:
             return
-        seen = self.visibleRegion().boundingRect()
-        if seen.top() < self._top or seen.bottom() > self._bottom:
+        visible = self.visibleRegion().boundingRect()
+        if visible.top() < self._top or visible.bottom() > self._bottom:
             self._draw_base()  # scrolled beyond the picture
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left, right = self.ends()
         row, column = self._focus()
-        stands_out = row >= 0 or column >= 0
+        is_highlighted = row >= 0 or column >= 0
         if self._base is not None:
-            painter.setOpacity(FADED if stands_out else 1.0)
-            painter.drawImage(self._place, self._base)
+            painter.setOpacity(FADED if is_highlighted else 1.0)
+            painter.drawImage(self._origin, self._base)
             painter.setOpacity(1.0)
-        if stands_out:
+        if is_highlighted:
             painter.translate(left, 0)
-            for weights, ink in zip(state.shown, self._inks(), strict=True):
-                most = MAX_LINES_OF_TOKEN // len(state.shown)
-                links = of_token(weights, row, column, FAINTEST * state.maps.largest, most)
-                paint_links(
-                    painter, links, right - left, self.row_height(), ink, state.maps.largest
-                )
+            vmax = state.maps.vmax
+            for weights, color in zip(state.shown, self._colors(), strict=True):
+                count = MAX_LINES_OF_TOKEN // len(state.shown)
+                links = token_links(weights, row, column, FAINTEST * vmax, count)
+                paint_links(painter, links, right - left, self.row_height(), color, vmax)
             painter.translate(-left, 0)
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
 
-    def _inks(self) -> list[QColor]:
+    def _colors(self) -> list[QColor]:
         """A colour for each chosen head, fainter the more there are."""
         count = len(self._state.heads)
         return [colour(head_role(n, count), count**-0.5) for n in range(count)]
 
     def _focus(self) -> tuple[int, int]:
-        row, column = self._state.pointed
+        row, column = self._state.hovered
         if row < 0 and column < 0:
             return self._state.picked, -1
         return (row, -1) if row >= 0 else (-1, column)
 
-    def _paint_tokens(self, painter: QPainter, seen: QRectF, row: int, column: int) -> None:
+    def _paint_tokens(self, painter: QPainter, visible: QRectF, row: int, column: int) -> None:
         """Paint both columns; the background of a token shows its part in what is highlighted."""
-        state, height, most = self._state, self.row_height(), self._state.maps.largest
+        state, height, vmax = self._state, self.row_height(), self._state.maps.vmax
         left, right = self.ends()
-        looked = state.map[row] if row >= 0 else None
-        looking = state.map[:, column] if column >= 0 else None
-        first = max(0, int(seen.top() // height))
-        last = min(len(state.tokens), int(seen.bottom() // height) + 1)
+        keys = state.map[row] if row >= 0 else None
+        queries = state.map[:, column] if column >= 0 else None
+        first = max(0, int(visible.top() // height))
+        last = min(len(state.tokens), int(visible.bottom() // height) + 1)
         painter.setPen(Qt.PenStyle.NoPen)
-        for number in range(first, last):
-            tint = looking[number] / most if looking is not None else float(number == row)
-            self._tint(painter, self._box(number, True), float(tint))
-            tint = looked[number] / most if looked is not None else float(number == column)
-            self._tint(painter, self._box(number, False), float(tint))
-        look = (height, left, right, self.devicePixelRatioF(), is_dark())
-        key = (self._named, first, last, look)
-        if self._names is None or self._names[0] != key:
-            self._names = key, self._draw_names(first, last)
-        painter.drawPixmap(QPointF(0, first * height), self._names[1])
+        for index in range(first, last):
+            tint = queries[index] / vmax if queries is not None else float(index == row)
+            self._tint(painter, self._box(index, True), float(tint))
+            tint = keys[index] / vmax if keys is not None else float(index == column)
+            self._tint(painter, self._box(index, False), float(tint))
+        layout = (height, left, right, self.devicePixelRatioF(), is_dark())
+        key = (self._labels, first, last, layout)
+        if self._labels_pixmap is None or self._labels_pixmap[0] != key:
+            self._labels_pixmap = key, self._draw_names(first, last)
+        painter.drawPixmap(QPointF(0, first * height), self._labels_pixmap[1])
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(colour(PICKED), 1.5))
         for chosen, at_left in ((state.picked, True), (state.target, False)):
             if first <= chosen < last:
                 painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)
 
-    def _box(self, number: int, at_left: bool) -> QRectF:
+    def _box(self, index: int, at_left: bool) -> QRectF:
         height, (left, right) = self.row_height(), self.ends()
         if at_left:
-            return QRectF(0, number * height, left, height)
-        return QRectF(right, number * height, self.width() - right, height)
+            return QRectF(0, index * height, left, height)
+        return QRectF(right, index * height, self.width() - right, height)
 
     def _tint(self, painter: QPainter, box: QRectF, tint: float) -> None:
         if tint > FAINTEST:
@@ -330,12 +328,12 @@ class Lines(QWidget):
         painter.setFont(name_font(self.row_height()))
         masked, tokens, metrics = set(self._state.masked), self._state.tokens, painter.fontMetrics()
         accent, muted, plain = colour(Role.ACCENT), colour(Role.MUTED), colour(Role.TEXT)
-        for number in range(first, last):
-            pen = muted if tokens[number].special else plain
-            painter.setPen(accent if number in masked else pen)
-            left, right = self._box(number, True), self._box(number, False)
-            room = round(left.width() - 2 * SPACE)
-            name = metrics.elidedText(self._named[number], Qt.TextElideMode.ElideRight, room)
+        for index in range(first, last):
+            pen = muted if tokens[index].special else plain
+            painter.setPen(accent if index in masked else pen)
+            left, right = self._box(index, True), self._box(index, False)
+            width = round(left.width() - 2 * SPACE)
+            name = metrics.elidedText(self._labels[index], Qt.TextElideMode.ElideRight, width)
             painter.drawText(left.adjusted(SPACE, 0, -1.5 * SPACE, 0), RIGHT, name)
             painter.drawText(right.adjusted(1.5 * SPACE, 0, 0, 0), LEFT, name)
         painter.end()
@@ -358,14 +356,14 @@ def name_font(height: float) -> QFont:
     return font
 
 
-def head_role(number: int, count: int) -> Role:
+def head_role(index: int, count: int) -> Role:
     """Colour of a chosen head; the accent if it is the only one."""
-    return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
+    return Role.ACCENT if count == 1 else CHART[index % len(CHART)]
 
 
-def head_dashes(number: int, count: int) -> tuple[float, ...]:
+def head_dashes(index: int, count: int) -> tuple[float, ...]:
     """Dashes of a chosen head, to distinguish it not by colour alone."""
-    return () if count == 1 else DASHES[SERIES_DASHES[number % len(SERIES_DASHES)]]
+    return () if count == 1 else DASHES[SERIES_DASHES[index % len(SERIES_DASHES)]]
 
 
 def dashed(pen: QPen, dashes: tuple[float, ...]) -> QPen:
@@ -380,8 +378,8 @@ def draw(
     top: int,
     row_height: float,
     ratio: float,
-    inks: Sequence[QColor],
-    most: float = 1.0,
+    colors: Sequence[QColor],
+    vmax: float = 1.0,
     is_smooth: bool = True,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> QImage:
@@ -395,11 +393,11 @@ def draw(
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
     painter.translate(0, -top)
-    seen = (top / row_height, (top + size.height()) / row_height)  # rows
-    for number, (links, ink) in enumerate(zip(drawn, inks, strict=False)):
-        dashes = head_dashes(number, len(inks)) if is_smooth else ()
-        crossing = _crossing(links, *seen)
-        paint_links(painter, crossing, size.width(), row_height, ink, most, dashes, cancelled)
+    visible = (top / row_height, (top + size.height()) / row_height)  # rows
+    for index, (links, color) in enumerate(zip(drawn, colors, strict=False)):
+        dashes = head_dashes(index, len(colors)) if is_smooth else ()
+        crossing = _crossing(links, *visible)
+        paint_links(painter, crossing, size.width(), row_height, color, vmax, dashes, cancelled)
     painter.end()
     return image
 
@@ -416,34 +414,34 @@ def paint_links(
     links: Links,
     width: float,
     row_height: float,
-    ink: QColor,
-    most: float = 1.0,
+    color: QColor,
+    vmax: float = 1.0,
     dashes: tuple[float, ...] = (),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
     """Paint straight lines of this width; stronger ones are more opaque and on top.
 
-    A weight of `most` is as opaque as `ink`. More than THICK_LINES are not dashed: dashes would not
-    be visible, and would take many times as long.
+    A weight of `vmax` is as opaque as `color`. More than THICK_LINES are not dashed: dashes
+    would not be visible, and would take many times as long.
     """
     if not len(links.weights):
         return
-    opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
+    opacity = np.clip(np.sqrt(links.weights / vmax), 0.04, 1.0)
     bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
     # thicker lines take twice as long
     thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0
-    for number in range(BUCKETS):
-        inside = bucket == number
+    for index in range(BUCKETS):
+        inside = bucket == index
         if not inside.any():
             continue
-        faded = QColor(ink)
-        faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
+        faded = QColor(color)
+        faded.setAlphaF((index + 0.5) / BUCKETS * color.alphaF())
         pen = QPen(faded, thickness)
         painter.setPen(dashed(pen, dashes) if len(links.weights) <= THICK_LINES else pen)
         starts = ((links.rows[inside] + 0.5) * row_height).tolist()
         stops = ((links.columns[inside] + 0.5) * row_height).tolist()
         lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
-        for first in range(0, len(lines), AT_ONCE):
+        for first in range(0, len(lines), LINES_PER_CALL):
             if cancelled():
                 return
-            painter.drawLines(lines[first : first + AT_ONCE])
+            painter.drawLines(lines[first : first + LINES_PER_CALL])

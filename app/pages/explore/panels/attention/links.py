@@ -23,70 +23,70 @@ class Links(NamedTuple):
     rows: np.ndarray  # int [N], the query tokens
     columns: np.ndarray  # int [N], the key tokens
     weights: np.ndarray  # float32 [N]
-    wanted: int  # links that make up the fraction; more than N if too many
+    total: int  # links that make up the fraction; more than N if too many
 
     @property
-    def is_cut(self) -> bool:
-        return self.wanted > len(self.rows)
+    def is_truncated(self) -> bool:
+        return self.total > len(self.rows)
 
-    def first(self, most: int) -> "Links":
-        return Links(self.rows[:most], self.columns[:most], self.weights[:most], self.wanted)
+    def first(self, count: int) -> "Links":
+        return Links(self.rows[:count], self.columns[:count], self.weights[:count], self.total)
 
 
 NO_LINKS = Links(np.zeros(0, int), np.zeros(0, int), np.zeros(0, np.float32), 0)
 
 
-def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
-    return len(some) == len(others) and all(
+def are_drawn_alike(first: Sequence[Links], second: Sequence[Links]) -> bool:
+    return len(first) == len(second) and all(
         all(map(np.array_equal, links[:3], other[:3]))
-        for links, other in zip(some, others, strict=True)
+        for links, other in zip(first, second, strict=True)
     )
 
 
-def of_token(
+def token_links(
     weights: np.ndarray,
     row: int,
     column: int,
     faintest: float = FAINTEST,
-    most: int = MAX_LINES_OF_TOKEN,
+    max_links: int = MAX_LINES_OF_TOKEN,
 ) -> Links:
     """The strongest links of a row or a column of float32 [S, S]."""
-    own = weights[row] if row >= 0 else weights[:, column]
-    others = np.flatnonzero(own >= faintest)
-    others = others[np.argsort(-own[others], kind="stable")][:most]
+    values = weights[row] if row >= 0 else weights[:, column]
+    others = np.flatnonzero(values >= faintest)
+    others = others[np.argsort(-values[others], kind="stable")][:max_links]
     same = np.full(len(others), row if row >= 0 else column)
     rows, columns = (same, others) if row >= 0 else (others, same)
-    return Links(rows, columns, own[others], len(others))
+    return Links(rows, columns, values[others], len(others))
 
 
 class Ranking(NamedTuple):
-    """Links of a head in order, so that those of any fraction are found at once."""
+    """Sorted links of a head, from which those of any fraction are selected quickly."""
 
-    strongest: Links  # at most as many as are drawn
+    strongest: Links  # limited to the number drawn
     masses: np.ndarray  # float64 [nonzero links], cumulative
 
-    def holding(self, fraction: float) -> Links:
+    def select(self, fraction: float) -> Links:
         """The fewest links that hold `fraction` of the mass, limited to those that are drawn."""
         count = len(self.masses)
         if fraction < 1 and count:
             mass = fraction * float(self.masses[-1]) * (1 - 1e-6)
             count = min(count, int(np.searchsorted(self.masses, mass)) + 1)
-        return self.strongest.first(count)._replace(wanted=count)
+        return self.strongest.first(count)._replace(total=count)
 
 
-def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
+def rank_links(weights: np.ndarray, max_links: int = MAX_LINKS) -> Ranking:
     """Rank the links of non-negative float32 [T, T]; equal ones stay in order.
 
     Such floats sort like their bits: sorting one integer of bits and index is four times as fast as
     a stable sort of floats.
     """
     flat = weights.ravel()
-    falling = np.uint64(0xFFFFFFFF) - (flat + np.float32(0)).view(np.uint32)  # no -0.0
-    keys = (falling.astype(np.uint64) << np.uint64(32)) | np.arange(len(flat), dtype=np.uint64)
+    descending = np.uint64(0xFFFFFFFF) - (flat + np.float32(0)).view(np.uint32)  # no -0.0
+    keys = (descending.astype(np.uint64) << np.uint64(32)) | np.arange(len(flat), dtype=np.uint64)
     keys.sort()
     order = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
     masses = np.cumsum(flat[order[: np.count_nonzero(flat)]], dtype=np.float64)
-    top = order[: min(len(masses), most)]
+    top = order[: min(len(masses), max_links)]
     rows, columns = np.divmod(top, weights.shape[1]) if len(top) else (top, top)
     return Ranking(Links(rows, columns, flat[top], len(masses)), masses)
 
@@ -94,12 +94,12 @@ def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
 # Initial threshold by number of tokens: the largest fraction for which the median head has about 70
 # links or fewer.
 THRESHOLDS = ((37, 0.7), (48, 0.6), (64, 0.5), (96, 0.35), (128, 0.25), (192, 0.15), (256, 0.1))
-LEAST_THRESHOLD = 0.05  # for longer texts
+MIN_THRESHOLD = 0.05  # for longer texts
 MAX_LINES = 6_000  # of all heads together, without those of a highlighted token
 
 
 class StrongestLinks(QObject):
-    """Ranks links once in the background; then any threshold applies at once.
+    """Ranks links once in the background; then any threshold applies immediately.
 
     Signals:
         changed: the links to draw.
@@ -115,17 +115,17 @@ class StrongestLinks(QObject):
         self._maps: tuple[np.ndarray, ...] = ()
         self._rankings: tuple[Ranking, ...] = ()  # per map, when ranked
         self._ranking: background.Job | None = None
-        self._soon = debounced(self, 0, self._rank)  # paint the map first
+        self._rank_timer = debounced(self, 0, self._rank)  # paint the map first
 
-    def of(self, maps: tuple[np.ndarray, ...]) -> None:
+    def set_maps(self, maps: tuple[np.ndarray, ...]) -> None:
         """Rank the links of maps, float32 [S, S] each; `changed` follows."""
-        self.forget()
+        self.clear()
         self._maps = maps
         if maps:
-            self._soon.start()
+            self._rank_timer.start()
 
     def fit(self, tokens: int) -> None:
-        """Use the initial threshold for as many tokens, unless the user chose another."""
+        """Use the initial threshold for this number of tokens, unless the user chose one."""
         if not self._is_chosen:
             self.threshold = default_threshold(tokens)
 
@@ -137,17 +137,17 @@ class StrongestLinks(QObject):
             if self._rankings:
                 self._draw()
 
-    def forget(self) -> None:
-        self._soon.stop()
+    def clear(self) -> None:
+        self._rank_timer.stop()
         self.drawn, self._maps, self._rankings = (), (), ()
         if self._ranking is not None:
             self._ranking.cancel()
 
     def _rank(self) -> None:
         maps = self._maps
-        most = min(MAX_LINKS, MAX_LINES // max(1, len(maps)))
+        max_links = min(MAX_LINKS, MAX_LINES // max(1, len(maps)))
         self._ranking = background.run(
-            self, lambda: tuple(ranked(weights, most) for weights in maps), self._on_ranked
+            self, lambda: tuple(rank_links(weights, max_links) for weights in maps), self._on_ranked
         )
 
     def _on_ranked(self, rankings: tuple[Ranking, ...]) -> None:
@@ -155,10 +155,10 @@ class StrongestLinks(QObject):
         self._draw()
 
     def _draw(self) -> None:
-        self.drawn = tuple(ranking.holding(self.threshold) for ranking in self._rankings)
+        self.drawn = tuple(ranking.select(self.threshold) for ranking in self._rankings)
         self.changed.emit()
 
 
 def default_threshold(tokens: int) -> float:
     """Initial fraction of the attention; smaller for longer texts."""
-    return next((threshold for most, threshold in THRESHOLDS if tokens <= most), LEAST_THRESHOLD)
+    return next((threshold for limit, threshold in THRESHOLDS if tokens <= limit), MIN_THRESHOLD)

@@ -1,4 +1,4 @@
-"""Attention maps of all heads, read from the newest answer while it is written; and grey levels.
+"""Attention maps of all heads, read from the newest answer while it is written, and grey levels.
 
 Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, 0 to TOP over the square root
 of a weight, so that weak links are visible. GAP is not a level: nothing is painted there.
@@ -25,10 +25,10 @@ from engine.messages.explore.text import Token
 T = TypeVar("T")
 TOP = 254
 GAP = 255
-POOLED = 64  # largest side of a pooled map
+MAX_POOLED_SIDE = 64  # largest side of a pooled map
 
 
-def opened(answer: Attended) -> np.ndarray:
+def open_weights(answer: Attended) -> np.ndarray:
     """Map an answer's file as float32 [L, H, T, T]; for an early answer the layers so far.
 
     Raises FileNotFoundError if newer answers have replaced it.
@@ -37,11 +37,11 @@ def opened(answer: Attended) -> np.ndarray:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         start = file.tell()
-    there = shape[0] if answer.layers is None else answer.layers
-    return np.memmap(answer.weights.path, dtype, "r", start, (there, *shape[1:]))
+    layers = shape[0] if answer.layers is None else answer.layers
+    return np.memmap(answer.weights.path, dtype, "r", start, (layers, *shape[1:]))
 
 
-def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
+def read_mapped(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
     """Apply `work` to a mapped file or part of it, then release its memory pages."""
     result = work(weights)
     mapped = getattr(weights, "_mmap", None)
@@ -54,8 +54,8 @@ class AttentionMaps(QObject):
     """The maps of one side, and their thumbnails.
 
     Signals:
-        replaced: another answer, or no maps any more.
-        grown: more layers of the same answer; number of layers before.
+        replaced: another answer, or no maps.
+        grown: more layers of the same answer; the previous number of layers.
         thumbnails_changed: the thumbnails of all heads.
         query_changed: an answer is pending, or refused.
     """
@@ -73,15 +73,15 @@ class AttentionMaps(QObject):
         self.tokens: tuple[Token, ...] = ()  # T of them
         self.shows_second = False
         self._explore = explore
-        self.is_seen = False
-        self._taken: Attended | None = None
-        self._gone: Attended | None = None  # its file was replaced before it was opened
+        self.is_active = False
+        self._answer: Attended | None = None
+        self._expired: Attended | None = None  # its file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
         self._queries = QueryPair(explore, explorer, self._question)
         self._queries.changed.connect(self._on_answer)
 
-    # ── what is known ────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────
 
     @property
     def side(self) -> ModelInput:
@@ -94,43 +94,43 @@ class AttentionMaps(QObject):
     @property
     def size(self) -> tuple[int, int]:
         """Layers and heads; 0 and 0 without an answer."""
-        if self._taken is None:
+        if self._answer is None:
             return 0, 0
-        return self._taken.weights.shape[0], self._taken.weights.shape[1]
+        return self._answer.weights.shape[0], self._answer.weights.shape[1]
 
     @property
-    def layers_there(self) -> int:
+    def computed_layers(self) -> int:
         return 0 if self.weights is None else len(self.weights)
 
     @property
     def shown_measure(self) -> Measure:
         """Measure of the shown values; differs from `measure` while that is computed."""
-        return "weights" if self._taken is None else self._taken.measure
+        return "weights" if self._answer is None else self._answer.measure
 
     @property
-    def largest(self) -> float:
+    def vmax(self) -> float:
         """Value of the strongest colour."""
-        if self._taken is None:
+        if self._answer is None:
             return 1.0
-        return self._explore.running_max(f"attention {self._taken.measure}", self._taken.largest)
+        return self._explore.running_max(f"attention {self._answer.measure}", self._answer.largest)
 
     @property
     def has_heads(self) -> bool:
         """True if the values are of single heads, False for whole layers."""
         return self.shown_measure in ("weights", "norms")
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ───────────────────────────────────────────────────────────────────
 
-    def set_seen(self, seen: bool) -> None:
+    def set_active(self, active: bool) -> None:
         """Set if the panel is visible; only the shown side asks."""
-        self.is_seen = seen
-        self._queries.set_seen(seen, self.side.index)
+        self.is_active = active
+        self._queries.set_active(active, self.side.index)
 
     def show_side(self, second: bool) -> None:
         if second != self.shows_second:
             self.shows_second = second
-            self._forget()
-            self.set_seen(self.is_seen)
+            self._clear()
+            self.set_active(self.is_active)
             self._on_answer()
 
     def set_measure(self, measure: Measure) -> None:
@@ -138,7 +138,7 @@ class AttentionMaps(QObject):
             self.measure = measure
             self._queries.invalidate()
 
-    # ── from an answer to maps ───────────────────────────────────────────────────────────────
+    # ── answers ───────────────────────────────────────────────────────────────
 
     def _question(self, side: ModelInput) -> Attend | None:
         return side.question(Attend, measure=self.measure)
@@ -146,41 +146,41 @@ class AttentionMaps(QObject):
     def _on_answer(self) -> None:
         answer = self.query.answer
         if isinstance(answer, Attended):
-            self._take(answer)
+            self._load(answer)
         elif not self.query.is_waiting:
-            self._forget()
+            self._clear()
         self.query_changed.emit()
 
-    def _take(self, answer: Attended) -> None:
-        if answer is self._taken or answer is self._gone:
+    def _load(self, answer: Attended) -> None:
+        if answer is self._answer or answer is self._expired:
             return
         try:
-            weights = opened(answer)
+            weights = open_weights(answer)
         except FileNotFoundError:  # replaced by newer answers or a new worker
-            self._gone = answer
+            self._expired = answer
             self.query.ask()
             return
-        is_same = self._taken is not None and self._taken.to == answer.to
-        before = self.layers_there
-        self._taken, self.weights = answer, weights
+        is_same = self._answer is not None and self._answer.to == answer.to
+        before = self.computed_layers
+        self._answer, self.weights = answer, weights
         if answer.tokens != self.tokens:  # keep the object, so that heads need not compare tokens
             self.tokens = answer.tokens
         if is_same:
             self.grown.emit(before)
         else:
-            self._forget_thumbnails()
+            self._clear_thumbnails()
             self.replaced.emit()
         self._pool()
 
-    def _forget(self) -> None:
-        self.weights, self.thumbnails, self._taken, self.tokens = None, None, None, ()
-        self._forget_thumbnails()
+    def _clear(self) -> None:
+        self.weights, self.thumbnails, self._answer, self.tokens = None, None, None, ()
+        self._clear_thumbnails()
         self.thumbnails_changed.emit()
         self.replaced.emit()
 
     # ── thumbnails ───────────────────────────────────────────────────────────────────────────
 
-    def _forget_thumbnails(self) -> None:
+    def _clear_thumbnails(self) -> None:
         self._pooled = None
         if self._pooling is not None:
             self._pooling.cancel()
@@ -195,20 +195,20 @@ class AttentionMaps(QObject):
             self._show_thumbnails()
             return
         more = weights[done:]
-        self._pooling = background.run(self, lambda: read_through(pooled, more), self._on_pooled)
+        self._pooling = background.run(self, lambda: read_mapped(max_pool, more), self._on_pooled)
 
     def _on_pooled(self, more: np.ndarray) -> None:
         self._pooling = None
         self._pooled = more if self._pooled is None else np.concatenate((self._pooled, more))
         self._show_thumbnails()
-        if len(self._pooled) < self.layers_there:
+        if len(self._pooled) < self.computed_layers:
             self._pool()
 
     def _show_thumbnails(self) -> None:
         """Missing layers stay blank."""
         assert self._pooled is not None
         thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), GAP, np.uint8)
-        thumbnails[: len(self._pooled)] = levels(self._pooled, self.largest)
+        thumbnails[: len(self._pooled)] = levels(self._pooled, self.vmax)
         self.thumbnails = thumbnails
         self.thumbnails_changed.emit()
 
@@ -216,31 +216,31 @@ class AttentionMaps(QObject):
 # ── grey levels ──────────────────────────────────────────────────────────────────────────────
 
 
-def levels(weights: np.ndarray, most: float = 1.0) -> np.ndarray:
+def levels(weights: np.ndarray, vmax: float = 1.0) -> np.ndarray:
     """Levels uint8 of the same shape; `most` is the value of the top level."""
-    scaled = np.sqrt(np.clip(weights / np.float32(most), 0, 1))
+    scaled = np.sqrt(np.clip(weights / np.float32(vmax), 0, 1))
     whole: np.ndarray = np.rint(scaled * TOP).astype(np.uint8)
     return whole
 
 
-def pooled(weights: np.ndarray, most: int = POOLED) -> np.ndarray:
+def max_pool(weights: np.ndarray, side: int = MAX_POOLED_SIDE) -> np.ndarray:
     """Max-pool float32 [L, H, T, T] to [L, H, P, P].
 
     Reads the mapped file one layer at a time, to limit memory.
     """
-    return np.stack([_strongest(np.array(layer), most) for layer in weights])
+    return np.stack([_block_max(np.array(layer), side) for layer in weights])
 
 
-def stretched(image: np.ndarray, side: int) -> np.ndarray:
+def resize_levels(image: np.ndarray, side: int) -> np.ndarray:
     """Scale levels [..., P, P] to [..., S, S]: repeats pixels, or takes the maximum of blocks."""
     size = image.shape[-1]
     if side < size:
-        return _strongest(image, side)
+        return _block_max(image, side)
     index = np.arange(side) * size // side
     return image[..., index[:, None], index[None, :]]
 
 
-def _strongest(image: np.ndarray, side: int) -> np.ndarray:
+def _block_max(image: np.ndarray, side: int) -> np.ndarray:
     """Maximum of each block, [..., S, S] with S at most `side`."""
     size = image.shape[-1]
     if size <= side:
@@ -260,7 +260,7 @@ def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:
     """Tile levels [L, H, P, P] into [L * (S + gap) - gap, H * (S + gap) - gap]."""
     layers, count = heads.shape[:2]
     cells = np.full((layers, count, side + gap, side + gap), GAP, dtype=np.uint8)
-    cells[:, :, :side, :side] = stretched(heads, side)
+    cells[:, :, :side, :side] = resize_levels(heads, side)
     whole = cells.transpose(0, 2, 1, 3).reshape(layers * (side + gap), count * (side + gap))
     return np.ascontiguousarray(whole[: whole.shape[0] - gap, : whole.shape[1] - gap])
 

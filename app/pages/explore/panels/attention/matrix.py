@@ -29,7 +29,7 @@ from app.pages.explore.panels.attention.maps import (
     level_colors,
     levels,
     picture,
-    stretched,
+    resize_levels,
 )
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
@@ -40,9 +40,9 @@ from app.widgets.text.labels import font
 from app.widgets.text.numbers import decimal
 
 READABLE = 11  # px of a cell from which tokens are labelled
-LARGEST = 34  # px of a cell
-WIDEST = 28 * SPACE  # largest px for the labels at the left and the top
-NAMES = 0.3  # largest fraction of the size for labels
+MAX_CELL = 34  # px of a cell
+MAX_LABEL = 28 * SPACE  # largest px for the labels at the left and the top
+MAX_LABEL_FRACTION = 0.3  # largest fraction of the size for labels
 TITLE = 4 * SPACE  # px of an axis title
 ZOOM = 1.25  # factor of a step
 WHEEL = 3  # cells per wheel step
@@ -50,7 +50,7 @@ TICKS = (0.0, 0.1, 0.5, 1.0)  # of the colour scale, as fractions of the largest
 BAR = 8  # px of the colour scale
 EDGE = 3 * SPACE  # px on either side for the outer numbers
 STEPS = 64  # colours of the scale on paper
-AS_SHAPES = 128  # up to as many tokens, cells on paper are shapes
+MAX_SHAPES = 128  # up to this number of tokens, cells on paper are shapes
 TOP_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
@@ -70,7 +70,7 @@ class Matrix(QWidget):
         super().__init__()
         self._state = state
         self._picture: QPixmap | None = None
-        self._named: tuple[str, ...] = ()  # labels
+        self._labels: tuple[str, ...] = ()
         self.zoom = 1.0
         self.first = QPointF(0, 0)  # column and row at the top left, in cells
         self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # layout, and its key
@@ -82,7 +82,7 @@ class Matrix(QWidget):
         self.setAccessibleName(self.tr("Attention head as a matrix"))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(lambda: self.setAccessibleDescription(describe_head(state)))
-        state.pointed_changed.connect(self.update)
+        state.hovered_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
         return QSize(90 * SPACE, 90 * SPACE)
@@ -90,10 +90,10 @@ class Matrix(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, 24 * SPACE)
 
-    # ── places ───────────────────────────────────────────────────────────────────────────────
+    # ── layout ───────────────────────────────────────────────────────────────────────────────
 
     @property
-    def is_named(self) -> bool:
+    def has_labels(self) -> bool:
         """True if cells are large enough for labels."""
         return self._layout()[0]
 
@@ -104,9 +104,9 @@ class Matrix(QWidget):
         """Rectangle of the map in whole pixels, without labels."""
         _, margin, size = self._layout()
         whole = size * len(self._state.tokens)
-        wide = min(whole, self.width() - margin - 1)
-        high = min(whole, self.height() - margin - 1)
-        return QRect(margin, margin, max(0, round(wide)), max(0, round(high)))
+        width = min(whole, self.width() - margin - 1)
+        height = min(whole, self.height() - margin - 1)
+        return QRect(margin, margin, max(0, round(width)), max(0, round(height)))
 
     def cell(self, row: int, column: int) -> QRectF:
         """Rectangle of a weight; outside the field if not visible."""
@@ -115,31 +115,31 @@ class Matrix(QWidget):
         return QRectF(left, field.top() + (row - self.first.y()) * size, size, size)
 
     def _layout(self) -> tuple[bool, int, float]:
-        """If tokens are labelled, the margin, and px of a cell."""
-        key = (self.width(), self.height(), self.zoom, self._named)
+        """True if tokens are labelled, the margin, and px of a cell."""
+        key = (self.width(), self.height(), self.zoom, self._labels)
         if self._laid_out is None or self._laid_out[0] != key:
             self._laid_out = key, self._lay_out()
         return self._laid_out[1]
 
     def _lay_out(self) -> tuple[bool, int, float]:
-        with_names = TITLE + self._names_width()
-        size = self._zoomed(with_names)
+        margin = TITLE + self._labels_width()
+        size = self._zoomed_size(margin)
         if size >= READABLE:
-            return True, with_names, size
-        return False, TITLE, min(self._zoomed(TITLE), READABLE - 0.1)
+            return True, margin, size
+        return False, TITLE, min(self._zoomed_size(TITLE), READABLE - 0.1)
 
-    def _names_width(self) -> int:
-        widest = max(map(QFontMetricsF(mono_font()).horizontalAdvance, self._named), default=0.0)
-        room = min(self.width(), self.height())
-        return min(round(widest) + 2 * SPACE, WIDEST, round(NAMES * room))
+    def _labels_width(self) -> int:
+        widest = max(map(QFontMetricsF(mono_font()).horizontalAdvance, self._labels), default=0.0)
+        available = min(self.width(), self.height())
+        return min(round(widest) + 2 * SPACE, MAX_LABEL, round(MAX_LABEL_FRACTION * available))
 
-    def _zoomed(self, margin: int) -> float:
-        return min(self._fitting(margin) * self.zoom, LARGEST)
+    def _zoomed_size(self, margin: int) -> float:
+        return min(self._fitted_size(margin) * self.zoom, MAX_CELL)
 
-    def _fitting(self, margin: int) -> float:
+    def _fitted_size(self, margin: int) -> float:
         """px of a cell at which all fit."""
-        room = min(self.width(), self.height()) - 1 - margin
-        return max(0.0, room / max(1, len(self._state.tokens)))
+        available = min(self.width(), self.height()) - 1 - margin
+        return max(0.0, available / max(1, len(self._state.tokens)))
 
     # ── zoom ─────────────────────────────────────────────────────────────────────────────────
 
@@ -150,8 +150,8 @@ class Matrix(QWidget):
         if not before:
             return
         cell = (fixed - field.topLeft()) / before + self.first
-        most = LARGEST / max(self._fitting(TITLE + self._names_width()), 1e-9)
-        self.zoom = max(1.0, min(zoom, most))
+        max_zoom = MAX_CELL / max(self._fitted_size(TITLE + self._labels_width()), 1e-9)
+        self.zoom = max(1.0, min(zoom, max_zoom))
         self._picture = None
         field, size = QRectF(self.field()), self.cell_size()
         self.show_from(cell - (fixed - field.topLeft()) / size)
@@ -161,8 +161,8 @@ class Matrix(QWidget):
         field, size, count = self.field(), self.cell_size(), len(self._state.tokens)
         if not size:
             return
-        most = count - field.width() / size, count - field.height() / size
-        x, y = min(first.x(), most[0]), min(first.y(), most[1])
+        last = count - field.width() / size, count - field.height() / size
+        x, y = min(first.x(), last[0]), min(first.y(), last[1])
         self.first = QPointF(max(0.0, x), max(0.0, y))
         self._picture = None
         self.moved.emit()
@@ -189,8 +189,8 @@ class Matrix(QWidget):
 
     def _on_head(self) -> None:
         self._picture = None
-        if self._named is not self._state.names:
-            self._named = self._state.names
+        if self._labels is not self._state.names:
+            self._labels = self._state.names
             self.show_from(self.first)
         self.update()
 
@@ -213,7 +213,7 @@ class Matrix(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pressed is None:
-            self._state.point(*self.at(event.position().toPoint()))
+            self._state.hover(*self.at(event.position().toPoint()))
             return
         distance = event.position() - self._pressed
         if self._is_dragged or distance.manhattanLength() >= QApplication.startDragDistance():
@@ -233,11 +233,11 @@ class Matrix(QWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._state.point(-1, -1)
+        self._state.hover(-1, -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step, last = arrow_step(event), len(self._state.tokens) - 1
-        row, column = self._state.pointed
+        row, column = self._state.hovered
         if is_press(event):
             self._state.pick(row, column)
         elif event.text() in ZOOMS:
@@ -246,10 +246,10 @@ class Matrix(QWidget):
             super().keyPressEvent(event)
         else:
             row, column = max(row, 0) + step[0], max(column, 0) + step[1]
-            self._state.point(clamp(row, last), clamp(column, last))
-            self._bring_into_sight(*self._state.pointed)
+            self._state.hover(clamp(row, last), clamp(column, last))
+            self._scroll_to(*self._state.hovered)
 
-    def _bring_into_sight(self, row: int, column: int) -> None:
+    def _scroll_to(self, row: int, column: int) -> None:
         field, size = self.field(), max(self.cell_size(), 1e-9)
         across, down = field.width() / size, field.height() / size
         x = min(max(self.first.x(), column + 1 - across), column)
@@ -270,25 +270,25 @@ class Matrix(QWidget):
         painter.setPen(QPen(colour(Role.ACCENT if self.hasFocus() else Role.BORDER), 1))
         painter.drawRect(QRectF(field).adjusted(-0.5, -0.5, 0.5, 0.5))
         self._paint_titles(painter, field)
-        if self.is_named:
+        if self.has_labels:
             self._paint_tokens(painter)
         painter.setClipRect(QRectF(field).adjusted(-1, -1, 1, 1))
         self._paint_crosshair(painter, QRectF(field))
 
     def _draw(self, field: QRect) -> QPixmap:
         ratio, state = self.devicePixelRatioF(), self._state
-        wide, high = (max(1, round(side * ratio)) for side in (field.width(), field.height()))
-        most, count = state.maps.largest, len(state.tokens)
+        width, height = (max(1, round(side * ratio)) for side in (field.width(), field.height()))
+        vmax, count = state.maps.vmax, len(state.tokens)
         size = max(self.cell_size() * ratio, 1e-9)
         if self.zoom == 1:
-            shown = stretched(levels(state.map, most), wide)
+            shown = resize_levels(levels(state.map, vmax), width)
         else:
             left, top = self.first.x() * size, self.first.y() * size
-            columns = np.minimum((np.arange(wide) + 0.5 + left) // size, count - 1).astype(int)
-            rows = np.minimum((np.arange(high) + 0.5 + top) // size, count - 1).astype(int)
+            columns = np.minimum((np.arange(width) + 0.5 + left) // size, count - 1).astype(int)
+            rows = np.minimum((np.arange(height) + 0.5 + top) // size, count - 1).astype(int)
             first, last = (rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)
-            seen = levels(state.map[first[0] : last[0], first[1] : last[1]], most)
-            shown = seen[(rows - first[0])[:, None], (columns - first[1])[None, :]]
+            part = levels(state.map[first[0] : last[0], first[1] : last[1]], vmax)
+            shown = part[(rows - first[0])[:, None], (columns - first[1])[None, :]]
         pixmap = QPixmap.fromImage(picture(np.ascontiguousarray(shown)))
         pixmap.setDevicePixelRatio(ratio)
         return pixmap
@@ -306,25 +306,25 @@ class Matrix(QWidget):
         """Label every visible row and column."""
         state, size, field = self._state, self.cell_size(), self.field()
         painter.setFont(name_font(size))
-        (row, column), margin = state.pointed, self._layout()[1]
-        room = margin - TITLE - SPACE
+        (row, column), margin = state.hovered, self._layout()[1]
+        available = margin - TITLE - SPACE
         pens = colour(Role.MUTED), colour(Role.TEXT)
         first, last = self.first, len(state.names)
         metrics, right = painter.fontMetrics(), Qt.TextElideMode.ElideRight
-        for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
-            cell = self.cell(number, 0)
+        for index in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
+            cell = self.cell(index, 0)
             if field.top() <= cell.center().y() <= field.bottom():
-                painter.setPen(pens[number == row])
-                name = metrics.elidedText(state.names[number], right, room)
-                painter.drawText(QRectF(TITLE, cell.top(), room, cell.height()), RIGHT, name)
+                painter.setPen(pens[index == row])
+                name = metrics.elidedText(state.names[index], right, available)
+                painter.drawText(QRectF(TITLE, cell.top(), available, cell.height()), RIGHT, name)
         painter.save()
         painter.rotate(-90)  # then x is −y, and y is x
-        for number in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
-            cell = self.cell(0, number)
+        for index in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
+            cell = self.cell(0, index)
             if field.left() <= cell.center().x() <= field.right():
-                painter.setPen(pens[number == column])
-                name = metrics.elidedText(state.names[number], right, room)
-                painter.drawText(QRectF(SPACE - margin, cell.left(), room, size), LEFT, name)
+                painter.setPen(pens[index == column])
+                name = metrics.elidedText(state.names[index], right, available)
+                painter.drawText(QRectF(SPACE - margin, cell.left(), available, size), LEFT, name)
         painter.restore()
 
     def _paint_crosshair(self, painter: QPainter, field: QRectF) -> None:
@@ -332,7 +332,7 @@ class Matrix(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for row, column, pen in (
             (self._state.picked, self._state.target, QPen(colour(PICKED), 1.5)),
-            (*self._state.pointed, QPen(colour(Role.TEXT, 0.8), 1)),
+            (*self._state.hovered, QPen(colour(Role.TEXT, 0.8), 1)),
         ):
             painter.setPen(pen)
             cell = self.cell(row, column)
@@ -355,7 +355,7 @@ class Legend(QWidget):
 
     def _on_thumbnails(self) -> None:
         text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
-        description = text.format(decimal(self._maps.largest, 2))
+        description = text.format(decimal(self._maps.vmax, 2))
         if description != self.accessibleDescription():
             self.setAccessibleDescription(description)
             self.update()
@@ -368,11 +368,11 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         bar = QRectF(EDGE, 1, self.width() - 2 * EDGE, BAR)
-        paint_scale(QPainter(self), bar, self._maps.largest, colour, font("small"))
+        paint_scale(QPainter(self), bar, self._maps.vmax, colour, font("small"))
 
 
 def paint_scale(
-    painter: QPainter, bar: QRectF, most: float, palette: Palette, letters: QFont
+    painter: QPainter, bar: QRectF, vmax: float, palette: Palette, label_font: QFont
 ) -> None:
     """Paint a colour bar from 0 to `most` on a square-root scale, with numbers below."""
     width, colors = bar.width() / STEPS, level_colors(palette)
@@ -382,19 +382,19 @@ def paint_scale(
     painter.setPen(palette(Role.BORDER, 1.0))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(bar)
-    painter.setFont(letters)
+    painter.setFont(label_font)
     painter.setPen(palette(Role.MUTED, 1.0))
     for tick in TICKS:
         x = bar.left() + bar.width() * tick**0.5
         box = QRectF(x - 30, bar.bottom() + 2, 60, 2 * painter.fontMetrics().height())
-        text = decimal(tick * most, 2) if tick else "0"
+        text = decimal(tick * vmax, 2) if tick else "0"
         painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
 
 
-def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float) -> None:
+def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, vmax: float) -> None:
     """Paint float32 [S, S] as squares, or as an image if there are many tokens."""
-    shown = levels(weights, most)
-    if len(shown) > AS_SHAPES:
+    shown = levels(weights, vmax)
+    if len(shown) > MAX_SHAPES:
         painter.drawImage(field, picture(np.ascontiguousarray(shown), print_color))
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

@@ -1,4 +1,4 @@
-"""Query and key of a pair of tokens: from their elements to score and weight; screen and paper.
+"""Query and key of a pair of tokens: elements, score and weight; on screen and on paper.
 
 Shapes: K size of a head.
 """
@@ -21,22 +21,22 @@ from app.widgets.text.labels import OneLine, Text, font
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 
-BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, normally and at least
-HEAD = 6 * SPACE  # px of its name
-WIDEST = 14  # largest px of an element
-PAPER_BAND, PAPER_HEAD, PAPER_WIDTH = 60.0, 20.0, 640.0  # px of a saved figure
+BAND, MIN_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, normally and at least
+NAME_HEIGHT = 6 * SPACE  # px
+MAX_ELEMENT = 14  # largest px of an element
+PAPER_BAND, PAPER_NAME, PAPER_WIDTH = 60.0, 20.0, 640.0  # px of a saved figure
 
 
 class Elements(QWidget):
     """Three rows of K elements: query, key, and their products.
 
-    Positive elements rise above the line and negative ones hang below: not by colour alone.
+    Positive elements are drawn above the line, negative ones below, so that colour is not needed.
     """
 
-    def __init__(self, line: OneLine) -> None:
+    def __init__(self, readout: OneLine) -> None:
         super().__init__()
         self.shown: QueryKeyShown | None = None
-        self._said, self._at = line, -1
+        self._readout, self._hovered = readout, -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
@@ -44,7 +44,7 @@ class Elements(QWidget):
 
     def show_pair(self, shown: QueryKeyShown | None) -> None:
         self.shown = shown
-        self._at = -1
+        self._hovered = -1
         if shown is not None:
             text = self.tr("{0} elements; their products sum to {1}")
             added = decimal(sum(shown.products))
@@ -52,48 +52,48 @@ class Elements(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(120 * SPACE, 3 * (BAND + HEAD) + 2 * SPACE)
+        return QSize(120 * SPACE, 3 * (BAND + NAME_HEIGHT) + 2 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 3 * (LEAST_BAND + HEAD))
+        return QSize(40 * SPACE, 3 * (MIN_BAND + NAME_HEIGHT))
 
     def band(self) -> float:
-        return max(LEAST_BAND, min(BAND, self.height() / 3 - HEAD))
+        return max(MIN_BAND, min(BAND, self.height() / 3 - NAME_HEIGHT))
 
-    def element(self, number: int) -> QRectF:
+    def element(self, index: int) -> QRectF:
         """Column of an element, over all three rows."""
         count = len(self.shown.query) if self.shown else 1
-        wide = min(WIDEST, (self.width() - 2 * SPACE) / count)
-        return QRectF(SPACE + number * wide, 0, wide, self.height())
+        width = min(MAX_ELEMENT, (self.width() - 2 * SPACE) / count)
+        return QRectF(SPACE + index * width, 0, width, self.height())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._point(self._number_at(event.position().toPoint()))
+        self._hover(self._index_at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._point(-1)
+        self._hover(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = horizontal_step(event)
         if not step or self.shown is None:
             super().keyPressEvent(event)
             return
-        self._point(clamp(self._at + step, len(self.shown.query) - 1))
+        self._hover(clamp(self._hovered + step, len(self.shown.query) - 1))
 
-    def _number_at(self, point: QPoint) -> int:
+    def _index_at(self, point: QPoint) -> int:
         if self.shown is None:
             return -1
-        number = int((point.x() - SPACE) // self.element(0).width())
-        return number if 0 <= number < len(self.shown.query) else -1
+        index = int((point.x() - SPACE) // self.element(0).width())
+        return index if 0 <= index < len(self.shown.query) else -1
 
-    def _point(self, at: int) -> None:
-        self._at = at
-        if self.shown is not None and at >= 0:
+    def _hover(self, index: int) -> None:
+        self._hovered = index
+        if self.shown is not None and index >= 0:
             text = self.tr("Element {0}: query {1}, key {2}, product over √K {3}")
-            values = (self.shown.query[at], self.shown.key[at], self.shown.products[at])
-            self._said.setText(text.format(at + 1, *(decimal(value) for value in values)))
+            values = (self.shown.query[index], self.shown.key[index], self.shown.products[index])
+            self._readout.setText(text.format(index + 1, *(decimal(value) for value in values)))
         else:
-            self._said.setText(self.tr("Hover over an element to see its values."))
+            self._readout.setText(self.tr("Hover over an element to see its values."))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -101,46 +101,46 @@ class Elements(QWidget):
             return
         painter = QPainter(self)
         area = QRectF(SPACE, 0, self.element(0).width() * len(self.shown.query), self.band())
-        paint_elements(painter, area, HEAD, self.shown, colour, font("small"))
-        if self._at >= 0:
+        paint_elements(painter, area, NAME_HEIGHT, self.shown, colour, font("small"))
+        if self._hovered >= 0:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(Role.TEXT), 1))
-            painter.drawRect(self.element(self._at).adjusted(-0.5, 0.5, -0.5, -1.5))
+            painter.drawRect(self.element(self._hovered).adjusted(-0.5, 0.5, -0.5, -1.5))
 
 
 def paint_elements(
     painter: QPainter,
     row: QRectF,
-    head: float,
+    name_height: float,
     shown: QueryKeyShown,
     palette: Palette,
-    letters: QFont,
+    label_font: QFont,
 ) -> None:
     """Paint the elements of query, key and their products.
 
     Args:
         row: left, width and height of each of the three rows.
-        head: px of the name above each.
+        name_height: px of the name above each.
     """
-    wide, half = row.width() / len(shown.query), row.height() / 2 - 2
-    for number, (name, values) in enumerate(
+    width, half = row.width() / len(shown.query), row.height() / 2 - 2
+    for band, (name, values) in enumerate(
         (
             (tr("Query"), shown.query),
             (tr("Key"), shown.key),
             (tr("Query × key ÷ √K"), shown.products),
         )
     ):
-        top = number * (row.height() + head)
-        middle, most = top + head + row.height() / 2, max(map(abs, values)) or 1.0
-        painter.setFont(letters)
+        top = band * (row.height() + name_height)
+        middle, vmax = top + name_height + row.height() / 2, max(map(abs, values)) or 1.0
+        painter.setFont(label_font)
         painter.setPen(palette(Role.MUTED, 1.0))
-        text = tr("{0}: up to ±{1}").format(name, decimal(most, 2))
-        box = QRectF(row.left(), top, PAPER_WIDTH, head)
+        text = tr("{0}: up to ±{1}").format(name, decimal(vmax, 2))
+        box = QRectF(row.left(), top, PAPER_WIDTH, name_height)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
         for index, value in enumerate(values):
-            high = half * abs(value) / most
-            y = middle if value < 0 else middle - high
-            bar = QRectF(row.left() + index * wide, y, 0.9 * wide, high)
+            height = half * abs(value) / vmax
+            y = middle if value < 0 else middle - height
+            bar = QRectF(row.left() + index * width, y, 0.9 * width, height)
             painter.fillRect(bar, palette(SIGNS[value < 0], 1.0))
         painter.setPen(palette(Role.BORDER, 1.0))
         painter.drawLine(QPointF(row.left(), middle), QPointF(row.right(), middle))
@@ -151,12 +151,12 @@ class PairView(QWidget):
         super().__init__()
         self._state = state
         self.title, self.sum = Text("", "strong"), Text("")
-        self.said = OneLine("", "small")
-        self.elements = Elements(self.said)
-        parts = self.title, self.said, self.elements, self.sum, layouts.STRETCH
+        self.readout = OneLine("", "small")
+        self.elements = Elements(self.readout)
+        parts = self.title, self.readout, self.elements, self.sum, layouts.STRETCH
         page = layouts.page(*parts, spacing=SPACE)
-        self.nothing = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
-        self.stack = Stack(page, self.nothing)
+        self.empty = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
+        self.stack = Stack(page, self.empty)
         layouts.column(self.stack, parent=self)
         state.pair_changed.connect(self.show_state)
         state.head_changed.connect(self.show_state)
@@ -166,7 +166,7 @@ class PairView(QWidget):
         shown = self._state.query_key
         self.stack.setCurrentIndex(1 if shown is None else 0)
         if shown is None:
-            self.nothing.text.setText(
+            self.empty.text.setText(
                 self.tr(
                     "Click a cell of the matrix, or a query token on the left and a key token on "
                     "the right of the lines."
@@ -188,7 +188,7 @@ class PairView(QWidget):
         text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(score_text(shown))
-        self.said.setText(self.tr("Hover over an element to see its values."))
+        self.readout.setText(self.tr("Hover over an element to see its values."))
 
 
 def score_text(shown: QueryKeyShown) -> str:
@@ -241,9 +241,9 @@ def pair_figure(state: AttentionState) -> Figure | None:
         name=f"query-key-layer-{shown.layer + 1}-head-{shown.head + 1}",
         title=tr("Query and key: {0}, “{1}” to “{2}”").format(head, *ends),
         caption=f"{text} {source(state.explore, side.index)}",
-        size=QSize(round(PAPER_WIDTH), round(3 * (PAPER_BAND + PAPER_HEAD))),
+        size=QSize(round(PAPER_WIDTH), round(3 * (PAPER_BAND + PAPER_NAME))),
         paint=lambda painter, _: paint_elements(
-            painter, row, PAPER_HEAD, shown, print_color, paper_font(11)
+            painter, row, PAPER_NAME, shown, print_color, paper_font(11)
         ),
         array=values,
         table=lambda: Table(

@@ -1,4 +1,4 @@
-"""State of the Attention panel: chosen heads without excluded tokens, the selection, and words.
+"""State of the Attention panel: chosen heads without excluded tokens, selection, descriptions.
 
 Shapes: S tokens that are shown, T tokens of the text.
 """
@@ -77,21 +77,21 @@ class HeadSelection(QObject):
     def fit(self, size: tuple[int, int]) -> None:
         """Limit the selection to these layers and heads, without a signal.
 
-        Maps of whole layers have one head. With maps of single heads the former heads of the same
-        layers come back.
+        Maps of whole layers have one head. Maps of single heads restore the former heads of the
+        same layers.
         """
         layers, heads = size
         if not (layers and heads):
             return
-        had, self._size = self._size, size
-        if heads == 1 < had[1]:
+        old_size, self._size = self._size, size
+        if heads == 1 < old_size[1]:
             self._by_head = self.heads
-        elif had[1] == 1 < heads and self._by_head:
-            self.heads = self._restored()
-        fitting = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
-        self.heads = tuple(dict.fromkeys(fitting))
+        elif old_size[1] == 1 < heads and self._by_head:
+            self.heads = self._restore_heads()
+        clamped = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
+        self.heads = tuple(dict.fromkeys(clamped))
 
-    def _restored(self) -> tuple[Head, ...]:
+    def _restore_heads(self) -> tuple[Head, ...]:
         """The former heads of the chosen layers; of another layer its first head."""
         layers = {layer for layer, _ in self.heads}
         former = [head for head in self._by_head if head[0] in layers]
@@ -116,18 +116,18 @@ class HeadSelection(QObject):
 
 
 class AttentionState(QObject):
-    """Choosing another head reads another slice of the file, without asking the worker.
+    """Choosing a head reads its slice of the file, without a question to the worker.
 
     Signals:
         head_changed: map, tokens or filters of the current head.
         links_changed: the links to draw, shortly after the map.
-        pointed_changed: query and key token under the mouse.
+        hovered_changed: query and key token under the mouse.
         pair_changed: query and key of the selected pair.
     """
 
     head_changed = Signal()
     links_changed = Signal()
-    pointed_changed = Signal()
+    hovered_changed = Signal()
     pair_changed = Signal()
 
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
@@ -140,12 +140,12 @@ class AttentionState(QObject):
         self.block: Block | None = None  # the only block shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
-        self.numbers = np.zeros(0, int)  # [S], indices of the shown tokens among the T
+        self.indices = np.zeros(0, int)  # [S], indices of the shown tokens among the T
         self.masked: tuple[int, ...] = ()  # rows that the model read as a mask
         self.names: tuple[str, ...] = ()  # S names, as the model reads them
         self.hidden_mass = 0.0  # fraction of the head's attention that is not shown
-        self.pointed = (-1, -1)  # row and column of the map, -1 for none
-        self._sees_pair = False
+        self.hovered = (-1, -1)  # row and column of the map, -1 for none
+        self._is_pair_active = False
         self._pairs = QueryPair(explore, explorer, self._pair_question)
         self._pairs.changed.connect(self.pair_changed)
         self.maps.replaced.connect(self._on_replaced)
@@ -154,11 +154,11 @@ class AttentionState(QObject):
         self.strongest.changed.connect(self.links_changed)
         explore.picked_changed.connect(self._on_picked)
         explore.target_changed.connect(self._on_picked)
-        explore.pointed_changed.connect(self._on_explore_pointed)
+        explore.hovered_changed.connect(self._on_explore_hovered)
         explore.head_changed.connect(self._on_explore_head)
         explore.sides_changed.connect(self._on_sides)
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -195,28 +195,28 @@ class AttentionState(QObject):
         return sorted(rows, key=lambda link: -link.value)
 
     @property
-    def is_current_there(self) -> bool:
+    def is_current_computed(self) -> bool:
         """True if the current head's layer is computed."""
-        return self.layer < self.maps.layers_there
+        return self.layer < self.maps.computed_layers
 
     @property
     def picked(self) -> int:
         """Row of the selected token; -1 if it is not shown."""
-        return self._place(self._own(self.explore.picked))
+        return self._row(self._to_shown_side(self.explore.picked))
 
     @property
     def target(self) -> int:
         """Column of the target token; -1 if it is not shown."""
-        return self._place(self._own(self.explore.target))
+        return self._row(self._to_shown_side(self.explore.target))
 
     @property
     def query_key(self) -> QueryKeyShown | None:
-        return self._pairs[self.maps.shows_second].answer_of(QueryKeyShown)
+        return self._pairs[self.maps.shows_second].get_answer(QueryKeyShown)
 
     @property
-    def pair_numbers(self) -> tuple[int, int]:
+    def pair_tokens(self) -> tuple[int, int]:
         """Selected query and key token of the shown side; -1 for none."""
-        return self._own(self.explore.picked), self._own(self.explore.target)
+        return self._to_shown_side(self.explore.picked), self._to_shown_side(self.explore.target)
 
     @property
     def texts(self) -> MeasureTexts:
@@ -231,20 +231,20 @@ class AttentionState(QObject):
         text = tr("layer {0}, head {1}") if self.maps.has_heads else tr("layer {0}")
         return text.format(layer + 1, head + 1)
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ───────────────────────────────────────────────────────────────────
 
-    def set_seen(self, seen: bool) -> None:
-        self.maps.set_seen(seen)
-        self.see_pair(self._sees_pair)
+    def set_active(self, active: bool) -> None:
+        self.maps.set_active(active)
+        self.set_pair_active(self._is_pair_active)
 
-    def see_pair(self, seen: bool) -> None:
+    def set_pair_active(self, active: bool) -> None:
         """Set if the query and key of the selected pair are visible."""
-        self._sees_pair = seen
-        self._pairs.set_seen(seen and self.maps.is_seen, self.maps.side.index)
+        self._is_pair_active = active
+        self._pairs.set_active(active and self.maps.is_active, self.maps.side.index)
 
     def show_side(self, second: bool) -> None:
         self.maps.show_side(second)
-        self.see_pair(self._sees_pair)
+        self.set_pair_active(self._is_pair_active)
 
     def switch_head(self, layer: int, head: int) -> None:
         """Switch a head of the first model off, or on again."""
@@ -263,23 +263,23 @@ class AttentionState(QObject):
             self.block = block
             self._show()
 
-    def point(self, row: int, column: int) -> None:
-        if (row, column) != self.pointed:
-            self.pointed = (row, column)
-            self.pointed_changed.emit()
+    def hover(self, row: int, column: int) -> None:
+        if (row, column) != self.hovered:
+            self.hovered = (row, column)
+            self.hovered_changed.emit()
 
     def pick(self, row: int, column: int) -> None:
-        """Select the token of a row, and the target token of a column; -1 leaves either."""
-        if 0 <= row < len(self.numbers):
-            self.explore.pick(self._first(int(self.numbers[row])))
-        if 0 <= column < len(self.numbers):
-            self.explore.pick_target(self._first(int(self.numbers[column])))
+        """Select the token of a row, and the target token of a column; -1 changes neither."""
+        if 0 <= row < len(self.indices):
+            self.explore.pick(self._to_first_side(int(self.indices[row])))
+        if 0 <= column < len(self.indices):
+            self.explore.pick_target(self._to_first_side(int(self.indices[column])))
 
-    # ── from maps to what is shown ───────────────────────────────────────────────────────────
+    # ── maps ───────────────────────────────────────────────────────────
 
     def _on_replaced(self) -> None:
         if self.maps.weights is None:
-            self._forget()
+            self._clear()
             return
         self.selection.fit(self.maps.size)
         if self.block is not None and not any(token.segment for token in self.maps.tokens):
@@ -296,11 +296,11 @@ class AttentionState(QObject):
         self.explore.pick_head(self.layer, self.head if self.maps.has_heads else self.explore.head)
         self._pairs.invalidate()
 
-    def _forget(self) -> None:
-        self.tokens, self.numbers, self.shown = (), np.zeros(0, int), ()
+    def _clear(self) -> None:
+        self.tokens, self.indices, self.shown = (), np.zeros(0, int), ()
         self.masked, self.names = (), ()
-        self.pointed = (-1, -1)
-        self.strongest.forget()
+        self.hovered = (-1, -1)
+        self.strongest.clear()
         self.head_changed.emit()
         self.links_changed.emit()
 
@@ -311,9 +311,9 @@ class AttentionState(QObject):
             return
         special = np.array([token.special for token in self.maps.tokens])
         exclude = self.excludes_special and not special.all()
-        self.numbers = np.flatnonzero(~special) if exclude else np.arange(len(special))
-        tokens = tuple(self.maps.tokens[n] for n in self.numbers)
-        masks = np.isin(self.numbers, self.maps.side.all_masked)
+        self.indices = np.flatnonzero(~special) if exclude else np.arange(len(special))
+        tokens = tuple(self.maps.tokens[n] for n in self.indices)
+        masks = np.isin(self.indices, self.maps.side.all_masked)
         masked = tuple(np.flatnonzero(masks).tolist())
         if tokens != self.tokens or masked != self.masked:
             self.tokens, self.masked = tokens, masked
@@ -324,37 +324,37 @@ class AttentionState(QObject):
             )
         self.shown = tuple(self._read(weights, layer, head) for layer, head in self.heads)
         self.hidden_mass = 0.0
-        if self.is_current_there:
-            whole = float(np.sum(weights[self.layer, self.head], dtype=np.float64))
-            self.hidden_mass = 1 - float(np.sum(self.map, dtype=np.float64)) / max(whole, 1e-9)
-        self.strongest.forget()
+        if self.is_current_computed:
+            total = float(np.sum(weights[self.layer, self.head], dtype=np.float64))
+            self.hidden_mass = 1 - float(np.sum(self.map, dtype=np.float64)) / max(total, 1e-9)
+        self.strongest.clear()
         self.strongest.fit(len(self.tokens))
-        self.pointed = (-1, -1)
+        self.hovered = (-1, -1)
         self.head_changed.emit()
-        self.strongest.of(self.shown)
+        self.strongest.set_maps(self.shown)
 
     def _read(self, weights: np.ndarray, layer: int, head: int) -> np.ndarray:
         """Shown part of a head, float32 [S, S]; 0 outside the block or if not computed."""
         if layer >= len(weights):
-            return np.zeros((len(self.numbers), len(self.numbers)), np.float32)
+            return np.zeros((len(self.indices), len(self.indices)), np.float32)
         part = np.array(weights[layer, head])  # [T, T]
-        if len(self.numbers) < len(part):
-            part = part[np.ix_(self.numbers, self.numbers)]
+        if len(self.indices) < len(part):
+            part = part[np.ix_(self.indices, self.indices)]
         if self.block is not None:
             segment = np.array([token.segment for token in self.tokens])
             row, column = self.block
             part[(segment != row)[:, None] | (segment != column)[None, :]] = 0
         return part
 
-    # ── what the page picks ──────────────────────────────────────────────────────────────────
+    # ── selection of the page ──────────────────────────────────────────────────────────────────
 
     def _on_picked(self) -> None:
-        self.pointed_changed.emit()
+        self.hovered_changed.emit()
         self._pairs.invalidate()
 
-    def _on_explore_pointed(self, number: int) -> None:
+    def _on_explore_hovered(self, index: int) -> None:
         """Highlight the row of the token under the mouse in the strip."""
-        self.point(self._place(self._own(number)), -1)
+        self.hover(self._row(self._to_shown_side(index)), -1)
 
     def _on_explore_head(self, layer: int, head: int) -> None:
         """Follow a head selected in another panel."""
@@ -367,32 +367,32 @@ class AttentionState(QObject):
             self.show_side(False)
 
     def _pair_question(self, side: ModelInput) -> ShowQueryKey | None:
-        row, column = self.pair_numbers
+        row, column = self.pair_tokens
         if not self.maps.has_heads or row < 0 or column < 0:
             return None
         return side.question(
             ShowQueryKey, layer=self.layer, head=self.head, query_token=row, key_token=column
         )
 
-    def _own(self, number: int) -> int:
+    def _to_shown_side(self, index: int) -> int:
         """The shown side's token for one of the first side, or -1."""
-        if not self.maps.shows_second or not 0 <= number < len(self.explore.first.tokens):
-            return number
-        return self.maps.side.counterpart(self.explore.first.tokens[number])
+        if not self.maps.shows_second or not 0 <= index < len(self.explore.first.tokens):
+            return index
+        return self.maps.side.counterpart(self.explore.first.tokens[index])
 
-    def _first(self, number: int) -> int:
+    def _to_first_side(self, index: int) -> int:
         """The first side's token for one of the shown side, or -1."""
         if not self.maps.shows_second:
-            return number
-        return self.explore.first.counterpart(self.maps.side.tokens[number])
+            return index
+        return self.explore.first.counterpart(self.maps.side.tokens[index])
 
-    def _place(self, number: int) -> int:
+    def _row(self, index: int) -> int:
         """Row of a token of the text, or -1."""
-        rows = np.flatnonzero(self.numbers == number)
+        rows = np.flatnonzero(self.indices == index)
         return int(rows[0]) if len(rows) else -1
 
 
-# ── in words ─────────────────────────────────────────────────────────────────────────────────
+# ── descriptions ─────────────────────────────────────────────────────────────────────────────────
 
 
 def describe_head(state: AttentionState) -> str:
@@ -409,17 +409,17 @@ def describe_head(state: AttentionState) -> str:
     return text.format(state.layer + 1, state.head + 1, named)
 
 
-def describe_pointed(state: AttentionState) -> str:
-    """Describe what the mouse points at; “” if nothing.
+def describe_hovered(state: AttentionState) -> str:
+    """Describe the token or pair under the mouse; “” if none.
 
     With several chosen heads, the current one is named.
     """
-    text = _pointed_text(state)
+    text = _hovered_text(state)
     return f"{state.head_names[-1]}: {text}" if text and len(state.heads) > 1 else text
 
 
-def _pointed_text(state: AttentionState) -> str:
-    (row, column), names = state.pointed, state.names
+def _hovered_text(state: AttentionState) -> str:
+    (row, column), names = state.hovered, state.names
     if row >= 0 and column >= 0:
         ends = names[row], names[column]
         if state.block not in (None, (state.tokens[row].segment, state.tokens[column].segment)):
@@ -428,13 +428,13 @@ def _pointed_text(state: AttentionState) -> str:
     if row < 0 and column < 0:
         row = state.picked
     if row >= 0:
-        return tr("“{0}” attends to {1}").format(names[row], _named(state, state.map[row]))
+        return tr("“{0}” attends to {1}").format(names[row], _top_names(state, state.map[row]))
     if column >= 0:
         text = tr("“{0}” is attended to by {1}")
-        return text.format(names[column], _named(state, state.map[:, column]))
+        return text.format(names[column], _top_names(state, state.map[:, column]))
     return ""
 
 
-def _named(state: AttentionState, weights: np.ndarray) -> str:
+def _top_names(state: AttentionState, weights: np.ndarray) -> str:
     best = np.argsort(-weights, kind="stable")[:MAX_NAMED]
     return ", ".join(f"“{state.names[n]}” {weights[n]:.2f}" for n in best)

@@ -48,7 +48,7 @@ from app.pages.explore.panels.attention.state import (
     AttentionState,
     Block,
     Link,
-    describe_pointed,
+    describe_hovered,
 )
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
@@ -89,39 +89,38 @@ class AttentionView(Panel):
         self.heads_table = HeadsTable(self.heads)
         self.readout, self.note = OneLine(""), Text("", "small", wraps=False)
         self._is_scrolling = False
-        self.keep = FigureButton(self.figure, notices)
-        self.keep.offer_on(self.lines, self.matrix, self.table, self.pair, self.heads_table)
-        self.keep_grid = FigureButton(lambda: grid_figure(state), notices)
-        self.keep_grid.offer_on(self.overview.grid)
+        self.figure_button = FigureButton(self.figure, notices)
+        for widget in (self.lines, self.matrix, self.table, self.pair, self.heads_table):
+            self.figure_button.offer_on(widget)
+        self.grid_button = FigureButton(lambda: grid_figure(state), notices)
+        self.grid_button.offer_on(self.overview.grid)
         buttons.style_icon_button(
-            self.keep_grid, "image-down", self.tr("Copy or save the overview of all heads")
+            self.grid_button, "image-down", self.tr("Copy or save the overview of all heads")
         )
-        self.overview.foot.addWidget(self.keep_grid)
+        self.overview.footer.addWidget(self.grid_button)
         self.forms = self._pictures()
         self.halves = layouts.splitter(self.overview, self.forms, sizes=[340, 800])
-        # not a ResultStack, which resizes its pages without end in the smallest window
+        # not a ResultStack, which resizes its pages endlessly in the smallest window
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
-        self.stack = Stack(self._all(), self.problem, self.waiting)
+        self.stack = Stack(self._content(), self.problem, self.waiting)
         layouts.column(self.stack, parent=self, margins=(0, SPACE, 0, 0))
         state.head_changed.connect(self._on_head)
-        state.links_changed.connect(self._say)
-        state.pointed_changed.connect(self._say)
+        state.links_changed.connect(self._update_texts)
+        state.hovered_changed.connect(self._update_texts)
         state.maps.query_changed.connect(self._on_query_changed)
         self.heads.column_changed.connect(self._tint)
         self.heads.changed.connect(self._tint)
         self._on_head()
         self._on_query_changed()
 
-    def set_seen(self, seen: bool) -> None:
-        self._state.set_seen(seen)
+    def set_active(self, active: bool) -> None:
+        self._state.set_active(active)
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _all(self) -> QWidget:
-        texts = layouts.row(
-            (self.readout, 1), (self.filters.left_out, 1), self.note, spacing=4 * SPACE
-        )
+    def _content(self) -> QWidget:
+        texts = layouts.row((self.readout, 1), (self.filters.note, 1), self.note, spacing=4 * SPACE)
         return layouts.page(self._controls(), texts, (self.halves, 1), spacing=SPACE)
 
     def _pictures(self) -> Stack:
@@ -168,12 +167,12 @@ class AttentionView(Panel):
         controls.add(layer_label, self.layer)
         controls.add(self.head_label, self.head)
         controls.add(self.form, HelpButton("query-key"))
-        controls.add(filters.threshold, filters.said)
+        controls.add(filters.threshold, filters.threshold_label)
         controls.add(filters.special)
         controls.add(filters.block)
         controls.add(overview.legend)
         controls.add(overview.models)
-        self.corner = layouts.row(self.keep, spacing=0)
+        self.corner = layouts.row(self.figure_button, spacing=0)
         row = layouts.row((controls, 1), self.corner, spacing=2 * SPACE)
         row.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         return row
@@ -182,7 +181,7 @@ class AttentionView(Panel):
         """Align the rows of lines and matrix, also while one is scrolled."""
         matrix = self.matrix
         self.titles.setFixedHeight(max(1, matrix.field().top()))
-        height = matrix.cell_size() if matrix.is_named else 0.0
+        height = matrix.cell_size() if matrix.has_labels else 0.0
         self.lines.align(height)
         if height and not self._is_scrolling:
             self._is_scrolling = True
@@ -193,23 +192,23 @@ class AttentionView(Panel):
 
     def _on_scrolled(self, value: int) -> None:
         matrix = self.matrix
-        if matrix.is_named and matrix.zoom > 1 and not self._is_scrolling:
+        if matrix.has_labels and matrix.zoom > 1 and not self._is_scrolling:
             self._is_scrolling = True
             matrix.show_from(QPointF(matrix.first.x(), value / matrix.cell_size()))
             self._is_scrolling = False
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ─────────────────────────────────────────────────────────────────────────
 
     def show_form(self, form: int) -> None:
         self.form.choose(form)  # no segment for HEADS
         with QSignalBlocker(self.overview.list):
             self.overview.list.setChecked(form == HEADS)
         self.forms.setCurrentIndex(form)
-        self._state.see_pair(form == PAIR)
-        self.heads.set_seen(form == HEADS)
+        self._state.set_pair_active(form == PAIR)
+        self.heads.set_active(form == HEADS)
 
     def _tint(self) -> None:
-        is_shown = self.heads.is_seen
+        is_shown = self.heads.is_active
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_query_changed(self) -> None:
@@ -224,35 +223,36 @@ class AttentionView(Panel):
     def _on_head(self) -> None:
         state = self._state
         layers, heads = state.maps.size
-        for box, most, value in ((self.layer, layers, state.layer), (self.head, heads, state.head)):
+        boxes = (self.layer, layers, state.layer), (self.head, heads, state.head)
+        for box, count, value in boxes:
             with QSignalBlocker(box):
-                box.setMaximum(max(1, most))
+                box.setMaximum(max(1, count))
                 box.setValue(value + 1)
-                box.setSuffix(self.tr(" of {0}").format(max(1, most)))
+                box.setSuffix(self.tr(" of {0}").format(max(1, count)))
         for part in (self.head, self.head_label):
             part.setVisible(state.maps.has_heads)
-        self._say()
+        self._update_texts()
 
     def _on_boxes(self) -> None:
         self._state.selection.pick(self.layer.value() - 1, self.head.value() - 1)
 
-    def _say(self) -> None:
+    def _update_texts(self) -> None:
         state = self._state
         hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
-        if state.maps.weights is not None and not state.is_current_there:
+        if state.maps.weights is not None and not state.is_current_computed:
             hint = self.tr("Computing layer {0} …").format(state.layer + 1)
-        self.readout.setText(describe_pointed(state) or hint)
-        self.note.setText(self._drawn())
-        # otherwise the read-out has the space
-        self.filters.left_out.setVisible(bool(self.filters.sentence()))
+        self.readout.setText(describe_hovered(state) or hint)
+        self.note.setText(self._link_count())
+        # hidden to leave the space to the read-out
+        self.filters.note.setVisible(bool(self.filters.sentence()))
 
-    def _drawn(self) -> str:
-        """Number of links drawn, and in all if there are too many."""
+    def _link_count(self) -> str:
+        """Number of links drawn, with the total if there are too many."""
         drawn = self._state.drawn
         count = sum(len(links.weights) for links in drawn)
-        if any(links.is_cut for links in drawn):
+        if any(links.is_truncated for links in drawn):
             text = self.tr("{0} of {1} links")
-            total = sum(links.wanted for links in drawn)
+            total = sum(links.total for links in drawn)
             return text.format(numbers.count(count), numbers.count(total))
         return self.tr("%Ln link(s)", "", count)
 
@@ -269,10 +269,10 @@ class AttentionView(Panel):
             return heads_figure(self.heads, self.heads_table.rows)
         if not state.drawn:
             return None
-        left_out, drawn = self.filters.sentence(), self._drawn()
+        filter_note, drawn = self.filters.sentence(), self._link_count()
         if self.forms.currentIndex() == TABLE:
-            return links_figure(state, self.table.rows, left_out, drawn)
-        return maps_figure(state, left_out, drawn)
+            return links_figure(state, self.table.rows, filter_note, drawn)
+        return maps_figure(state, filter_note, drawn)
 
 
 def panel() -> PanelDescription:
@@ -301,7 +301,7 @@ class LinkFilters(QObject):
         self.threshold.setRange(1, 100 // STEP)
         self.threshold.setFixedWidth(30 * SPACE)
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
-        self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
+        self.threshold_label, self.note = Text("", wraps=False), OneLine("", "small")
         self.block = ComboBox(self.tr("Filter links by text"))
         self.block.addItems(
             [
@@ -334,8 +334,8 @@ class LinkFilters(QObject):
         with QSignalBlocker(self.threshold):
             self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
         percentage = numbers.percent(state.strongest.threshold, 0)
-        self.said.setText(self.tr("Threshold {0}").format(percentage))
-        self.left_out.setText(self.sentence())
+        self.threshold_label.setText(self.tr("Threshold {0}").format(percentage))
+        self.note.setText(self.sentence())
 
     def sentence(self) -> str:
         """Filters that hide links, and the fraction of the current head's attention; “” if none."""
@@ -371,10 +371,10 @@ class LinkTable(QTableView):
 
     def _show_links(self) -> None:
         state, font = self._state, mono_font()
-        names, token_numbers, heads = state.names, state.numbers, state.head_names
+        names, indices, heads = state.names, state.indices, state.head_names
 
         def token(index: int) -> str:
-            return f"{token_numbers[index] + 1:>3}  {names[index]}"
+            return f"{indices[index] + 1:>3}  {names[index]}"
 
         columns = [
             Column[Link](self.tr("Query token"), lambda link: token(link.query), font=font),
@@ -395,7 +395,7 @@ class LinkTable(QTableView):
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid():
             link = self.rows.row(now.row())
-            self._state.point(link.query, link.key)
+            self._state.hover(link.query, link.key)
 
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────
@@ -408,7 +408,7 @@ class Drawing:
     tokens: tuple[str, ...]
     weights: np.ndarray  # float32 [S, S]
     drawn: Sequence[Links]
-    most: float = 1.0  # value of the strongest colour
+    vmax: float = 1.0  # value of the strongest colour
     value: str = ""  # name of the values
     heads: tuple[str, ...] = ("",)  # names of the heads
 
@@ -433,13 +433,13 @@ class Drawing:
     def paint(self, painter: QPainter, _: QSizeF) -> None:
         painter.setFont(_token_font(self.cell))
         left, top = self.label_width, self.label_width
-        for number, links in enumerate(self.drawn):
+        for index, links in enumerate(self.drawn):
             count = len(self.drawn)
             painter.save()
             painter.translate(left, top)
-            hue = print_color(head_role(number, count), count**-0.5)
-            dashes = head_dashes(number, count)
-            paint_links(painter, links, LINES_WIDTH, self.cell, hue, self.most, dashes)
+            color = print_color(head_role(index, count), count**-0.5)
+            dashes = head_dashes(index, count)
+            paint_links(painter, links, LINES_WIDTH, self.cell, color, self.vmax, dashes)
             painter.restore()
         self._paint_column(painter, 0, RIGHT)
         self._paint_column(painter, left + LINES_WIDTH, LEFT)
@@ -451,7 +451,7 @@ class Drawing:
         painter.setPen(print_color(Role.TEXT))
         painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, KEY_ROW), LEFT, self.value)
         bar = QRectF(right + GAP, foot + KEY_ROW, SCALE_WIDTH, SCALE_BAR)
-        paint_scale(painter, bar, self.most, print_color, paper_font(SMALL))
+        paint_scale(painter, bar, self.vmax, print_color, paper_font(SMALL))
 
     def _paint_key(self, painter: QPainter, left: float, top: float) -> None:
         """Legend of the heads, if there are several."""
@@ -459,10 +459,10 @@ class Drawing:
         if count == 1:
             return
         painter.setFont(paper_font(SMALL))
-        for number, name in enumerate(self.heads):
-            y = top + KEY_ROW * (number + 0.5)
-            pen = QPen(print_color(head_role(number, count)), 2)
-            painter.setPen(dashed(pen, head_dashes(number, count)))
+        for index, name in enumerate(self.heads):
+            y = top + KEY_ROW * (index + 0.5)
+            pen = QPen(print_color(head_role(index, count)), 2)
+            painter.setPen(dashed(pen, head_dashes(index, count)))
             painter.drawLine(QPointF(left, y), QPointF(left + 36, y))
             painter.setPen(print_color(Role.TEXT))
             box = QRectF(left + 44, y - KEY_ROW / 2, LINES_WIDTH, KEY_ROW)
@@ -470,18 +470,18 @@ class Drawing:
 
     def _paint_matrix(self, painter: QPainter, left: float) -> None:
         side, top = self.cell * len(self.tokens), self.label_width
-        paint_map(painter, self.weights, QRectF(left, top, side, side), self.most)
+        paint_map(painter, self.weights, QRectF(left, top, side, side), self.vmax)
         self._paint_column(painter, left - self.label_width, RIGHT)
         if self.cell >= READABLE:
-            for number, token in enumerate(self.tokens):
-                corner = QPointF(left + number * self.cell, top - 4)
+            for index, token in enumerate(self.tokens):
+                corner = QPointF(left + index * self.cell, top - 4)
                 draw_upright(painter, corner, QSizeF(self.label_width, self.cell), token)
 
     def _paint_column(self, painter: QPainter, left: float, align: Qt.AlignmentFlag | int) -> None:
         painter.setPen(print_color(Role.TEXT))
         if self.cell >= READABLE:
-            for number, token in enumerate(self.tokens):
-                top = self.label_width + number * self.cell
+            for index, token in enumerate(self.tokens):
+                top = self.label_width + index * self.cell
                 box = QRectF(left + 4, top, self.label_width - 8, self.cell)
                 painter.drawText(box, align, token)
 
@@ -492,9 +492,9 @@ def _token_font(cell: float) -> QFont:
     return font
 
 
-def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
+def maps_figure(state: AttentionState, filter_note: str, drawn: str) -> Figure:
     """Lines of the chosen heads, and the matrix of the current one."""
-    value, largest = in_language(state.texts.value), state.maps.largest
+    value, largest = in_language(state.texts.value), state.maps.vmax
     drawing = Drawing(state.names, state.map, state.drawn, largest, value, state.head_names)
     text = tr(
         "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix of {3}: query tokens "
@@ -506,7 +506,7 @@ def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
         state.head_names[-1],
         numbers.decimal(largest, 2),
     )
-    title, caption, table = _parts(state, f"{text} {left_out}")
+    title, caption, table = _figure_parts(state, f"{text} {filter_note}")
     return Figure(
         name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
         title=title,
@@ -519,7 +519,7 @@ def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
 
 
 def links_figure(
-    state: AttentionState, rows: ColumnsModel[Link], left_out: str, drawn: str
+    state: AttentionState, rows: ColumnsModel[Link], filter_note: str, drawn: str
 ) -> Figure:
     text = tr("{0}. The {1} strongest links that hold {2} of the attention shown ({3}).").format(
         in_language(state.texts.name),
@@ -527,13 +527,13 @@ def links_figure(
         numbers.percent(state.strongest.threshold, 0),
         drawn,
     )
-    title, caption, table = _parts(state, f"{text} {left_out}")
+    title, caption, table = _figure_parts(state, f"{text} {filter_note}")
     name = f"attention-links-layer-{state.layer + 1}-head-{state.head + 1}"
     figure = table_figure(rows, name, title, caption, lambda: table)
     return replace(figure, array=state.maps.weights)
 
 
-def _parts(state: AttentionState, caption: str) -> tuple[str, str, Table]:
+def _figure_parts(state: AttentionState, caption: str) -> tuple[str, str, Table]:
     """Title, caption and numbers of a figure of links; tokens are counted from 1."""
     heads, names, value = state.head_names, state.names, state.texts.value.lower()
     header = ("head", "query token", "key token", "query number", "key number", value)
@@ -542,13 +542,13 @@ def _parts(state: AttentionState, caption: str) -> tuple[str, str, Table]:
             heads[link.head],
             names[link.query],
             names[link.key],
-            int(state.numbers[link.query]) + 1,
-            int(state.numbers[link.key]) + 1,
+            int(state.indices[link.query]) + 1,
+            int(state.indices[link.key]) + 1,
             link.value,
         )
         for link in state.link_rows()
     ]
-    counted = tr("Tokens are numbered from 1, in the array (.npy) of all heads and tokens from 0.")
+    note = tr("Tokens are numbered from 1, in the array (.npy) of all heads and tokens from 0.")
     end = source(state.explore, state.maps.side.index)
     title = tr("Attention: {0}").format(", ".join(heads))
-    return title, f"{caption.strip()} {counted} {end}", Table(header, rows)
+    return title, f"{caption.strip()} {note} {end}", Table(header, rows)

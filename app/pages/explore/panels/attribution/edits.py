@@ -70,7 +70,7 @@ class EditsState(QObject):
         self.explore.settled.connect(self.changed)
         explorer.answered.connect(self._on_answer)
 
-    # ── what is known ────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     @property
     def word(self) -> Word | None:
@@ -80,9 +80,9 @@ class EditsState(QObject):
         token = side.tokens[picked]
         if token.special:
             return None
-        numbers = side.word_tokens(picked)
+        indices = side.word_tokens(picked)
         start, end = side.word_span(picked)
-        after = numbers[-1] + 1
+        after = indices[-1] + 1
         following = None
         if after < len(side.tokens) and side.tokens[after].segment == token.segment:
             following = None if side.tokens[after].special else side.word_span(after)
@@ -108,7 +108,7 @@ class EditsState(QObject):
         scored = answer.edits if answer is not None else (None,) * len(edits)
         return [(name, score) for (name, _), score in zip(edits, scored, strict=True)]
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def drop(self) -> None:
         """Remove the selected word and one adjacent space."""
@@ -168,17 +168,17 @@ class EditsState(QObject):
     def show_input(self, row: int) -> None:
         scored = self.rows()[row][1]
         if scored is not None:
-            self.explore.input_wanted.emit(TextInput(scored.text, scored.pair))
+            self.explore.input_requested.emit(TextInput(scored.text, scored.pair))
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
-    def _now(self) -> object:
+    def _input_key(self) -> object:
         return self.attribution.side.checkpoint, self.attribution.side.texts
 
     def _current(self) -> list[tuple[str, Edit]]:
         """Edits of the current text; changing the text clears them."""
-        if self._key != self._now():
-            self._key, self._edits, self.problem = self._now(), [], ""
+        if self._key != self._input_key():
+            self._key, self._edits, self.problem = self._input_key(), [], ""
         return self._edits
 
     def _add(self, new: list[tuple[str, Edit]]) -> None:

@@ -27,18 +27,18 @@ class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
             lambda part: {"so_far": part.scores},
         )
         self._attribution = attribution
-        self._wanted: Attribute | None = None  # the attribution that is checked
+        self._checked: Attribute | None = None  # the attribution that is checked
         self._order: tuple[int, ...] = ()
         attribution.changed.connect(self.changed)
 
     @property
     def measures(self) -> FaithfulnessChecked | None:
         """Measures for the effects on display, as far as computed."""
-        return self.answer if self._is_wanted() else None
+        return self.answer if self._is_current() else None
 
     @property
     def is_running(self) -> bool:
-        return self._is_wanted() and self.query.is_waiting
+        return self._is_current() and self.query.is_waiting
 
     @property
     def can_run(self) -> bool:
@@ -51,27 +51,27 @@ class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
 
     @property
     def problem(self) -> str:
-        return self.query.problem if self._is_wanted() else ""
+        return self.query.problem if self._is_current() else ""
 
     def start(self) -> None:
         if not self.can_run:
             return
-        self._wanted = self._attribution.question
+        self._checked = self._attribution.question
         effects = [word.effect for word in self._attribution.words]
         self._order = tuple(sorted(range(len(effects)), key=lambda n: -effects[n]))
         self.query.ask()
 
     def stop(self) -> None:
-        self._wanted = None
+        self._checked = None
         self.query.invalidate()
         self.changed.emit()
 
-    def _is_wanted(self) -> bool:
-        return self._wanted is not None and self._wanted == self._attribution.question
+    def _is_current(self) -> bool:
+        return self._checked is not None and self._checked == self._attribution.question
 
     def _make_question(self, side: ModelInput) -> CheckFaithfulness | None:
-        question = self._wanted
-        if question is None or not self._is_wanted():
+        question = self._checked
+        if question is None or not self._is_current():
             return None
         about = question.model_dump(
             exclude={"kind", "method", "baseline", "start", "points", "so_far"}
@@ -85,26 +85,25 @@ class FaithfulnessView(QWidget):
     def __init__(self, state: FaithfulnessState) -> None:
         super().__init__()
         self._state = state
-        self.go = buttons.plain(self.tr("Check &faithfulness"), self._on_go, "gauge")
+        self.run = buttons.plain(self.tr("Check &faithfulness"), self._on_run, "gauge")
         self.without, self.alone = (Text("", selectable=True) for _ in range(2))
         self.note = Text("", "small")
-        head = layouts.row(
-            Text(self.tr("Do these words matter?"), "strong", wraps=False), layouts.STRETCH, self.go
-        )
+        title = Text(self.tr("Do these words matter?"), "strong", wraps=False)
+        head = layouts.row(title, layouts.STRETCH, self.run)
         layouts.column(
             head, self.without, self.alone, self.note, layouts.STRETCH, parent=self, spacing=SPACE
         )
         state.changed.connect(self.show_state)
         self.show_state()
 
-    def _on_go(self) -> None:
+    def _on_run(self) -> None:
         self._state.stop() if self._state.is_running else self._state.start()
 
     def show_state(self) -> None:
         state = self._state
         running = state.is_running
-        buttons.set_text(self.go, self.tr("&Stop") if running else self.tr("Check &faithfulness"))
-        self.go.setEnabled(running or state.can_run)
+        buttons.set_text(self.run, self.tr("&Stop") if running else self.tr("Check &faithfulness"))
+        self.run.setEnabled(running or state.can_run)
         answer = state.measures
         own = answer.own if answer is not None else None
         for line in (self.without, self.alone):

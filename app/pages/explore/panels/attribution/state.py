@@ -48,7 +48,7 @@ class Choice(QObject):
             self.against = ""
             self.changed.emit()
 
-    def is_of_mask(self, side: ModelInput) -> bool:
+    def explains_mask(self, side: ModelInput) -> bool:
         """True if a token at a mask is explained, not the prediction of a task head."""
         return side.has_head("mlm") and (self._wants_mask or not has_target(side))
 
@@ -64,7 +64,7 @@ class Choice(QObject):
 
     def target(self, side: ModelInput) -> dict[str, Any] | None:
         """Target fields of a question; None if there is nothing to explain."""
-        if self.is_of_mask(side):
+        if self.explains_mask(side):
             return self._mask(side)
         if not has_target(side):
             return None

@@ -53,7 +53,7 @@ BASELINES: dict[Baseline, str] = {
     "zero": marked("Baseline: zero vectors"),
 }
 
-WIDE = 760  # px
+FIGURE_WIDTH = 760  # px
 
 
 def panel() -> PanelDescription:
@@ -139,12 +139,12 @@ class Controls(Wrapping):
         explain = Text(self.tr("Ex&plain"), "strong", wraps=False)
         explain.setBuddy(self.target)
         self.add(explain, self.target, self.token)
-        self.rather = self.add(Text(self.tr("rather than"), "muted", wraps=False), self.against)
+        self.versus = self.add(Text(self.tr("rather than"), "muted", wraps=False), self.against)
         self.other_part = self.add(self.other)
         by = Text(self.tr("&by"), "muted", wraps=False)
         by.setBuddy(self.method)
         self.add(by, self.method)
-        self.base_part = self.add(self.baseline)
+        self.baseline_part = self.add(self.baseline)
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.target.chosen.connect(self._on_target)
         self.against.chosen.connect(lambda label: choice.set(against=label))
@@ -174,7 +174,7 @@ class Controls(Wrapping):
     def show_state(self) -> None:
         choice = self._choice
         side = choice.explore.first
-        is_of_mask = choice.is_of_mask(side)
+        explains_mask = choice.explains_mask(side)
         self.target.show_entries(self._targets())
         labels = [(label, visible(label)) for label in side.labels]
         self.against.show_entries([("", self.tr("nothing")), *labels])
@@ -183,11 +183,11 @@ class Controls(Wrapping):
         self.method.choose(choice.method)
         self.baseline.choose(choice.baseline)
         spans = choice.finds_spans(side)
-        self.token.setVisible(is_of_mask)
-        self.other_part.setVisible(is_of_mask)
-        self.rather.setVisible(not is_of_mask and len(side.labels) > 1 and not spans)
-        self.base_part.setVisible(choice.method == "integrated_gradients")
-        if is_of_mask and not self._pause.isActive():
+        self.token.setVisible(explains_mask)
+        self.other_part.setVisible(explains_mask)
+        self.versus.setVisible(not explains_mask and len(side.labels) > 1 and not spans)
+        self.baseline_part.setVisible(choice.method == "integrated_gradients")
+        if explains_mask and not self._pause.isActive():
             for line, text in ((self.token, choice.token), (self.other, choice.against)):
                 if line.text().strip() != text:
                     line.setText(text)
@@ -195,7 +195,7 @@ class Controls(Wrapping):
     def _target(self) -> str:
         choice, explore = self._choice, self._choice.explore
         side = explore.both[0]
-        if choice.is_of_mask(side):
+        if choice.explains_mask(side):
             return MASK
         if choice.finds_spans(side):
             return f"={choice.end}"
@@ -238,18 +238,18 @@ class OneSide(QWidget):
         state.explore.picked_changed.connect(lambda _: self.show_state())
         self.show_state()
 
-    def _on_word(self, number: int) -> None:
-        token = self._token(number)
+    def _on_word(self, index: int) -> None:
+        token = self._token(index)
         if token >= 0:
             explore = self._state.explore
             explore.pick(explore.from_side(self._state.side.index, token))
 
-    def _token(self, number: int) -> int:
+    def _token(self, index: int) -> int:
         """First token of a displayed word, or -1."""
         side, words = self._state.side, self._state.words
-        if number >= len(words):
+        if index >= len(words):
             return -1
-        word = words[number]
+        word = words[index]
         return next(
             (
                 n
@@ -274,9 +274,9 @@ class OneSide(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        need = self.words.heightForWidth(max(1, self.area.viewport().width()))
-        self.area.setMinimumHeight(min(need, MIN_HEIGHT))
-        self.area.setMaximumHeight(max(1, need))
+        needed = self.words.heightForWidth(max(1, self.area.viewport().width()))
+        self.area.setMinimumHeight(min(needed, MIN_HEIGHT))
+        self.area.setMaximumHeight(max(1, needed))
 
     def _picked(self, answer: Attributed | None) -> int:
         explore, side = self._state.explore, self._state.side
@@ -306,7 +306,7 @@ class OneSide(QWidget):
         if state.query.problem:
             return state.query.problem
         if state.question is None:
-            if self._choice.is_of_mask(state.side):
+            if self._choice.explains_mask(state.side):
                 return self.tr("Double-click a word above to mask it: its prediction is explained.")
             return ""
         if answer is None or question is None:
@@ -374,10 +374,10 @@ def note(answer: Attributed, question: Attribute) -> str:
                 "holds for very small changes only."
             ).format(others)
         case "integrated_gradients":
-            return _of_path(answer)
+            return _path_note(answer)
 
 
-def _of_path(answer: Attributed) -> str:
+def _path_note(answer: Attributed) -> str:
     assert answer.baseline_score is not None and answer.difference is not None
     change = answer.explained.score - answer.baseline_score
     error = percent(abs(answer.difference / change), 2) if change else "–"
@@ -400,10 +400,10 @@ def make_figure(state: WordEffectsState) -> Figure | None:
     if answer is None or question is None or not state.is_complete or not answer.words:
         return None
     words = tint_effects(answer.words, largest_effect(state))
-    letters = mono_font()
-    letters.setPixelSize(13)
-    fonts = letters, paper_font(10)
-    boxes = place_words(words, WIDE, fonts)
+    word_font = mono_font()
+    word_font.setPixelSize(13)
+    fonts = word_font, paper_font(10)
+    boxes = place_words(words, FIGURE_WIDTH, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_words(painter, words, boxes, print_color, fonts)
@@ -413,7 +413,7 @@ def make_figure(state: WordEffectsState) -> Figure | None:
         name=f"attributions-{question.method.replace('_', '-')}",
         title=f"{state.side.model_name}: {explained_text(answer, question.head)} · {method}",
         caption=f"{note(answer, question)} {source(state.explore, state.side.index)}",
-        size=QSize(WIDE, round(boxes[-1].bottom()) + 2),
+        size=QSize(FIGURE_WIDTH, round(boxes[-1].bottom()) + 2),
         paint=paint,
         array=np.array([word.effect for word in answer.words], dtype=np.float32),
         table=lambda: make_table(answer),

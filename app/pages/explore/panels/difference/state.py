@@ -31,10 +31,10 @@ class DifferenceState(TextSetState):
         self.names = ("", "")  # of A and B
         self.column = DIVERGENCE
         self.arrays: dict[str, np.ndarray] = {}
-        explore.sides_changed.connect(self._forget)
+        explore.sides_changed.connect(self._reset)
 
     @property
-    def why_not(self) -> str:
+    def obstacle(self) -> str:
         """The reason why nothing can be compared, or “”."""
         if not self.explore.is_compared:
             return self.tr("Choose a second model with Compare, above.")
@@ -52,10 +52,10 @@ class DifferenceState(TextSetState):
         """Run both models over the texts, or continue."""
         explore, other = self.explore, self.explore.second
         chosen, first = explore.chosen, explore.first
-        if chosen is None or first.checkpoint is None or other.checkpoint is None or self.why_not:
+        if chosen is None or first.checkpoint is None or other.checkpoint is None or self.obstacle:
             return
         self._clear()
-        self.of = chosen
+        self.source = chosen
         self.names = first.model_name, other.model_name
         self._read_rows(chosen)
         self.work.start(
@@ -105,7 +105,7 @@ class DifferenceState(TextSetState):
             f"{layer + 1}.{head + 1}", self.name(self.column), decimal(values[layer, head], DIGITS)
         )
 
-    def changed_most(self) -> list[int]:
+    def most_changed(self) -> list[int]:
         """Indices of the texts by how much their prediction changed, unknown ones left out."""
         kl = self.arrays.get("kl", np.zeros(0))
         order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")

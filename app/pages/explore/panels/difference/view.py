@@ -56,7 +56,7 @@ class DifferenceView(Panel):
         super().__init__()
         self._state, self._explore = state, state.explore
         self.bar = SetBar(
-            state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.why_not
+            state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.obstacle
         )
         self.column = ChoiceBox(
             self.tr("Difference of"), [(key, state.name(key)) for key in COLUMNS]
@@ -120,7 +120,7 @@ class DifferenceView(Panel):
         self.grid.setEnabled(state.values is not None)
         self.column.setEnabled(state.values is not None)
         self.layers.show_rows(*self._layer_rows())
-        self.order = state.changed_most()[:MAX_ROWS]
+        self.order = state.most_changed()[:MAX_ROWS]
         header, rows = self._text_rows()
         self.texts.show_rows(header, rows, numeric_from=max(0, len(header) - 1))
         answer = self._state.answer
@@ -197,7 +197,7 @@ class DifferenceView(Panel):
 def make_figure(state: DifferenceState) -> Figure | None:
     """The head grid, or the CKA if the heads do not correspond."""
     values, answer = state.values, state.answer
-    if answer is None or state.of is None:
+    if answer is None or state.source is None:
         return None
     if values is None:
         return make_cka_figure(state)
@@ -225,7 +225,7 @@ def make_figure(state: DifferenceState) -> Figure | None:
 
     name = state.name(state.column)
     text = tr("{0}: {1}. Means over the tokens that are not special, of {2} texts of {3}.").format(
-        name, state.meaning(state.column), count(answer.done), state.of.name
+        name, state.meaning(state.column), count(answer.done), state.source.name
     )
     column = DIVERGENCE if state.column == DIVERGENCE else KEYS[KEYS.index(state.column)]
     return Figure(
@@ -242,7 +242,7 @@ def make_figure(state: DifferenceState) -> Figure | None:
 def make_cka_figure(state: DifferenceState) -> Figure | None:
     """CKA by layer; None until known."""
     answer, cka = state.answer, state.arrays.get("cka", np.zeros(0))
-    if answer is None or state.of is None or not len(cka):
+    if answer is None or state.source is None or not len(cka):
         return None
     layers = state.arrays["layers"]
     names = [f"{a} – {b}" for a, b in layers.T.tolist()]
@@ -271,8 +271,8 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
 
 def make_texts_figure(state: DifferenceState) -> Figure | None:
     """The texts whose predictions changed most; None if predictions cannot be compared."""
-    answer, of, order = state.answer, state.of, state.changed_most()
-    if answer is None or of is None or not order:
+    answer, chosen, order = state.answer, state.source, state.most_changed()
+    if answer is None or chosen is None or not order:
         return None
     kl, predictions, rows = state.arrays["kl"].copy(), answer.predictions, list(state.rows)
 
@@ -291,7 +291,7 @@ def make_texts_figure(state: DifferenceState) -> Figure | None:
     model = ColumnsModel([*columns, kl_column])
     model.show_rows(order[:DRAWN_ROWS])
     text = tr("The {0} of {1} texts of {2} whose predictions changed most: KL(A ‖ B).").format(
-        count(model.rowCount()), count(len(order)), of.name
+        count(model.rowCount()), count(len(order)), chosen.name
     )
     figure = table_figure(
         model,

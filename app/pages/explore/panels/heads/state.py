@@ -70,7 +70,7 @@ class HeadsState(TextSetState):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns of the table: those computed on request or named by their head first."""
+        """Columns of the table; those computed on request or from head annotations come first."""
         first = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE, TO_HEAD, FROM_HEAD)
         front = [key for key in first if key in self._columns]
         return (*front, *(key for key in self._columns if key not in (*front, OFFSET)))
@@ -87,13 +87,13 @@ class HeadsState(TextSetState):
             return self.pruned
         return self.weighed if self.column in (IMPORTANCE, LOSS_OFF) else self.counted
 
-    def ends(self, key: str) -> np.ndarray:
+    def interval(self, key: str) -> np.ndarray:
         """Mean and both ends of its interval, float64 [3, L, H]."""
         return self._columns[key]
 
     def value(self, key: str, layer: int, head: int) -> float | None:
         """The mean of a column; None if it is missing or not finite."""
-        value = float(self.ends(key)[0, layer, head]) if key in self._columns else np.nan
+        value = float(self.interval(key)[0, layer, head]) if key in self._columns else np.nan
         return value if np.isfinite(value) else None
 
     @property
@@ -105,37 +105,37 @@ class HeadsState(TextSetState):
         """Choose what the button computes; other numbers remain."""
         if method != self.method:
             self.method = method
-            self.work.forget()
+            self.work.clear()
 
     def replace_by(self, replacement: Replacement) -> None:
         """Set the replacement of a head that is switched off."""
         if replacement != self.replacement:
             self.replacement = replacement
-            self.work.forget()
+            self.work.clear()
 
     def allow_fall(self, fraction: float) -> None:
         """Set by how much the metric may fall while pruning, e.g. 0.01."""
         if fraction != self.max_fall:
             self.max_fall = fraction
-            self.work.forget()
+            self.work.clear()
 
     def count(self) -> None:
         """Compute the chosen statistics, or continue."""
         chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if chosen is None or checkpoint is None:
             return
-        if chosen != self.of:
+        if chosen != self.source:
             self._clear()
-        self.of = chosen
+        self.source = chosen
         fields = self._question_fields(chosen)
         if self.method == "patterns":
             self.work.start(CountHeads(**fields))
         elif self.method == "prune":
             self.work.start(PruneHeads(**fields, max_fall=self.max_fall))
         else:
-            each, instead = self.method == "each", self.replacement
+            each, replacement = self.method == "each", self.replacement
             self.work.start(
-                WeighHeads(**fields, each_head=each, replacement=instead if each else "zero")
+                WeighHeads(**fields, each_head=each, replacement=replacement if each else "zero")
             )
 
     @property
@@ -210,10 +210,10 @@ class HeadsState(TextSetState):
         """Name of a positional head's pattern, or “”."""
         if SHARE not in self._columns:
             return ""
-        value = float(self.ends(SHARE)[0, layer, head])
+        value = float(self.interval(SHARE)[0, layer, head])
         if not value >= POSITIONAL:
             return ""
-        offset = int(self.ends(OFFSET)[0, layer, head])
+        offset = int(self.interval(OFFSET)[0, layer, head])
         names = {
             -1: self.tr("previous token ({0})"),
             0: self.tr("itself ({0})"),
@@ -226,7 +226,7 @@ class HeadsState(TextSetState):
 
     def describe(self, key: str, layer: int, head: int) -> str:
         """A number with its interval: Head 2.1, Entropy: 1.234 (95 %: 1.201 to 1.266)."""
-        mean, low, high = self.ends(key)[:, layer, head].tolist()
+        mean, low, high = self.interval(key)[:, layer, head].tolist()
         if key == PRUNED:
             name = f"{layer + 1}.{head + 1}"
             if not np.isfinite(mean):
@@ -241,7 +241,7 @@ class HeadsState(TextSetState):
         return f"{text} {ends}"
 
     def cell(self, key: str, layer: int, head: int) -> str:
-        value = float(self.ends(key)[0, layer, head])
+        value = float(self.interval(key)[0, layer, head])
         if key == PRUNED:
             return str(int(value)) if np.isfinite(value) else self.tr("kept")
         return f"{value:.{DIGITS}f}"
@@ -252,11 +252,11 @@ class HeadsState(TextSetState):
         pruned = self.pruned
         if pruned is None or not pruned.rounds:
             return ""
-        metric, (whole, *rounds) = pruned.metric, pruned.rounds
+        metric, (baseline, *rounds) = pruned.metric, pruned.rounds
         title = evaluation_title(metric)
         parts = [
             self.tr("{0} with all heads: {1}.").format(
-                title[:1].upper() + title[1:], metric_value(metric, whole.figure)
+                title[:1].upper() + title[1:], metric_value(metric, baseline.figure)
             )
         ]
         heads = 0

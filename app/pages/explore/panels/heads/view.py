@@ -67,8 +67,8 @@ class HeadsView(Panel):
             ],
         )
         self.method.chosen.connect(self._on_method)
-        self.instead = replacement_box()
-        self.instead.activated.connect(lambda _: state.replace_by(self.instead.currentData()))
+        self.replacement = replacement_box()
+        self.replacement.chosen.connect(state.replace_by)
         self.fall = DoubleSpinBox(self.tr("By how much the figure may fall, in points"))
         self.fall.setRange(0, 100)
         self.fall.setSingleStep(0.5)
@@ -79,8 +79,8 @@ class HeadsView(Panel):
         self.fall.setSuffix(self.tr(" points"))
         self.fall.valueChanged.connect(lambda points: state.allow_fall(points / 100))
         self.save = buttons.plain(self.tr("Sa&ve as model"), state.save, "save")
-        for number, widget in enumerate((self.method, self.instead, self.fall)):
-            self.bar.line.insertWidget(number, widget)
+        for index, widget in enumerate((self.method, self.replacement, self.fall)):
+            self.bar.line.insertWidget(index, widget)
         self.bar.line.addWidget(self.save)
         self.bar.line.addWidget(self.figure_button)
         self.title = OneLine("", "strong")
@@ -114,7 +114,7 @@ class HeadsView(Panel):
 
     def show_state(self) -> None:
         state = self._state
-        self.instead.setVisible(state.method == "each")
+        self.replacement.setVisible(state.method == "each")
         self.fall.setVisible(state.method == "prune")
         self.save.setVisible(state.method == "prune" and state.pruned is not None)
         self.save.setEnabled(state.can_save)
@@ -123,9 +123,9 @@ class HeadsView(Panel):
         self._is_following = False
         if has_new_columns:
             header = self.table.horizontalHeader()
-            column, falls = self.rows.column_index(state.column), Qt.SortOrder.DescendingOrder
-            header.setSortIndicator(column, falls)
-            self.rows.sort(column, falls)  # also if another column was in this position
+            column, descending = self.rows.column_index(state.column), Qt.SortOrder.DescendingOrder
+            header.setSortIndicator(column, descending)
+            self.rows.sort(column, descending)  # also if another column was in this position
             header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
             self.table.scrollTo(self.rows.index(0, 0))
         self._show_column()
@@ -135,7 +135,7 @@ class HeadsView(Panel):
         state = self._state
         is_known = state.column in state.keys
         self.title.setText(state.name(state.column) if is_known else "")
-        values = state.ends(state.column)[0] if is_known else None
+        values = state.interval(state.column)[0] if is_known else None
         self.grid.show_values(values, state.is_signed)
         self.grid.setEnabled(is_known)
         self._follow()
@@ -162,7 +162,7 @@ class HeadsView(Panel):
         self._notices.info(
             self.tr("“{0}” was saved among the models.").format(folder.name),
             self.tr("Open in Explore"),
-            lambda: self._explore.model_wanted.emit(folder),
+            lambda: self._explore.model_requested.emit(folder),
         )
 
     def _on_current(self, now: QModelIndex) -> None:
@@ -171,15 +171,15 @@ class HeadsView(Panel):
 
     def _note(self, layer: int, head: int) -> str:
         state = self._state
-        answer, of = state.answer, state.of
-        if answer is None or of is None:
+        answer, chosen = state.answer, state.source
+        if answer is None or chosen is None:
             if state.work.is_running:
                 return self.tr("Loading the model …")
             return self.tr("Press Count to see what each head attends to in these texts.")
         parts = [f"{state.describe(state.column, layer, head)}."]
         parts.append(f"{state.meaning(state.column)}.")
         if isinstance(answer, HeadsPruned):
-            parts = [parts[0], state.pruning(), *self._of_others()]
+            parts = [parts[0], state.pruning(), *self._other_texts_note()]
             return " ".join(parts)
         texts = self.tr("of %Ln text(s).", "", answer.done)
         if isinstance(answer, HeadsCounted):
@@ -188,15 +188,15 @@ class HeadsView(Panel):
         else:
             text = self.tr("Means over the texts; mean loss {0},").format(decimal(answer.loss, 3))
             parts.append(f"{text} {texts}")
-        return " ".join([*parts, *self._of_others()])
+        return " ".join([*parts, *self._other_texts_note()])
 
-    def _of_others(self) -> list[str]:
+    def _other_texts_note(self) -> list[str]:
         """Notes that the numbers belong to other texts than the chosen ones."""
-        of = self._state.of
-        if of is None or of == self._explore.chosen:
+        chosen = self._state.source
+        if chosen is None or chosen == self._explore.chosen:
             return []
         text = self.tr("Other texts are chosen now; these numbers are of {0}, {1}.")
-        return [text.format(of.name, count(of.count))]
+        return [text.format(chosen.name, count(chosen.count))]
 
 
 Head = tuple[int, int]  # layer and head, from 0
@@ -269,13 +269,13 @@ class HeadRows(ColumnsModel[Head]):
 
 def make_figure(state: HeadsState) -> Figure | None:
     """None until there are numbers."""
-    answer, of = state.answer, state.of
-    if answer is None or of is None:
+    answer, chosen = state.answer, state.source
+    if answer is None or chosen is None:
         return None
     keys = state.keys
-    every = {key: state.ends(key).copy() for key in keys}
-    offsets = None if state.counted is None else state.ends(OFFSET)[0].copy()
-    values = every[state.column][0]
+    arrays = {key: state.interval(key).copy() for key in keys}
+    offsets = None if state.counted is None else state.interval(OFFSET)[0].copy()
+    values = arrays[state.column][0]
     layers, heads = state.size
     is_signed = state.is_signed
 
@@ -294,7 +294,7 @@ def make_figure(state: HeadsState) -> Figure | None:
                     layer + 1,
                     head + 1,
                     "" if offsets is None else int(offsets[layer, head]),
-                    *(float(v) for key in keys for v in every[key][:, layer, head]),
+                    *(float(v) for key in keys for v in arrays[key][:, layer, head]),
                 )
                 for layer in range(layers)
                 for head in range(heads)
@@ -302,16 +302,16 @@ def make_figure(state: HeadsState) -> Figure | None:
         )
 
     name = state.name(state.column)
-    meant = f"{name}: {state.meaning(state.column)}."
+    meaning = f"{name}: {state.meaning(state.column)}."
     if isinstance(answer, HeadsCounted):
         text = tr("Means over {0} tokens that are not special, in {1} of {2} texts of {3}.").format(
-            count(answer.tokens), count(answer.done), count(answer.total), of.name
+            count(answer.tokens), count(answer.done), count(answer.total), chosen.name
         )
     elif isinstance(answer, HeadsPruned):
-        text = tr("{0} texts of {1}: {2}").format(count(of.count), of.name, state.pruning())
+        text = tr("{0} texts of {1}: {2}").format(count(chosen.count), chosen.name, state.pruning())
     else:
         text = tr("Means over {0} of {1} texts of {2}; the mean loss is {3}.").format(
-            count(answer.done), count(answer.total), of.name, decimal(answer.loss, 3)
+            count(answer.done), count(answer.total), chosen.name, decimal(answer.loss, 3)
         )
     title = tr("{0} of every head").format(name)
     ends = tr("The table has 95 % intervals by a bootstrap over texts.")
@@ -321,9 +321,9 @@ def make_figure(state: HeadsState) -> Figure | None:
     return Figure(
         name=f"heads-{state.column.replace(' ', '-')}",
         title=title,
-        caption=f"{meant} {text} {ends} {source(state.explore)}",
+        caption=f"{meaning} {text} {ends} {source(state.explore)}",
         size=grid_size(values),
         paint=paint,
-        array=every[state.column],
+        array=arrays[state.column],
         table=table,
     )

@@ -1,6 +1,6 @@
 """History of viewed inputs, saved in the home folder.
 
-An input becomes an entry after a short rest. An edit adds an entry, except that a sentence typed on
+An input becomes an entry after a short pause. An edit adds an entry, but a continued sentence
 replaces its unfinished entry. The file is read and written off the GUI thread, and flushed at exit.
 """
 
@@ -62,21 +62,21 @@ class History(QObject):
         self._rested: TextInput | None = None  # last input that became an entry by resting
         self._is_due = False  # entries not yet written
         self._writing: background.Job | None = None
-        self._resting = debounced(self, REST_MS, self.keep_input)
+        self._resting = debounced(self, REST_MS, self.add_input)
         self._saving = debounced(self, SAVE_DELAY_MS, self._save)
         explore.first.input_changed.connect(self._resting.start)
-        explore.left.connect(self.keep_input)
+        explore.left.connect(self.add_input)
         app = QCoreApplication.instance()
         if app is not None:
             app.aboutToQuit.connect(self.flush)
         background.run(self, lambda: _read(file), self._on_read, self._on_unreadable)
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def open(self, entry: Entry) -> None:
         """Reopen an input; the current one becomes an entry first."""
-        self.keep_input()
-        self.explore.input_wanted.emit(entry.input)
+        self.add_input()
+        self.explore.input_requested.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
         self._put([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
@@ -101,7 +101,7 @@ class History(QObject):
         self.pin(entry, True)
         self.explore.compare(self.explore.first.model, entry.input)
 
-    def keep_input(self) -> None:
+    def add_input(self) -> None:
         """Add the current input, or move its entry to the top."""
         self._resting.stop()
         now = self.explore.first.input
@@ -111,12 +111,12 @@ class History(QObject):
         at = QDateTime.currentDateTime().toString(Qt.DateFormat.ISODate)
         entry = replace(known, at=at) if known is not None else Entry(now, at)
         others = [e for e in self.entries if e.input != now]
-        if others and self._rested == others[0].input and _goes_on(others[0], now):
+        if others and self._rested == others[0].input and _continues(others[0], now):
             del others[0]  # the same sentence, unfinished
         self._rested = now
         self._put([entry, *others])
 
-    # ── the file ─────────────────────────────────────────────────────────────────────────────
+    # ── file ─────────────────────────────────────────────────────────────────────────────────
 
     def flush(self) -> None:
         """Write unsaved entries now; called at exit."""
@@ -125,11 +125,11 @@ class History(QObject):
             write_file(self._file, FILE.dump_json(self.entries, indent=1))
 
     def _put(self, entries: list[Entry]) -> None:
-        loose = 0
+        unpinned = 0
         self.entries = []
         for entry in entries:
-            loose += not entry.pinned
-            if entry.pinned or loose <= MAX_ENTRIES:
+            unpinned += not entry.pinned
+            if entry.pinned or unpinned <= MAX_ENTRIES:
                 self.entries.append(entry)
         self._is_due = True
         self._saving.start()
@@ -171,7 +171,7 @@ class History(QObject):
         self._notices.show(error)
 
 
-def _goes_on(entry: Entry, now: TextInput) -> bool:
+def _continues(entry: Entry, now: TextInput) -> bool:
     """True if `now` only continues the unfinished sentence of an entry."""
     before = entry.input
     if entry.pinned or any(before.masks) or any(now.masks):

@@ -24,7 +24,7 @@ from app.widgets.forms.controls import SearchField
 from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text.labels import Text, font, visible
 
-MANY = 8  # number of entries from which the search field is shown
+MIN_SEARCHABLE = 8  # number of entries from which the search field is shown
 
 MAX_LINE = 200  # characters of a text read for one line
 
@@ -32,7 +32,7 @@ MAX_LINE = 200  # characters of a text read for one line
 def panel() -> PanelDescription:
     title = tr("History")
     return PanelDescription(
-        "history", title, icon="history", help="history", make=_make, place="right", is_open=False
+        "history", title, icon="history", help="history", make=_make, area="right", is_open=False
     )
 
 
@@ -45,28 +45,28 @@ class HistoryView(Panel):
     def __init__(self, history: History) -> None:
         super().__init__()
         self.history = history
-        self._last: TextInput | None = None  # selected input, kept while the rows change
+        self._last: TextInput | None = None  # selected input, restored when the rows change
         self.search = SearchField(self.tr("Search inputs"))
         self.entries = Entries(history, self)
         self.list = _List(self._open, self._remove)
         self.list.setModel(self.entries)
         self.list.setItemDelegate(Rows(self.entries))
         self.list.setAccessibleName(self.tr("Inputs"))
-        self.nothing = Text("", "muted")
-        self.look = buttons.plain(self.tr("&Open"), self._open)
+        self.empty_note = Text("", "muted")
+        self.open_button = buttons.plain(self.tr("&Open"), self._open)
         self.pin = buttons.plain(self.tr("&Pin"), lambda: self._act(self._toggle_pin), "pin")
         self.compare = buttons.plain(
             self.tr("&Compare with this"), lambda: self._act(history.compare), "columns-2"
         )
         self.remove = buttons.plain(self.tr("R&emove"), self._remove, "trash-2")
         grid = layouts.grid(across=SPACE, down=SPACE)
-        for number, button in enumerate((self.look, self.pin, self.compare, self.remove)):
+        for index, button in enumerate((self.open_button, self.pin, self.compare, self.remove)):
             button.setMinimumWidth(0)
-            grid.addWidget(button, number // 2, number % 2)
+            grid.addWidget(button, index // 2, index % 2)
         layouts.column(
             self.search,
             (self.list, 1),
-            self.nothing,
+            self.empty_note,
             grid,
             parent=self,
             spacing=2 * SPACE,
@@ -87,11 +87,11 @@ class HistoryView(Panel):
 
     def _on_entries(self) -> None:
         count = len(self.history.entries)
-        self.search.setVisible(count > MANY or bool(self.search.text()))
+        self.search.setVisible(count > MIN_SEARCHABLE or bool(self.search.text()))
         has_rows = bool(self.entries.rows)
         self.list.setVisible(has_rows)
-        self.nothing.setVisible(not has_rows)
-        self.nothing.setText(
+        self.empty_note.setVisible(not has_rows)
+        self.empty_note.setText(
             self.tr("No matching inputs.")
             if count
             else self.tr("Inputs you view for two seconds are saved here.")
@@ -103,7 +103,7 @@ class HistoryView(Panel):
     def _on_chosen(self) -> None:
         entry = self.chosen()
         self._last = entry.input if entry is not None else self._last
-        for button in (self.look, self.pin, self.compare, self.remove):
+        for button in (self.open_button, self.pin, self.compare, self.remove):
             button.setEnabled(entry is not None)
         self.pin.setText(self.tr("Un&pin") if entry and entry.pinned else self.tr("&Pin"))
         self.pin.setAccessibleName(self.pin.text().replace("&", ""))
@@ -234,12 +234,14 @@ class Rows(QStyledItemDelegate):
             box = QRect(words.right() - side, words.top(), side, side)
             resources.icon("pin", Role.ACCENT).paint(painter, box)
             words.setRight(words.right() - side - SPACE)
-        for look, text, role, align in (
+        for text_font, text, role, align in (
             (font(), self._entries.line(entry), Role.TEXT, Qt.AlignmentFlag.AlignTop),
             (font("small"), self._entries.details(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
         ):
-            painter.setFont(look)
+            painter.setFont(text_font)
             painter.setPen(theme.colour(role))
-            cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, words.width())
-            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, cut)
+            line = painter.fontMetrics().elidedText(
+                text, Qt.TextElideMode.ElideRight, words.width()
+            )
+            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, line)
         painter.restore()

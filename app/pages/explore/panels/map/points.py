@@ -48,9 +48,9 @@ class PointsView(QWidget):
         self.points = np.zeros((0, 2))
         self.names: Sequence[str] = ()
         self.legend: Sequence[str] = ()
-        self.marked: tuple[int, ...] = ()
+        self.selection: tuple[int, ...] = ()
         self.current = -1
-        self.describe: Callable[[int], str] = lambda number: ""
+        self.describe: Callable[[int], str] = lambda index: ""
         self._lasso = QPolygonF()
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -63,10 +63,10 @@ class PointsView(QWidget):
         points: np.ndarray,
         names: Sequence[str],
         legend: Sequence[str],
-        marked: tuple[int, ...],
+        selection: tuple[int, ...],
     ) -> None:
         """Show points float [N, 2] with the category of each and the indices in the lasso."""
-        self.points, self.names, self.legend, self.marked = points, names, legend, marked
+        self.points, self.names, self.legend, self.selection = points, names, legend, selection
         if self.current >= len(points):
             self.current = -1
         self.update()
@@ -84,8 +84,9 @@ class PointsView(QWidget):
         painter.setFont(font("small"))
         painter.setPen(theme.colour(Role.BORDER))
         painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
-        area = self._whole()
-        paint_points(painter, area, self.points, self.names, self.legend, theme.colour, self.marked)
+        area = self._outer_area()
+        names, legend = self.names, self.legend
+        paint_points(painter, area, self.points, names, legend, theme.colour, self.selection)
         if 0 <= self.current < len(self.points):
             point = QPointF(*self.pixels()[self.current].tolist())
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -114,10 +115,10 @@ class PointsView(QWidget):
         if event.button() != Qt.MouseButton.LeftButton:
             return
         if lasso.size() < 4 or max(lasso.boundingRect().size().toTuple()) < NEAR:
-            self._go(self._near(event.position()))
+            self._set_current(self._near(event.position()))
             self.selected.emit([])
         else:
-            self.selected.emit(inside(self.pixels(), lasso))
+            self.selected.emit(points_inside(self.pixels(), lasso))
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -126,24 +127,24 @@ class PointsView(QWidget):
             self.opened.emit(near)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        ways = {
+        directions = {
             Qt.Key.Key_Left: (-1, 0),
             Qt.Key.Key_Right: (1, 0),
             Qt.Key.Key_Up: (0, -1),
             Qt.Key.Key_Down: (0, 1),
         }
         key = Qt.Key(event.key())
-        if key in ways and len(self.points):
-            self._go(self._next(*ways[key]))
+        if key in directions and len(self.points):
+            self._set_current(self._next(*directions[key]))
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current >= 0:
             self.opened.emit(self.current)
         else:
             super().keyPressEvent(event)
 
-    def _go(self, number: int) -> None:
-        if number >= 0:
-            self.current = number
-            self.setAccessibleDescription(self.describe(number))
+    def _set_current(self, index: int) -> None:
+        if index >= 0:
+            self.current = index
+            self.setAccessibleDescription(self.describe(index))
             self.update()
 
     def _next(self, right: int, down: int) -> int:
@@ -151,27 +152,27 @@ class PointsView(QWidget):
         if self.current < 0:
             return 0
         pixels = self.pixels()
-        apart = pixels - pixels[self.current]
-        ahead = apart @ np.array([right, down])
-        aside = np.abs(apart @ np.array([down, right]))
+        offsets = pixels - pixels[self.current]
+        ahead = offsets @ np.array([right, down])
+        aside = np.abs(offsets @ np.array([down, right]))
         cost = np.where(ahead > 0, ahead + 2 * aside, np.inf)
         return int(cost.argmin()) if np.isfinite(cost).any() else self.current
 
     def _near(self, point: QPointF) -> int:
         if not len(self.points):
             return -1
-        apart = np.hypot(*(self.pixels() - np.array([point.x(), point.y()])).T)
-        return int(apart.argmin()) if apart.min() <= NEAR else -1
+        offsets = np.hypot(*(self.pixels() - np.array([point.x(), point.y()])).T)
+        return int(offsets.argmin()) if offsets.min() <= NEAR else -1
 
-    def _whole(self) -> QRectF:
+    def _outer_area(self) -> QRectF:
         return QRectF(self.rect()).adjusted(EDGE, EDGE, -EDGE, -EDGE)
 
     def _area(self) -> QRectF:
-        listed = listed_names(self.names, self.legend)
-        return beside_legend(self._whole(), listed, QFontMetricsF(font("small")))
+        entries = legend_names(self.names, self.legend)
+        return plot_area(self._outer_area(), entries, QFontMetricsF(font("small")))
 
 
-def inside(pixels: np.ndarray, lasso: QPolygonF) -> list[int]:
+def points_inside(pixels: np.ndarray, lasso: QPolygonF) -> list[int]:
     """Indices of the points in a polygon."""
     return [
         n
@@ -193,48 +194,48 @@ def to_pixels(points: np.ndarray, area: QRectF) -> np.ndarray:
     return centre
 
 
-def listed_names(names: Sequence[str], legend: Sequence[str]) -> list[str]:
+def legend_names(names: Sequence[str], legend: Sequence[str]) -> list[str]:
     """Legend entries: the coloured names, and “others” if there are any."""
-    several = any(name and name not in legend[: len(ROLES)] for name in names)
-    return [*legend, tr("others")] if several else list(legend)
+    has_others = any(name and name not in legend[: len(ROLES)] for name in names)
+    return [*legend, tr("others")] if has_others else list(legend)
 
 
-def beside_legend(whole: QRectF, listed: Sequence[str], metrics: QFontMetricsF) -> QRectF:
+def plot_area(outer: QRectF, entries: Sequence[str], metrics: QFontMetricsF) -> QRectF:
     """The area right of the legend."""
-    if not listed:
-        return whole
-    widest = max(metrics.horizontalAdvance(visible(name[:MAX_NAME])) for name in listed)
-    return whole.adjusted(min(widest + KEY, whole.width() / 4) + EDGE, 0, 0, 0)
+    if not entries:
+        return outer
+    widest = max(metrics.horizontalAdvance(visible(name[:MAX_NAME])) for name in entries)
+    return outer.adjusted(min(widest + KEY, outer.width() / 4) + EDGE, 0, 0, 0)
 
 
 def paint_points(
     painter: QPainter,
-    whole: QRectF,
+    outer: QRectF,
     points: np.ndarray,
     names: Sequence[str],
     legend: Sequence[str],
     colours: Colours,
-    marked: Sequence[int] = (),
+    selection: Sequence[int] = (),
 ) -> None:
     """Draw legend and points; points outside of the lasso are faint."""
-    listed = listed_names(names, legend)
-    area = beside_legend(whole, listed, QFontMetricsF(painter.font()))
-    chosen = set(marked)
+    entries = legend_names(names, legend)
+    area = plot_area(outer, entries, QFontMetricsF(painter.font()))
+    chosen = set(selection)
     roles = dict(zip(legend, ROLES, strict=False))
     painter.setPen(Qt.PenStyle.NoPen)
-    for number, (x, y) in enumerate(to_pixels(points, area).tolist()):
-        name = names[number] if number < len(names) else ""
+    for index, (x, y) in enumerate(to_pixels(points, area).tolist()):
+        name = names[index] if index < len(names) else ""
         colour = QColor(colours(roles.get(name, Role.MUTED)))
-        colour.setAlphaF(0.85 if not chosen or number in chosen else 0.15)
+        colour.setAlphaF(0.85 if not chosen or index in chosen else 0.15)
         painter.setBrush(colour)
         painter.drawEllipse(QPointF(x, y), RADIUS, RADIUS)
-    for row, name in enumerate(listed):
-        top = whole.top() + row * LINE
+    for row, name in enumerate(entries):
+        top = outer.top() + row * LINE
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colours(roles.get(name, Role.MUTED)))
-        painter.drawEllipse(QPointF(whole.left() + 4, top + LINE / 2), 4, 4)
+        painter.drawEllipse(QPointF(outer.left() + 4, top + LINE / 2), 4, 4)
         painter.setPen(colours(Role.TEXT))
-        box = QRectF(whole.left() + KEY, top, area.left() - EDGE / 2 - whole.left() - KEY, LINE)
+        box = QRectF(outer.left() + KEY, top, area.left() - EDGE / 2 - outer.left() - KEY, LINE)
         shown = painter.fontMetrics().elidedText(
             visible(name[:MAX_NAME]), Qt.TextElideMode.ElideRight, int(box.width()) + 1
         )

@@ -28,7 +28,7 @@ class MapState(TextSetState):
         self.pooling: Pooling = "mean"
         self.method: Literal["pca", "tsne"] = "pca"
         self.colouring: Colouring = "label"
-        self.inside: tuple[int, ...] = ()  # indices in the lasso
+        self.selected: tuple[int, ...] = ()  # indices in the lasso
 
     @property
     def layers(self) -> int:
@@ -42,7 +42,7 @@ class MapState(TextSetState):
         last = self.layers - 1
         return last if self.layer < 0 or self.pooling == "pooled" else min(self.layer, last)
 
-    def place(self) -> None:
+    def compute(self) -> None:
         """Compute the map, or continue."""
         chosen = self.explore.chosen
         if chosen is not None:
@@ -60,8 +60,8 @@ class MapState(TextSetState):
         self.pooling, self.method = pooling or self.pooling, method or self.method
         if before == (self.layer, self.pooling, self.method):
             return
-        if self.of is not None:
-            self._start(self.of)
+        if self.source is not None:
+            self._start(self.source)
         self.changed.emit()
 
     def colour_by(self, colouring: Colouring) -> None:
@@ -88,21 +88,22 @@ class MapState(TextSetState):
 
     def select(self, points: Sequence[int]) -> None:
         """Make the points of a lasso the chosen texts; none: all of the map."""
-        if self.of is None:
+        if self.source is None:
             return
-        self.inside = tuple(points)
-        rows = self.of.texts.rows
-        numbers = tuple(points) if rows is None else tuple(rows[n] for n in points)
-        texts = self.of.texts.model_copy(update={"rows": numbers or rows})
-        self.explore.choose_texts(ChosenTexts(texts, self.of.name, len(numbers) or self.of.count))
+        self.selected = tuple(points)
+        rows = self.source.texts.rows
+        selected = tuple(points) if rows is None else tuple(rows[n] for n in points)
+        texts = self.source.texts.model_copy(update={"rows": selected or rows})
+        count = len(selected) or self.source.count
+        self.explore.choose_texts(ChosenTexts(texts, self.source.name, count))
         self.changed.emit()
 
     def _start(self, chosen: ChosenTexts) -> None:
         if self.explore.first.checkpoint is None:
             return
-        if chosen != self.of:
+        if chosen != self.source:
             self._clear()
-            self.of = chosen
+            self.source = chosen
             self._read_rows(chosen)
         self.work.start(
             PlaceTexts(
@@ -124,5 +125,5 @@ class MapState(TextSetState):
 
     def _clear(self) -> None:
         super()._clear()
-        self.answer, self.inside = None, ()
+        self.answer, self.selected = None, ()
         self.points = np.zeros((0, 2), np.float32)

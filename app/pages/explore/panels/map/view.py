@@ -22,9 +22,9 @@ from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, percent
 from engine.messages.explore.text_set import TextsPlaced
 
-MAX_TOLD = 200  # characters of a hover text
+MAX_HOVER_TEXT = 200  # characters of a hover text
 
-BELOW = 20  # px of the axis name
+AXIS = 20  # px of the axis name
 
 
 def panel() -> PanelDescription:
@@ -41,7 +41,7 @@ class MapView(Panel):
     def __init__(self, state: MapState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
+        self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.compute)
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.bar.line.addWidget(self.figure_button)
         self.layer_box = ChoiceBox(self.tr("Layer"))
@@ -113,7 +113,7 @@ class MapView(Panel):
         self.pooling.choose(state.pooling)
         self.method.choose(state.method)
         self.colouring.choose(state.colouring)
-        self.points.show_points(state.points, state.names(), state.legend(), state.inside)
+        self.points.show_points(state.points, state.names(), state.legend(), state.selected)
         self.layers.blockSignals(True)
         self.layers.show_rows(*self._layer_rows())
         self.layers.blockSignals(False)
@@ -151,7 +151,7 @@ class MapView(Panel):
         state, answer = self._state, self._state.answer
         if answer is None or point >= len(answer.labels):
             return ""
-        text = state.rows[point][0][:MAX_TOLD] if point < len(state.rows) else str(point + 1)
+        text = state.rows[point][0][:MAX_HOVER_TEXT] if point < len(state.rows) else str(point + 1)
         lines = [visible(text)]
         if answer.labels[point]:
             lines.append(self.tr("Label: {0}").format(visible(answer.labels[point])))
@@ -174,9 +174,9 @@ class MapView(Panel):
                     "t-SNE placed {0} texts; the others stand between their nearest neighbours."
                 ).format(count(len(answer.placed)))
             )
-        if state.inside:
+        if state.selected:
             parts.append(
-                self.tr("Other panels use the %Ln text(s) in the lasso.", "", len(state.inside))
+                self.tr("Other panels use the %Ln text(s) in the lasso.", "", len(state.selected))
             )
         else:
             parts.append(self.tr("Draw around points to work on these texts alone."))
@@ -185,27 +185,25 @@ class MapView(Panel):
 
 def make_figure(state: MapState) -> Figure | None:
     """None if there is no map."""
-    answer, of = state.answer, state.of
-    if answer is None or of is None:
+    answer, chosen = state.answer, state.source
+    if answer is None or chosen is None:
         return None
     points, names, legend = state.points.copy(), state.names(), state.legend()
-    across, up = axis_names(answer)
+    x_name, y_name = axis_names(answer)
     rows = list(state.rows)
 
     def paint(painter: QPainter, size: QSizeF) -> None:
         painter.setFont(paper_font(11))
-        area = QRectF(BELOW + 8, 8, size.width() - BELOW - 16, size.height() - BELOW - 16)
+        area = QRectF(AXIS + 8, 8, size.width() - AXIS - 16, size.height() - AXIS - 16)
         painter.setPen(print_color(Role.BORDER))
         painter.drawRect(area.adjusted(-8, -8, 8, 8))
         paint_points(painter, area, points, names, legend, print_color)
         painter.setPen(print_color(Role.MUTED))
         middle = Qt.AlignmentFlag.AlignCenter
-        painter.drawText(
-            QRectF(BELOW, size.height() - 18, size.width() - BELOW, 16), middle, across
-        )
+        painter.drawText(QRectF(AXIS, size.height() - 18, size.width() - AXIS, 16), middle, x_name)
         painter.translate(8, size.height() / 2)
         painter.rotate(-90)
-        painter.drawText(QRectF(-150, -8, 300, 16), middle, up)
+        painter.drawText(QRectF(-150, -8, 300, 16), middle, y_name)
 
     def table() -> Table:
         return Table(
@@ -223,13 +221,13 @@ def make_figure(state: MapState) -> Figure | None:
         )
 
     text = tr("{0} of {1} texts of {2}, {3}.").format(
-        vectors_name(state), count(len(points)), of.name, across
+        vectors_name(state), count(len(points)), chosen.name, x_name
     )
     return Figure(
         name=f"map-layer-{state.shown_layer}",
-        title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_layer),
+        title=tr("Texts of {0} at layer {1}").format(chosen.name, state.shown_layer),
         caption=f"{text} {source(state.explore)}",
-        size=QSize(SIDE + BELOW, SIDE),
+        size=QSize(SIDE + AXIS, SIDE),
         paint=paint,
         array=points,
         table=table,

@@ -34,7 +34,7 @@ from engine.messages.explore.attribution import Attribute
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import PRECISIONS
 
-CHARACTERS = 22  # of a label in the closed box
+MAX_LABEL = 22  # of a label in the closed box
 FIGURE_WIDTH = 510  # px
 MAX_DRAWN_ROWS = 100  # rows drawn
 NAMED_DIFFERENCES = 5  # differences named in a sentence
@@ -92,10 +92,10 @@ class PredictionsState(QObject):
 
     @property
     def answer(self) -> Predicted | None:
-        return self.query.answer_of(Predicted)
+        return self.query.get_answer(Predicted)
 
     @property
-    def waits(self) -> bool:
+    def is_pending(self) -> bool:
         """True while an answer or the first question is pending."""
         return self.query.is_waiting or not self.explore.is_settled
 
@@ -110,7 +110,7 @@ class PredictionsState(QObject):
     def lacks_choices(self) -> bool:
         """True if nothing is asked because fewer than two choices were typed."""
         task = self.side.task
-        return task is not None and self._needs_choices(task) and not self.waits
+        return task is not None and self._needs_choices(task) and not self.is_pending
 
     def _needs_choices(self, task: str) -> bool:
         return view_class(task).needs_choices and len(self.endings) < 2
@@ -250,7 +250,7 @@ class DecidingView(QWidget):
         super().__init__()
         self._state = state
         self.choice = ChoiceBox(self.tr("Class whose words are shown"))
-        self.choice.setMinimumContentsLength(CHARACTERS)
+        self.choice.setMinimumContentsLength(MAX_LABEL)
         self.choice.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
@@ -337,8 +337,8 @@ def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
         return [(item.label, item.probability) for item in answer.predictions[0].ranked]
     rows = [(f"{span.text} {span.label}".strip(), span.probability) for span in answer.spans]
     if answer.value is not None:
-        nothing = get_head(answer.task).finds_spans
-        rows.append((tr("no answer") if nothing else tr("value"), answer.value))
+        finds_spans = get_head(answer.task).finds_spans
+        rows.append((tr("no answer") if finds_spans else tr("value"), answer.value))
     return rows
 
 

@@ -72,26 +72,26 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
             self.template, self.measure = template, measure
             self.shown_changed.emit()
 
-    def numbers(self, measure: Measure) -> np.ndarray:
+    def values(self, measure: Measure) -> np.ndarray:
         """float64 [S, F, G], natural logarithms; NaN if missing or not known yet."""
-        numbers = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
+        values = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
         for row in self.rows:
             for column, target in enumerate(row.targets):
                 value = getattr(target, measure)
                 if value is not None:
-                    numbers[row.template, row.filler, column] = value
-        return numbers
+                    values[row.template, row.filler, column] = value
+        return values
 
     @property
     def shown(self) -> np.ndarray:
         """One template, or the mean over those with a number; float64 [F, G]."""
-        every = self.numbers(self.measure)
+        values = self.values(self.measure)
         if self.template >= 0:
-            chosen: np.ndarray = every[self.template]
+            chosen: np.ndarray = values[self.template]
             return chosen
-        known = np.isfinite(every)
+        known = np.isfinite(values)
         count = known.sum(0)
-        sums = np.where(known, every, 0).sum(0)
+        sums = np.where(known, values, 0).sum(0)
         return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
     def problems(self) -> dict[str, list[str]]:
@@ -101,9 +101,9 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
             is_filler = all(target.problem for target in row.targets)
             for target, word in zip(row.targets, self.targets, strict=True):
                 words = reasons.setdefault(target.problem, []) if target.problem else []
-                of = self.fillers[row.filler] if is_filler else word
-                if of not in words:
-                    words.append(of)
+                name = self.fillers[row.filler] if is_filler else word
+                if name not in words:
+                    words.append(name)
         return reasons
 
     def _make_question(self, side: ModelInput) -> ScoreTemplates | None:

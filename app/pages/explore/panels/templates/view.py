@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, paint_bar, value_ends
+from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, paint_bar, value_range
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.pages.explore.paper import paint_matrix
@@ -120,8 +120,8 @@ class TemplatesView(Panel):
         state = self._state
         values = state.shown
         rows = [
-            [token_text(filler), *(_cell(value) for value in values[number])]
-            for number, filler in enumerate(state.fillers)
+            [token_text(filler), *(_cell(value) for value in values[index])]
+            for index, filler in enumerate(state.fillers)
         ]
         header = [self.tr("Filler"), *(token_text(target) for target in state.targets)]
         has_any = bool(state.rows)
@@ -173,7 +173,7 @@ def make_figure(state: TemplatesState) -> Figure | None:
     fillers = [token_text(word) for word in state.fillers]
     targets = [token_text(word) for word in state.targets]
     values, measure = state.shown, state.measure
-    every = np.stack([state.numbers(key) for key in measure_names()])  # [3, S, F, G]
+    values = np.stack([state.values(key) for key in measure_names()])  # [3, S, F, G]
     is_signed = measure == "association"
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
@@ -207,23 +207,23 @@ def make_figure(state: TemplatesState) -> Figure | None:
     rows_shown = state.rows
     state_templates = tuple(visible(template) for template in state.templates)
     if state.template >= 0:
-        where = tr("In “{0}”.").format(state_templates[state.template])
+        scope = tr("In “{0}”.").format(state_templates[state.template])
     else:
         listed = " ".join(f"“{template}”" for template in state_templates)
-        where = tr("Mean of %Ln template(s): {0}", len(state_templates)).format(listed)
-    how = tr(
+        scope = tr("Mean of %Ln template(s): {0}", len(state_templates)).format(listed)
+    method = tr(
         "Association: ln p(target | filler) − ln p(target | masked filler), natural logarithms; "
         "a target of several tokens is the chain over as many masks."
     )
     return Figure(
         name=f"templates-{measure}",
         title=tr("{0} of fillers and targets").format(measure_names()[measure]),
-        caption=f"{where} {how} {source(state.explore)}",
+        caption=f"{scope} {method} {source(state.explore)}",
         size=QSize(
             NAME + CELL * len(targets) + BAR_LEFT + BAR + TICKS, max(ROW * (len(fillers) + 1), 110)
         ),
         paint=paint,
-        array=every,
+        array=values,
         table=table,
     )
 
@@ -231,7 +231,7 @@ def make_figure(state: TemplatesState) -> Figure | None:
 def _paint(
     painter: QPainter, fillers: list[str], targets: list[str], values: np.ndarray, is_signed: bool
 ) -> None:
-    low, high = value_ends(values, is_signed)
+    low, high = value_range(values, is_signed)
     if not is_signed:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), 0.0) if len(known) else (-1.0, 0.0)

@@ -62,9 +62,9 @@ class TextsState(QObject):
         self.work.answer_received.connect(self._on_answer_received)
         explore.chosen_changed.connect(self._on_chosen)
         explore.model_changed.connect(self._on_model)
-        explore.heads_off_changed.connect(self._forget_scores)
+        explore.heads_off_changed.connect(self._clear_scores)
 
-    # ── what is asked ────────────────────────────────────────────────────────────────────────
+    # ── input ────────────────────────────────────────────────────────────────────────────────
 
     @property
     def is_reading(self) -> bool:
@@ -78,7 +78,7 @@ class TextsState(QObject):
         return self.tr("{0}, version {1}, {2}").format(spec.name, spec.version, self.part)
 
     @property
-    def every(self) -> ChosenTexts | None:
+    def all_texts(self) -> ChosenTexts | None:
         """All texts, regardless of the selection."""
         return ChosenTexts(self.texts, self.name, len(self.rows)) if self.texts else None
 
@@ -88,7 +88,7 @@ class TextsState(QObject):
         return {part: spec.rows[part] for part in SPLITS if spec.rows.get(part)} if spec else {}
 
     @property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the split or the typed list is longer than the limit."""
         if self.source is None:
             return self.lines > MAX_TYPED
@@ -112,9 +112,9 @@ class TextsState(QObject):
     def use_data(self, entry: DataEntry, part: SplitName | None = None) -> None:
         """Use a split of a data set; by default validation, or else its last."""
         self.source = entry
-        has = list(self.parts())
-        best = "validation" if "validation" in has or not has else has[-1]
-        self.part = part if part in has else best
+        splits = list(self.parts())
+        best = "validation" if "validation" in splits or not splits else splits[-1]
+        self.part = part if part in splits else best
         self._read()
 
     def use_part(self, part: SplitName) -> None:
@@ -154,7 +154,7 @@ class TextsState(QObject):
     def show_input(self, row: int) -> None:
         show_row(self.explore, self.rows[row])
 
-    # ── what changes ─────────────────────────────────────────────────────────────────────────
+    # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def _read(self) -> None:
         """Read the rows of the source, off the GUI thread."""
@@ -163,7 +163,7 @@ class TextsState(QObject):
             self._reading = None
         self.texts, self.rows, self.labels, self.selected = None, [], (), ()
         self.problem = ""
-        self._forget_scores()
+        self._clear_scores()
         texts = self._text_set()
         self._choose()
         if texts is not None:
@@ -204,7 +204,7 @@ class TextsState(QObject):
         self.changed.emit()
 
     def _on_model(self) -> None:
-        self._forget_scores()
+        self._clear_scores()
         if self.source is None and self._typed:
             self._read()  # the text after a tab depends on the task
         self.changed.emit()
@@ -220,9 +220,9 @@ class TextsState(QObject):
             self.selected = rows
             self.changed.emit()
 
-    def _forget_scores(self) -> None:
+    def _clear_scores(self) -> None:
         self.scores = []
-        self.work.forget()
+        self.work.clear()
         self.changed.emit()
 
     def _choose(self) -> None:

@@ -41,10 +41,10 @@ from engine.config.dataset import SplitName
 from engine.messages.explore.text_set import MAX_TEXTS, TextScore
 
 TYPED = ""  # box entry for typed texts
-LEAST_LABEL = 24 * SPACE  # px of a label or prediction
+MIN_LABEL = 24 * SPACE  # px of a label or prediction
 MAX_CELL = 300  # characters shown
 TEXT, PAIR, LABEL, PREDICTION, PROBABILITY, LOSS, TOKENS = range(7)
-BINS, LEFT, HIGH, WIDE = 30, 48, 260, 560
+BINS, LEFT, PLOT_HEIGHT, PLOT_WIDTH = 30, 48, 260, 560
 HARDEST, ROW = 10, 20  # texts below the bars, and px of each
 
 
@@ -81,7 +81,7 @@ class TextsView(Panel):
             state.explore,
             self.tr("Score &texts"),
             state.score,
-            every=lambda: state.every,
+            all_texts=lambda: state.all_texts,
         )
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.rows = ColumnsModel[int](text_columns(state), self)
@@ -94,7 +94,7 @@ class TextsView(Panel):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.note = Text("", "small")
         self._lay_out()
-        self._known = 0  # scores already included in the order
+        self._scored = 0  # scores already included in the order
         self._rows: list[tuple[str, str | None]] | None = None  # displayed
         self._is_sorting = False
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
@@ -120,12 +120,12 @@ class TextsView(Panel):
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )
 
-    def set_seen(self, seen: bool) -> None:
-        super().set_seen(seen)
-        if seen:
+    def set_active(self, active: bool) -> None:
+        super().set_active(active)
+        if active:
             self._state.read_sources()
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def _on_typed(self) -> None:
         self._state.set_typed(self.typed.toPlainText())
@@ -145,7 +145,7 @@ class TextsView(Panel):
             chosen = self.table.selectionModel().selectedRows()
             self._state.select([self.rows.order[index.row()] for index in chosen])
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── contents ─────────────────────────────────────────────────────────────────────────────
 
     def _show_sources(self) -> None:
         state = self._state
@@ -177,18 +177,18 @@ class TextsView(Panel):
         state, header = self._state, self.table.horizontalHeader()
         self._is_sorting = True
         if self._rows is not state.rows:
-            self._rows, self._known = state.rows, 0
+            self._rows, self._scored = state.rows, 0
             self.rows.sort(-1)
             self.rows.show_rows(range(len(state.rows)), text_columns(state))
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
-        elif self._known and not state.scores:
-            self._known = 0
+        elif self._scored and not state.scores:
+            self._scored = 0
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
         self.rows.columns = text_columns(state)  # the loss may have another name
-        if len(state.scores) != self._known:
-            first, self._known = not self._known, len(state.scores)
+        if len(state.scores) != self._scored:
+            first, self._scored = not self._scored, len(state.scores)
             if first and np.isfinite(state.losses).any():
                 header.setSortIndicator(LOSS, Qt.SortOrder.DescendingOrder)
             self.rows.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
@@ -219,8 +219,8 @@ class TextsView(Panel):
         table.setColumnHidden(LABEL, not has_labels)
         has_predictions = scored and state.loss == "task"
         table.setColumnHidden(PREDICTION, not has_predictions)
-        has_shares = any(score.probability is not None for score in state.scores)
-        table.setColumnHidden(PROBABILITY, not has_shares)
+        has_probabilities = any(score.probability is not None for score in state.scores)
+        table.setColumnHidden(PROBABILITY, not has_probabilities)
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         for column in (TEXT, PAIR):
@@ -229,7 +229,7 @@ class TextsView(Panel):
         for column in (LABEL, PREDICTION):  # may hold a tag per word, and can be widened
             width = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(column, min(max(width, LEAST_LABEL), table.width() // 4))
+            header.resizeSection(column, min(max(width, MIN_LABEL), table.width() // 4))
 
     def _note(self) -> str:
         state = self._state
@@ -240,9 +240,9 @@ class TextsView(Panel):
         if not state.rows:
             return self.tr("Type or paste texts, or choose a data set.")
         parts = self._statistics()
-        if state.is_cut:
-            most = MAX_TYPED if state.source is None else MAX_TEXTS
-            parts.append(self.tr("Only the first {0} texts are used.").format(count(most)))
+        if state.is_truncated:
+            limit = MAX_TYPED if state.source is None else MAX_TEXTS
+            parts.append(self.tr("Only the first {0} texts are used.").format(count(limit)))
         if state.selected:
             parts.append(
                 self.tr("Other panels use the %Ln selected text(s).", "", len(state.selected))
@@ -394,9 +394,9 @@ def make_figure(state: TextsState) -> Figure | None:
         )
 
     axis = tr("Pseudo-loss") if state.loss == "pseudo" else tr("Loss")
-    meant = tr("Loss of the task.")
+    meaning = tr("Loss of the task.")
     if state.loss == "pseudo":
-        meant = tr("Mean −log P of each token while it alone is masked (Salazar et al. 2020).")
+        meaning = tr("Mean −log P of each token while it alone is masked (Salazar et al. 2020).")
     counts_text = tr("{0} of {1} texts of {2} have a loss; mean {3}, median {4}.").format(
         count(len(known)),
         count(len(rows)),
@@ -413,8 +413,8 @@ def make_figure(state: TextsState) -> Figure | None:
     return Figure(
         name="losses",
         title=tr("The hardest texts of {0}").format(state.name),
-        caption=f"{meant} {counts_text} {source(state.explore)}",
-        size=QSize(LEFT + WIDE, HIGH + ROW * len(hardest)),
+        caption=f"{meaning} {counts_text} {source(state.explore)}",
+        size=QSize(LEFT + PLOT_WIDTH, PLOT_HEIGHT + ROW * len(hardest)),
         paint=lambda painter, _: _paint(painter, chart, hardest),
         array=losses,
         table=table,
@@ -422,11 +422,11 @@ def make_figure(state: TextsState) -> Figure | None:
 
 
 def _paint(painter: QPainter, chart: Chart, hardest: list[tuple[str, str]]) -> None:
-    letters = paper_font(11)
-    frame = Frame(QRectF(0, 0, LEFT + WIDE, HIGH), chart, letters)
-    paint_chart(painter, frame, print_color, letters)
+    label_font = paper_font(11)
+    frame = Frame(QRectF(0, 0, LEFT + PLOT_WIDTH, PLOT_HEIGHT), chart, label_font)
+    paint_chart(painter, frame, print_color, label_font)
     painter.setPen(print_color(Role.TEXT))
-    for number, (loss, text) in enumerate(hardest):
-        top = HIGH + number * ROW
+    for index, (loss, text) in enumerate(hardest):
+        top = PLOT_HEIGHT + index * ROW
         painter.drawText(QRectF(0, top, LEFT - 6, ROW), RIGHT, loss)
-        draw_elided(painter, QRectF(LEFT, top, WIDE, ROW), text)
+        draw_elided(painter, QRectF(LEFT, top, PLOT_WIDTH, ROW), text)

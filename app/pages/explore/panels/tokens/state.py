@@ -16,7 +16,7 @@ from engine.messages.explore.embeddings import Embed, Embedded, TableName
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
-MAX_NAMED = 5  # words first_distinct in a sentence
+MAX_NAMED = 5  # words quoted in a sentence
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TokensState(QObject):
 
     Signals:
         changed: the tokens or norms of one side, or the reason for none.
-        steps_changed: the steps or the tokens; emitted in a turn of its own, as both take time.
+        steps_changed: the steps or the tokens; emitted in a separate turn, as both take time.
     """
 
     changed = Signal()
@@ -47,7 +47,7 @@ class TokensState(QObject):
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, for each of its texts
         self.queries = QueryPair(explore, explorer, lambda side: side.question(Embed))
         self._work: list[background.Job | None] = [None, None]
-        self._is_seen = False
+        self._is_active = False
         self._emitting = debounced(self, 0, self._emit_changed)
         self._emitting_steps = debounced(self, 0, self.steps_changed)
         self.queries.changed.connect(self._on_changed)
@@ -56,10 +56,10 @@ class TokensState(QObject):
         explore.tokens_changed.connect(self._on_changed)
         explore.sides_changed.connect(self._on_changed)
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── contents ─────────────────────────────────────────────────────────────────────────────
 
     def rows(self, side: int = 0) -> list[Row]:
-        """The tokens at once; their norms once known."""
+        """All tokens; their norms once known."""
         shown, answer = self.explore.both[side], self.answer(side)
         if answer is None:
             return [Row(t, shown.model_token(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
@@ -75,7 +75,7 @@ class TokensState(QObject):
 
     def answer(self, side: int = 0) -> Embedded | None:
         """The newest answer if it belongs to the current tokens."""
-        answer = self.queries[side].answer_of(Embedded)
+        answer = self.queries[side].get_answer(Embedded)
         is_current = answer is not None and answer.tokens == self.explore.both[side].tokens
         return answer if is_current else None
 
@@ -93,8 +93,8 @@ class TokensState(QObject):
         shown = self.explore.both[side]
         return [shown.source_text(n) for n in shown.unknown]
 
-    def left_out(self, side: int = 0) -> list[str]:
-        """The beginning of the truncated rest of each text."""
+    def truncated_texts(self, side: int = 0) -> list[str]:
+        """The truncated rest of each text."""
         shown = self.explore.both[side]
         rests = []
         for segment, text in enumerate(shown.texts):
@@ -109,22 +109,22 @@ class TokensState(QObject):
         first, second = (_by_word(side) for side in self.explore.both)
         differences = []
         for word in first:
-            there = second.get(word)
-            if there is not None and there != first[word]:
-                differences.append((" ".join(first[word]), " ".join(there)))
+            other = second.get(word)
+            if other is not None and other != first[word]:
+                differences.append((" ".join(first[word]), " ".join(other)))
         return differences
 
-    # ── the steps ────────────────────────────────────────────────────────────────────────────
+    # ── tokenisation steps ───────────────────────────────────────────────────────────────────
 
-    def set_seen(self, seen: bool) -> None:
+    def set_active(self, active: bool) -> None:
         """Set whether the panel is visible; pending changes are emitted now."""
-        self._is_seen = seen
-        self.queries.set_seen(seen)
-        if seen:
+        self._is_active = active
+        self.queries.set_active(active)
+        if active:
             self._on_changed()
 
     def _on_changed(self) -> None:
-        if self._is_seen:
+        if self._is_active:
             self._emitting.start()
 
     def _emit_changed(self) -> None:
@@ -145,21 +145,21 @@ class TokensState(QObject):
             lambda result: self._on_steps(side.index, result),
         )
 
-    def _on_steps(self, number: int, result: tuple[Steps, ...]) -> None:
-        self.steps[number] = result
+    def _on_steps(self, index: int, result: tuple[Steps, ...]) -> None:
+        self.steps[index] = result
         self._emitting_steps.start()
 
 
 def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
-    """Tokens of every word, by text, letters and start."""
+    """Tokens of every word, by segment, characters and start."""
     words: dict[tuple[int, str, int], list[str]] = {}
     seen: set[tuple[int, ...]] = set()
-    for number, token in enumerate(side.tokens):
-        word = side.word_tokens(number)
+    for index, token in enumerate(side.tokens):
+        word = side.word_tokens(index)
         if token.special or word in seen:
             continue
         seen.add(word)
-        start, end = side.word_span(number)
+        start, end = side.word_span(index)
         typed = side.texts[token.segment][start:end]
         words[token.segment, typed, start] = [side.tokens[n].text for n in word]
     return words

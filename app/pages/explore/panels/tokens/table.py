@@ -38,7 +38,7 @@ class TokenRows(ColumnsModel[Row]):
         super().__init__(parent=parent)
         self._state, self._side = state, side
         self.tables: tuple[TableName, ...] = ()
-        self.most = 1.0  # largest norm of an addend
+        self.max_norm = 1.0  # largest norm of an addend
         state.changed.connect(self.refresh)
         self.refresh()
 
@@ -48,8 +48,8 @@ class TokenRows(ColumnsModel[Row]):
             return
         has_new_tables, self.tables = tables != self.tables, tables
         count = len(tables)
-        most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
-        self.most = self._state.explore.running_max("norms of embeddings", most)
+        max_norm = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
+        self.max_norm = self._state.explore.running_max("norms of embeddings", max_norm)
         if has_new_tables or [r.token for r in rows] != [r.token for r in self.rows]:
             self.show_rows(rows, self._columns())
         else:
@@ -60,7 +60,7 @@ class TokenRows(ColumnsModel[Row]):
         index = column - FIRST_NORM
         if not row.norms or not 0 <= index < len(self.tables):
             return None
-        return min(1.0, row.norms[index] / self.most), ADDENDS[self.tables[index]]
+        return min(1.0, row.norms[index] / self.max_norm), ADDENDS[self.tables[index]]
 
     def _columns(self) -> list[Column[Row]]:
         tables = self.tables
@@ -125,13 +125,13 @@ class TokenTable(QTableView):
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         height = QFontMetrics(mono_font()).height() + 2 * SPACE
-        down, across = self.verticalHeader(), self.horizontalHeader()
-        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        down.setDefaultSectionSize(height)
-        down.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        across.setHighlightSections(False)
-        across.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        across.setMinimumSectionSize(12 * SPACE)
+        vertical, horizontal = self.verticalHeader(), self.horizontalHeader()
+        vertical.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        vertical.setDefaultSectionSize(height)
+        vertical.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        horizontal.setHighlightSections(False)
+        horizontal.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        horizontal.setMinimumSectionSize(12 * SPACE)
         self.rows.modelReset.connect(self._fit)
         self.selectionModel().currentRowChanged.connect(self._on_current)
         self.entered.connect(self._on_entered)
@@ -140,15 +140,15 @@ class TokenTable(QTableView):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._state.explore.point(-1)
+        self._state.explore.hover(-1)
 
     def _fit(self) -> None:
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
-        for number, column in enumerate(self.rows.columns):
-            least = digits if number == ID or number >= FIRST_NORM else 0
-            wide = max(metrics.horizontalAdvance(column.title), least) + 5 * SPACE
-            self.setColumnWidth(number, 30 * SPACE if number == TOKEN else wide)
+        for position, column in enumerate(self.rows.columns):
+            min_width = digits if position == ID or position >= FIRST_NORM else 0
+            width = max(metrics.horizontalAdvance(column.title), min_width) + 5 * SPACE
+            self.setColumnWidth(position, 30 * SPACE if position == TOKEN else width)
         self._follow()
 
     def _follow(self) -> None:
@@ -166,7 +166,7 @@ class TokenTable(QTableView):
             self._state.explore.pick(self._state.explore.from_side(self._side, now.row()))
 
     def _on_entered(self, index: QModelIndex) -> None:
-        self._state.explore.point(self._state.explore.from_side(self._side, index.row()))
+        self._state.explore.hover(self._state.explore.from_side(self._side, index.row()))
 
 
 class _Cells(QStyledItemDelegate):
@@ -196,8 +196,8 @@ class _Cells(QStyledItemDelegate):
         text = str(index.data())
         words = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
         if is_token:
-            wide = round(words.width())
-            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, wide)
+            width = round(words.width())
+            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
         painter.drawText(words, side | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
         painter.restore()
 
@@ -211,20 +211,20 @@ class _Cells(QStyledItemDelegate):
     def _paint_bar(self, painter: QPainter, box: QRectF, bar: tuple[float, Role] | None) -> None:
         if bar is None:
             return
-        room = box.adjusted(SPACE, 3, -SPACE, -3)
-        room.setLeft(room.right() - room.width() * bar[0])
+        bar_box = box.adjusted(SPACE, 3, -SPACE, -3)
+        bar_box.setLeft(bar_box.right() - bar_box.width() * bar[0])
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(bar[1], 0.22))
-        painter.drawRoundedRect(room, 2, 2)
+        painter.drawRoundedRect(bar_box, 2, 2)
 
     def _text_color(self, row: Row, index: Index) -> QColor:
-        side, number = self._side, index.row()
+        side, position = self._side, index.row()
         if row.token.special:
             return colour(Role.MUTED)
-        if index.column() <= ID and number < len(side.tokens):
-            if side.is_unknown(number):
+        if index.column() <= ID and position < len(side.tokens):
+            if side.is_unknown(position):
                 return colour(Role.WARN)
-            if side.is_masked(number) or side.is_typed_mask(number):
+            if side.is_masked(position) or side.is_typed_mask(position):
                 return colour(Role.ACCENT)
         return colour(Role.TEXT)
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QSplitter, QWidget
 
 from app.notices import Notices
-from app.pages.explore.captions import quoted
+from app.pages.explore.captions import quote
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, first_distinct
 from app.pages.explore.panels.tokens.table import TokenTable, make_figure
@@ -23,15 +23,15 @@ from app.widgets.text.labels import OneLine, Text, height_of_lines, visible
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
 
-BESIDE = 720  # px of the panel from which steps and table are side by side
-LOWEST = 16 * SPACE  # px, minimum height of the steps and of a table
-SHARES = {  # of steps and tables: initial sizes in proportion, stretch factors
+WIDE_PANEL = 720  # px of the panel from which steps and table are side by side
+MIN_HEIGHT = 16 * SPACE  # px, minimum height of the steps and of a table
+PROPORTIONS = {  # of steps and tables: initial sizes in proportion, stretch factors
     Qt.Orientation.Horizontal: ([360, 640], (0, 1)),
     Qt.Orientation.Vertical: ([600, 400], (3, 2)),
 }
-LONGEST_REST = 40  # quoted characters of the truncated rest
-LONGEST_LINE = 2_000  # characters; longer lines slow the window down
-MOST_LINES = 3  # before a text scrolls
+MAX_REST = 40  # quoted characters of the truncated rest
+MAX_LINE = 2_000  # characters; longer lines slow the window down
+MAX_LINES = 3  # before a text scrolls
 MAX_TOKENS_SHOWN = 160
 
 
@@ -67,7 +67,7 @@ class TokensView(Panel):
         for side in self.sides:
             tables.addWidget(side)
         self.halves.addWidget(tables)
-        self._turn(Qt.Orientation.Horizontal)
+        self._set_orientation(Qt.Orientation.Horizontal)
         layouts.column(
             self.notes,
             self.difference,
@@ -79,20 +79,20 @@ class TokensView(Panel):
         state.changed.connect(self.show_state)
         self.show_state()
 
-    def set_seen(self, seen: bool) -> None:
-        self._state.set_seen(seen)
+    def set_active(self, active: bool) -> None:
+        self._state.set_active(active)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        beside = self.width() >= BESIDE
-        turned = Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical
-        if turned != self.halves.orientation():
-            self._turn(turned)
+        is_wide = self.width() >= WIDE_PANEL
+        orientation = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
+        if orientation != self.halves.orientation():
+            self._set_orientation(orientation)
 
-    def _turn(self, orientation: Qt.Orientation) -> None:
-        """Set both parts' proportions; otherwise the steps would leave the table no room."""
+    def _set_orientation(self, orientation: Qt.Orientation) -> None:
+        """Set both parts' proportions; otherwise the steps would leave no space for the table."""
         self.halves.setOrientation(orientation)
-        sizes, stretches = SHARES[orientation]
+        sizes, stretches = PROPORTIONS[orientation]
         self.halves.setSizes(sizes)
         for part, stretch in enumerate(stretches):
             self.halves.setStretchFactor(part, stretch)
@@ -111,7 +111,7 @@ class TokensView(Panel):
         self.difference.setText(self._difference())
         self.difference.setVisible(explore.is_compared)
 
-    # ── words ────────────────────────────────────────────────────────────────────────────────
+    # ── notes ────────────────────────────────────────────────────────────────────────────────
 
     def _notes(self, side: int) -> list[str]:
         state = self._state
@@ -122,16 +122,16 @@ class TokensView(Panel):
             notes.append(problem)
         unknown = state.unknown(side)
         if unknown and shown.tokenizer is not None:
-            names = ", ".join(f"“{quoted(word)}”" for word in first_distinct(unknown))
+            names = ", ".join(f"“{quote(word)}”" for word in first_distinct(unknown))
             more = ", …" if len(set(unknown)) > MAX_NAMED else ""
             text = self.tr("Not in the vocabulary: {0}{1}. The model sees only {2} there.")
-            piece = shown.tokenizer.token(shown.tokenizer.unknown)
-            notes.append(text.format(names, more, piece))
-        for rest in state.left_out(side):
+            unknown_token = shown.tokenizer.token(shown.tokenizer.unknown)
+            notes.append(text.format(names, more, unknown_token))
+        for rest in state.truncated_texts(side):
             text = self.tr("Truncated to {0} tokens. The rest starts with “{1}”.")
-            begins = quoted(rest[:LONGEST_REST])
-            cut = f"{begins}…" if len(rest) > LONGEST_REST else begins
-            notes.append(text.format(numbers.count(len(shown.tokens)), cut))
+            beginning = quote(rest[:MAX_REST])
+            excerpt = f"{beginning}…" if len(rest) > MAX_REST else beginning
+            notes.append(text.format(numbers.count(len(shown.tokens)), excerpt))
         if state.explore.is_compared and shown.model is not None:
             notes = [f"{shown.model.name}: {sentence}" for sentence in notes]
         return notes
@@ -149,8 +149,8 @@ class TokensView(Panel):
             if explore.first.texts == explore.second.texts:
                 return f"{counts} {self.tr('All words are tokenised the same way.')}"
             return counts
-        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in differences[:MAX_NAMED])
-        text = self.tr("%n word(s) tokenised differently: {0}", "", len(differences)).format(some)
+        pairs = "; ".join(f"{quote(a)} – {quote(b)}" for a, b in differences[:MAX_NAMED])
+        text = self.tr("%n word(s) tokenised differently: {0}", "", len(differences)).format(pairs)
         return f"{counts} {text}{'; …' if len(differences) > MAX_NAMED else ''}"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
@@ -158,7 +158,7 @@ class TokensView(Panel):
     def _steps(self) -> QWidget:
         area = scrolling(self.flow)
         area.setMinimumWidth(56 * SPACE)
-        area.setMinimumHeight(LOWEST)
+        area.setMinimumHeight(MIN_HEIGHT)
         return area
 
     def _side(self, number: int) -> QWidget:
@@ -174,7 +174,7 @@ class TokensView(Panel):
             head, (self.tables[number], 1), spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
         )
         part.setMinimumWidth(60 * SPACE)
-        part.setMinimumHeight(LOWEST)
+        part.setMinimumHeight(MIN_HEIGHT)
         return part
 
 
@@ -185,16 +185,16 @@ class Flow(QWidget):
         super().__init__()
         self._state = state
         self.helps = [Text("", "small") for _ in range(3)]
-        self.normalised = _Shown(self.tr("Normalised text"))
-        self.words = _Shown(self.tr("Words"))
-        self.pieces = [TokenRow(MAX_TOKENS_SHOWN), TokenRow(MAX_TOKENS_SHOWN)]  # of each text
+        self.normalised = _TextBox(self.tr("Normalised text"))
+        self.words = _TextBox(self.tr("Words"))
+        self.token_rows = [TokenRow(MAX_TOKENS_SHOWN), TokenRow(MAX_TOKENS_SHOWN)]  # of each text
         self.count = Text("", "muted")
         grid = layouts.grid(parent=self, across=3 * SPACE, down=SPACE, stretched=1)
         titles = (self.tr("Normalise"), self.tr("Split into words"), self.tr("Tokenise"))
         shown: tuple[tuple[QWidget, ...], ...] = (
             (self.normalised,),
             (self.words,),
-            (*self.pieces, self.count),
+            (*self.token_rows, self.count),
         )
         line = 0
         for number, (title, text, widgets) in enumerate(
@@ -221,10 +221,10 @@ class Flow(QWidget):
             label.setText(text)
         self.normalised.show_lines([each.normalised for each in steps])
         self.words.show_lines(["  |  ".join(each.words) for each in steps])
-        for segment, pieces in enumerate(self.pieces):
+        for segment, row in enumerate(self.token_rows):
             own = tuple(t for t in side.tokens if t.segment == segment)
-            pieces.setVisible(bool(own))
-            pieces.show_tokens(own, tokenizer.unknown)
+            row.setVisible(bool(own))
+            row.show_tokens(own, tokenizer.unknown)
         words = sum(len(each.words) for each in steps)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
         if any(each.truncated for each in steps) and not side.is_truncated:
@@ -232,7 +232,7 @@ class Flow(QWidget):
         self.count.setText(" · ".join(parts))
 
 
-class _Shown(QPlainTextEdit):
+class _TextBox(QPlainTextEdit):
     """Read-only lines, as high as needed up to a limit."""
 
     def __init__(self, name: str) -> None:
@@ -249,7 +249,7 @@ class _Shown(QPlainTextEdit):
         self._fit(QSizeF(0, 1))
 
     def show_lines(self, lines: list[str]) -> None:
-        shown = "\n".join(visible(line[:LONGEST_LINE]).replace("\n", "⏎") for line in lines)
+        shown = "\n".join(visible(line[:MAX_LINE]).replace("\n", "⏎") for line in lines)
         if shown != self.toPlainText():
             self.setPlainText(shown)
 
@@ -259,5 +259,5 @@ class _Shown(QPlainTextEdit):
         self._fit(self.document().size())
 
     def _fit(self, size: QSizeF) -> None:
-        lines = min(MOST_LINES, max(1, round(size.height())))
+        lines = min(MAX_LINES, max(1, round(size.height())))
         self.setFixedHeight(height_of_lines(self, lines))

@@ -28,8 +28,8 @@ from engine.messages.explore.word_vectors import (
 
 Shown = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100
-MEASURED = 100  # texts whose words are counted to estimate the size of an index
-AROUND = 24  # characters of context around the word
+SAMPLE_SIZE = 100  # texts whose words are counted to estimate the size of an index
+CONTEXT = 24  # characters of context around the word
 
 
 class VectorsState(QObject):
@@ -49,14 +49,14 @@ class VectorsState(QObject):
         super().__init__(explore)
         self.explore, self._home = explore, home
         self.showing: Shown = "cosines"
-        self.place = 0  # occurrence whose neighbours are shown
+        self.mention = 0  # index of the mention whose neighbours are shown
         self.near_words: WordsFound | None = None
         self.near_words_question: FindWords | None = None
-        self.of: ChosenTexts | None = None
+        self.source: ChosenTexts | None = None
         self.size: int | None = None  # estimated bytes of an index of the chosen texts
         self._sizing: background.Job | None = None
         self.typed_word = ""  # empty: the selected word
-        self.more: tuple[str, ...] = ()  # texts in addition to the page's
+        self.other_texts: tuple[str, ...] = ()  # texts in addition to the page's
         self._layer: int | None = None  # None: the last
         self.query = LiveQuery(explore, explorer, self._question)
         self.query.changed.connect(self._on_query)
@@ -65,15 +65,15 @@ class VectorsState(QObject):
         self.work = SetWork(start_worker, self)
         self.work.answer_received.connect(self._on_answer_received)
         self.work.changed.connect(self.changed)
-        explore.chosen_changed.connect(self._measure)
-        explore.model_changed.connect(self._forget)
-        explore.heads_off_changed.connect(self._forget)
+        explore.chosen_changed.connect(self._estimate_size)
+        explore.model_changed.connect(self._reset)
+        explore.heads_off_changed.connect(self._reset)
         explore.picked_changed.connect(lambda _: self.query.invalidate())
         explore.heads_off_changed.connect(self.query.invalidate)
 
     @property
     def word(self) -> str:
-        """The compared word: typed, or that of the selected token."""
+        """The compared word: the typed one, or that of the selected token."""
         if self.typed_word:
             return self.typed_word
         side, picked = self.explore.first, self.explore.picked
@@ -88,7 +88,7 @@ class VectorsState(QObject):
 
     @property
     def answer(self) -> WordCompared | None:
-        return self.query.answer_of(WordCompared)
+        return self.query.get_answer(WordCompared)
 
     @property
     def layer(self) -> int:
@@ -102,11 +102,11 @@ class VectorsState(QObject):
         return self.answer.layers[self.layer] if self.answer is not None else None
 
     def names(self) -> list[str]:
-        """The word with its context, for each occurrence."""
+        """The word with its context, for each mention."""
         answer = self.answer
         if answer is None:
             return []
-        return [around(answer.texts[p.text], p.start, p.end) for p in answer.places]
+        return [in_context(answer.texts[p.text], p.start, p.end) for p in answer.places]
 
     def set_word(self, word: str) -> None:
         self.typed_word = clean_text(word.strip())
@@ -115,7 +115,7 @@ class VectorsState(QObject):
     def set_texts(self, typed: str) -> None:
         """Set the other texts, one per line."""
         lines = (clean_text(line.strip()) for line in typed.splitlines())
-        self.more = tuple(line for line in lines if line)[:MAX_TEXTS]
+        self.other_texts = tuple(line for line in lines if line)[:MAX_TEXTS]
         self.query.invalidate()
 
     def set_layer(self, layer: int) -> None:
@@ -124,34 +124,34 @@ class VectorsState(QObject):
             self.layer_changed.emit()
             self.tokens.invalidate()
 
-    # ── what is nearest ──────────────────────────────────────────────────────────────────────
+    # ── nearest words ────────────────────────────────────────────────────────────────────────
 
     def show(self, showing: Shown) -> None:
-        """Show the cosines, or the neighbours of one occurrence."""
+        """Show the cosines, or the neighbours of one mention."""
         self.showing = showing
-        self._measure()
+        self._estimate_size()
         self.tokens.invalidate()
         self.changed.emit()
 
-    def set_place(self, number: int) -> None:
-        if number != self.place and number >= 0:
-            self.place = number
+    def set_mention(self, number: int) -> None:
+        if number != self.mention and number >= 0:
+            self.mention = number
             self.tokens.invalidate()
             self.changed.emit()
 
     @property
-    def chosen_place(self) -> WordPlace | None:
+    def chosen_mention(self) -> WordPlace | None:
         """None if there is no answer."""
         places = self.answer.places if self.answer is not None else ()
-        return places[min(self.place, len(places) - 1)] if places else None
+        return places[min(self.mention, len(places) - 1)] if places else None
 
     @property
     def near_tokens(self) -> TokensFound | None:
-        return self.tokens.answer_of(TokensFound)
+        return self.tokens.get_answer(TokensFound)
 
     @property
     def is_current(self) -> bool:
-        """True if the nearest words belong to the current occurrence, layer and texts."""
+        """True if the nearest words belong to the current mention, layer and texts."""
         return (
             self.near_words_question is not None
             and self.near_words_question == self._words_question()
@@ -161,37 +161,38 @@ class VectorsState(QObject):
         """Search the words of the chosen texts, or continue."""
         question = self._words_question()
         if question is not None:
-            self.near_words, self.near_words_question, self.of = None, question, self.explore.chosen
+            self.near_words, self.near_words_question = None, question
+            self.source = self.explore.chosen
             self.work.start(question)
 
     def show_input(self, word: NearWord) -> None:
-        self.explore.input_wanted.emit(TextInput(clean_text(word.text), None))
+        self.explore.input_requested.emit(TextInput(clean_text(word.text), None))
 
     def _tokens_question(self, side: ModelInput) -> FindTokens | None:
-        place, answer = self.chosen_place, self.answer
-        if self.showing != "tokens" or side.checkpoint is None or place is None or answer is None:
+        mention, answer = self.chosen_mention, self.answer
+        if self.showing != "tokens" or side.checkpoint is None or mention is None or answer is None:
             return None
         return FindTokens(
             checkpoint=side.checkpoint,
-            text=answer.texts[place.text],
-            start=place.start,
-            end=place.end,
+            text=answer.texts[mention.text],
+            start=mention.start,
+            end=mention.end,
             layer=self.layer,
             **side.ablation,
         )
 
     def _words_question(self) -> FindWords | None:
-        place, answer, chosen = self.chosen_place, self.answer, self.explore.chosen
+        mention, answer, chosen = self.chosen_mention, self.answer, self.explore.chosen
         checkpoint = self.explore.first.checkpoint
-        if place is None or answer is None or chosen is None or checkpoint is None:
+        if mention is None or answer is None or chosen is None or checkpoint is None:
             return None
         return FindWords(
             checkpoint=checkpoint,
             texts=chosen.texts,
             cache=self._home.cache / "texts",
-            text=answer.texts[place.text],
-            start=place.start,
-            end=place.end,
+            text=answer.texts[mention.text],
+            start=mention.start,
+            end=mention.end,
             layer=self.layer,
             **self.explore.first.ablation,
         )
@@ -205,7 +206,7 @@ class VectorsState(QObject):
             self.near_words = answer
             self.changed.emit()
 
-    def _measure(self) -> None:
+    def _estimate_size(self) -> None:
         self.size = None
         if self._sizing is not None:
             self._sizing.cancel()
@@ -213,11 +214,11 @@ class VectorsState(QObject):
         chosen, model = self.explore.chosen, self.explore.first.model
         if self.showing != "words" or chosen is None or model is None or model.info is None:
             return
-        each = 2 * model.info.hidden_size  # bytes of a vector
+        vector_bytes = 2 * model.info.hidden_size  # bytes of a vector
         self._sizing = background.run(
             self,
-            partial(_words_in, chosen.texts),
-            lambda words: self._on_size(each * words),
+            partial(_count_words, chosen.texts),
+            lambda words: self._on_size(vector_bytes * words),
             lambda _: None,  # reported by the search itself
         )
 
@@ -225,30 +226,30 @@ class VectorsState(QObject):
         self._sizing, self.size = None, size
         self.changed.emit()
 
-    def _forget(self) -> None:
-        self.near_words, self.near_words_question, self.of = None, None, None
-        self.work.forget()
-        self._measure()
+    def _reset(self) -> None:
+        self.near_words, self.near_words_question, self.source = None, None, None
+        self.work.clear()
+        self._estimate_size()
 
     def _question(self, side: ModelInput) -> CompareWord | None:
         if side.checkpoint is None or not self.word:
             return None
-        texts = tuple(dict.fromkeys((*(t for t in side.texts if t.strip()), *self.more)))
+        texts = tuple(dict.fromkeys((*(t for t in side.texts if t.strip()), *self.other_texts)))
         return CompareWord(checkpoint=side.checkpoint, word=self.word, texts=texts, **side.ablation)
 
 
-def around(text: str, start: int, end: int) -> str:
-    """An occurrence in context: … poked it with a [stick] in …"""
+def in_context(text: str, start: int, end: int) -> str:
+    """A mention in context: … poked it with a [stick] in …"""
     before, after = text[:start], text[end:]
-    left = before if len(before) <= AROUND else f"…{before[-AROUND:]}"
-    right = after if len(after) <= AROUND else f"{after[:AROUND]}…"
+    left = before if len(before) <= CONTEXT else f"…{before[-CONTEXT:]}"
+    right = after if len(after) <= CONTEXT else f"{after[:CONTEXT]}…"
     return f"{left}[{text[start:end]}]{right}"
 
 
-def _words_in(texts: TextSet) -> int:
+def _count_words(texts: TextSet) -> int:
     """Approximate number of words, by the spaces in some of the texts."""
     pairs = typed_pairs(load_rows(texts))
-    step = max(1, len(pairs) // MEASURED)
-    some = pairs[::step]
-    words = sum(len(text.split()) + len((pair or "").split()) for text, pair in some)
-    return round(words * len(pairs) / len(some))
+    step = max(1, len(pairs) // SAMPLE_SIZE)
+    sample = pairs[::step]
+    words = sum(len(text.split()) + len((pair or "").split()) for text, pair in sample)
+    return round(words * len(pairs) / len(sample))

@@ -11,7 +11,7 @@ from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.vectors.state import VectorsState, around
+from app.pages.explore.panels.vectors.state import VectorsState, in_context
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
@@ -59,7 +59,7 @@ class VectorsView(Panel):
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
         self.layers = NumbersTable(self.tr("Layers"), 1)
         self.figure_button.offer_on(self.matrix)
-        self.what = ChoiceBox(
+        self.view_choice = ChoiceBox(
             self.tr("What is shown of the word"),
             [
                 ("cosines", self.tr("Places")),
@@ -69,7 +69,7 @@ class VectorsView(Panel):
         )
         self.near_tokens = NumbersTable(self.tr("Nearest tokens of the vocabulary"), 1)
         self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
-        self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._why_not)
+        self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._obstacle)
         for table in (self.near_tokens, self.near_words):
             self.figure_button.offer_on(table)
         among = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
@@ -84,12 +84,12 @@ class VectorsView(Panel):
         label.setBuddy(self.word)
         line = layouts.row(label, (self.word, 1), spacing=SPACE)
         left = layouts.column(line, (self.texts, 2), (self.layers, 3), spacing=SPACE)
-        head = layouts.row((self.title, 1), self.what, self.figure_button, spacing=2 * SPACE)
+        head = layouts.row((self.title, 1), self.view_choice, self.figure_button, spacing=2 * SPACE)
         right = layouts.column(head, (self.pages, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
         self.layers.row_picked.connect(state.set_layer)
-        self.what.chosen.connect(state.show)
-        self.matrix.row_picked.connect(state.set_place)
+        self.view_choice.chosen.connect(state.show)
+        self.matrix.row_picked.connect(state.set_mention)
         self.near_words.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
         state.layer_changed.connect(self.show_state)
@@ -118,8 +118,8 @@ class VectorsView(Panel):
             )
         ]
         self.matrix.show_rows(header if rows else [], rows)
-        self.what.choose(state.showing)
-        self.pages.setCurrentIndex(self.what.currentIndex())
+        self.view_choice.choose(state.showing)
+        self.pages.setCurrentIndex(self.view_choice.currentIndex())
         self.near_tokens.show_rows(*self._token_rows())
         self.near_words.show_rows(*self._word_rows())
         self.bar.show_state()
@@ -136,10 +136,10 @@ class VectorsView(Panel):
                 "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
             )
             return text.format(token_text(answer.word), state.layer)
-        place = state.chosen_place
-        assert place is not None
+        mention = state.chosen_mention
+        assert mention is not None
         text = self.tr("Nearest at layer {0} to {1}")
-        shown = around(answer.texts[place.text], place.start, place.end)
+        shown = in_context(answer.texts[mention.text], mention.start, mention.end)
         return text.format(state.layer, token_text(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
@@ -158,15 +158,15 @@ class VectorsView(Panel):
         header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
         return header, [
             [
-                token_text(around(near.text, near.start, near.end)),
+                token_text(in_context(near.text, near.start, near.end)),
                 count(near.row + 1),
                 decimal(near.cosine, DIGITS),
             ]
             for near in nearest.words
         ]
 
-    def _why_not(self) -> str:
-        if self._state.chosen_place is None:
+    def _obstacle(self) -> str:
+        if self._state.chosen_mention is None:
             return self.tr("Select a word of the text above, or type one.")
         return ""
 
@@ -211,9 +211,9 @@ class VectorsView(Panel):
         if answer is None:
             return self.tr("Running the model …")
         if state.showing == "tokens":
-            return self._note_of_tokens()
+            return self._tokens_note()
         if state.showing == "words":
-            return self._note_of_words()
+            return self._words_note()
         parts = []
         if len(answer.places) < 2:
             parts.append(self.tr("Type other texts with this word to compare it."))
@@ -228,7 +228,7 @@ class VectorsView(Panel):
         )
         return " ".join(parts)
 
-    def _note_of_tokens(self) -> str:
+    def _tokens_note(self) -> str:
         refusal, nearest = self._state.tokens.refusal, self._state.near_tokens
         if refusal is not None:
             return f"{refusal.phrase} {refusal.advice}"
@@ -237,11 +237,11 @@ class VectorsView(Panel):
         text = self.tr("Cosines to all {0} rows of the token embedding.")
         return text.format(count(nearest.rows))
 
-    def _note_of_words(self) -> str:
-        state, nearest, of = self._state, self._state.near_words, self._state.of
-        if nearest is not None and of is not None:
+    def _words_note(self) -> str:
+        state, nearest, chosen = self._state, self._state.near_words, self._state.source
+        if nearest is not None and chosen is not None:
             text = self.tr("Of %Ln word(s) of {0}.", "", nearest.vectors)
-            parts = [text.format(of.name)]
+            parts = [text.format(chosen.name)]
             if not state.is_current:
                 parts.append(
                     self.tr("Another word, layer or other texts are chosen now: press Find again.")
@@ -307,12 +307,12 @@ def make_figure(state: VectorsState) -> Figure | None:
 
 def _make_nearest_figure(state: VectorsState) -> Figure | None:
     table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
-    answer, place = state.answer, state.chosen_place
-    if table is None or answer is None or place is None:
+    answer, mention = state.answer, state.chosen_mention
+    if table is None or answer is None or mention is None:
         return None
     names = [token_text(str(row[1])) for row in table.rows]
     cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
-    word = token_text(around(answer.texts[place.text], place.start, place.end))
+    word = token_text(in_context(answer.texts[mention.text], mention.start, mention.end))
 
     bars = [
         Bar(name, cosine, text=f"{cosine:.2f}")
@@ -320,8 +320,8 @@ def _make_nearest_figure(state: VectorsState) -> Figure | None:
     ]
     text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
     caption = text.format(word, state.layer)
-    if state.showing == "words" and state.of is not None:
-        among = tr("Among the words of {0}.").format(state.of.name)
+    if state.showing == "words" and state.source is not None:
+        among = tr("Among the words of {0}.").format(state.source.name)
         caption = f"{caption} {among}"
     return bars_figure(
         [(tr("cosine, 0 to 1"), bars)],
@@ -348,7 +348,7 @@ def _words_table(state: VectorsState) -> Table | None:
     if nearest is None or not state.is_current:
         return None
     rows = [
-        (n, around(near.text, near.start, near.end), near.row + 1, near.text, near.cosine)
+        (n, in_context(near.text, near.start, near.end), near.row + 1, near.text, near.cosine)
         for n, near in enumerate(nearest.words, 1)
     ]
     return Table(("rank", "word", "number", "text", "cosine"), rows)

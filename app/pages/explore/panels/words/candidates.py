@@ -20,7 +20,7 @@ from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import decimal, sign
 from engine.messages.explore.candidates import Candidate, CandidatesFound
 
-MOST_DRAWN = 12  # rows of a figure
+MAX_DRAWN = 12  # rows of a figure
 
 
 class Candidates(QWidget):
@@ -28,25 +28,25 @@ class Candidates(QWidget):
         super().__init__()
         self.state = state
         self.queries = *state.candidate_scores, *state.candidate_searches
-        self.place = OneLine("", "strong")
+        self.title = OneLine("", "strong")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
         self.typed.setAccessibleName(self.tr("Your words"))
         self.own = NumbersTable(self.tr("Your words, scored"), 1)
         self.best = NumbersTable(self.tr("Most likely words"), 1)
         self.automatic = QCheckBox(self.tr("Search automatically"))
-        self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
+        self.run = buttons.plain(self.tr("S&earch"), state.search, "search")
         self.own_note, self.search_note = Text("", "small"), Text("", "small")
         self._pause = debounced(self, TYPING_PAUSE_MS, self._on_typed)
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
         self.automatic.toggled.connect(state.set_searches_automatically)
-        self.nothing = EmptyState(
+        self.empty = EmptyState(
             "eye-off",
             self.tr("Mask a word to score your own candidates"),
             self.tr("Double-click a word above. Words of several tokens are scored as a whole."),
         )
-        self.stack = Stack(self._tables(), self.nothing)
+        self.stack = Stack(self._tables(), self.empty)
         layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
@@ -55,11 +55,11 @@ class Candidates(QWidget):
             Text(self.tr("Most likely words"), "strong", wraps=False),
             layouts.STRETCH,
             self.automatic,
-            self.go,
+            self.run,
         )
         right = layouts.column(head, (self.best, 1), self.search_note)
         both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
-        return layouts.page(self.place, (both, 1), spacing=2 * SPACE)
+        return layouts.page(self.title, (both, 1), spacing=2 * SPACE)
 
     def _on_typed(self) -> None:
         self._pause.stop()
@@ -73,14 +73,14 @@ class Candidates(QWidget):
             return
         count = gap[1] - gap[0] + 1
         text = self.tr("In place of “{0}” (%Ln token(s))", "", count)
-        self.place.setText(text.format(token_text(state.gap_text())))
+        self.title.setText(text.format(token_text(state.gap_text())))
         self.own.show_rows(*self._own_rows())
         self.own_note.setText(self._own_note())
         self.best.show_rows(*self._best_rows())
         self.search_note.setText(self._search_note())
-        self.go.setEnabled(not state.searches_automatically)
+        self.run.setEnabled(not state.searches_automatically)
 
-    # ── own words ────────────────────────────────────────────────────────────────────────────
+    # ── the user's words ─────────────────────────────────────────────────────────────────────
 
     def _own_rows(self) -> tuple[list[str], list[list[str]]]:
         compared = self.state.explore.is_compared
@@ -89,7 +89,7 @@ class Candidates(QWidget):
             header += [self.tr("Second model"), self.tr("Difference")]
         rows = []
         for candidate, other in self._ranked():
-            row = [shown(candidate), probability_text(candidate), log_probability_text(candidate)]
+            row = [display(candidate), probability_text(candidate), log_probability_text(candidate)]
             if compared:
                 row += [probability_text(other), difference(candidate, other)]
             rows.append(row)
@@ -114,20 +114,20 @@ class Candidates(QWidget):
             "mask per token. Log-probabilities are natural."
         )
 
-    # ── the search ───────────────────────────────────────────────────────────────────────────
+    # ── search ───────────────────────────────────────────────────────────────────────────────
 
     def _best_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
         answers = [
-            self.state.candidate_searches[side.index].answer_of(CandidatesFound)
+            self.state.candidate_searches[side.index].get_answer(CandidatesFound)
             for side in self.state.explore.sides
         ]
         rows = []
-        for number, answer in enumerate(answers):
+        for index, answer in enumerate(answers):
             if answer is None:
                 continue
             if len(answers) > 1:
-                rows.append([f"— {self.state.explore.both[number].model_name} —", "", ""])
+                rows.append([f"— {self.state.explore.both[index].model_name} —", "", ""])
             rows += [
                 [token_names(word), probability_text(word), log_probability_text(word)]
                 for word in answer.candidates
@@ -154,24 +154,24 @@ class Candidates(QWidget):
     def figure(self) -> Figure | None:
         gap, explore = self.state.gap(), self.state.explore
         own = [pair for pair in self._ranked() if not pair[0].problem]
-        result = self.state.candidate_searches[0].answer_of(CandidatesFound)
+        result = self.state.candidate_searches[0].get_answer(CandidatesFound)
         if gap is None or not (own or result):
             return None
         columns, rows = [], list[list[object]]()
         if own:
             bars = []
-            for candidate, other in own[:MOST_DRAWN]:
+            for candidate, other in own[:MAX_DRAWN]:
                 second = None if other is None or other.problem else other.probability
                 bars.append(Bar(candidate.text, candidate.probability, second=second))
             columns.append((self.tr("Your words"), bars))
-            rows += [["own", *row(candidate, other)] for candidate, other in own]
+            rows += [["own", *table_row(candidate, other)] for candidate, other in own]
         if result is not None:
             best = [
                 Bar(token_names(candidate), candidate.probability)
                 for candidate in result.candidates
             ]
             columns.append((self.tr("Found by beam search"), best))
-            rows += [["found", *row(candidate, None)] for candidate in result.candidates]
+            rows += [["found", *table_row(candidate, None)] for candidate in result.candidates]
         word = token_text(self.state.gap_text())
         caption = self.tr(
             "Joint probability in place of “{0}”: the product over a word’s tokens, from "
@@ -190,7 +190,7 @@ class Candidates(QWidget):
         )
 
 
-def row(candidate: Candidate, other: Candidate | None) -> Sequence[object]:
+def table_row(candidate: Candidate, other: Candidate | None) -> Sequence[object]:
     second = "" if other is None or other.problem else other.log_probability
     return candidate.text, " ".join(candidate.tokens), candidate.log_probability, second
 
@@ -199,7 +199,7 @@ def token_names(candidate: Candidate) -> str:
     return " ".join(token_text(piece) for piece in candidate.tokens)
 
 
-def shown(candidate: Candidate) -> str:
+def display(candidate: Candidate) -> str:
     """A word with its tokens if there are several, or with its problem."""
     if candidate.problem:
         return f"{token_text(candidate.text)}: {translated(candidate.problem)}"
@@ -226,5 +226,5 @@ def difference(candidate: Candidate, other: Candidate | None) -> str:
     """Second log-probability minus the first."""
     if candidate.problem or other is None or other.problem:
         return "–"
-    apart = other.log_probability - candidate.log_probability
-    return f"{sign(apart)}{decimal(abs(apart), 2)}"
+    change = other.log_probability - candidate.log_probability
+    return f"{sign(change)}{decimal(abs(change), 2)}"

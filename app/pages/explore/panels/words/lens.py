@@ -42,14 +42,14 @@ class LayerGrid(QWidget):
         picked: a column was clicked.
     """
 
-    pointed = Signal(int, int)
+    hovered = Signal(int, int)
     picked = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
         self.applied: LensApplied | None = None
         self.names: tuple[str, ...] = ()
-        self._at = (-1, -1)
+        self._hovered = (-1, -1)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Top prediction after each layer"))
@@ -84,7 +84,7 @@ class LayerGrid(QWidget):
         return (row, column) if inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._point(self.at(event.position().toPoint()))
+        self._hover(self.at(event.position().toPoint()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         column = self.at(event.position().toPoint())[1]
@@ -93,21 +93,21 @@ class LayerGrid(QWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._point((-1, -1))
+        self._hover((-1, -1))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = arrow_step(event)
         if step is None or self.applied is None:
             super().keyPressEvent(event)
             return
-        row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
+        row, column = max(self._hovered[0], 0) + step[0], max(self._hovered[1], 0) + step[1]
         last = self.rows() - 1, len(self.applied.positions) - 1
-        self._point((clamp(row, last[0]), clamp(column, last[1])))
+        self._hover((clamp(row, last[0]), clamp(column, last[1])))
 
-    def _point(self, at: tuple[int, int]) -> None:
-        if at != self._at:
-            self._at = at
-            self.pointed.emit(*at)
+    def _hover(self, cell: tuple[int, int]) -> None:
+        if cell != self._hovered:
+            self._hovered = cell
+            self.hovered.emit(*cell)
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -116,10 +116,10 @@ class LayerGrid(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         paint_lens(painter, self.applied, self.names, colour, (mono_font(), font("small")))
-        if self._at[0] >= 0:
+        if self._hovered[0] >= 0:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(PICKED), 1.5))
-            painter.drawRoundedRect(self.box(*self._at).adjusted(1, 1, -1, -1), 3, 3)
+            painter.drawRoundedRect(self.box(*self._hovered).adjusted(1, 1, -1, -1), 3, 3)
 
     def _description(self) -> str:
         if self.applied is None:
@@ -142,7 +142,7 @@ class Lens(QWidget):
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
             layout = layouts.column(name, grid, layouts.STRETCH)
             both.addLayout(layout)
-            grid.pointed.connect(
+            grid.hovered.connect(
                 lambda row, column, side=side: self._show_readout(side, row, column)
             )
             grid.picked.connect(lambda column, side=side: self._pick(side, column))
@@ -161,21 +161,21 @@ class Lens(QWidget):
             (scrolling(inner), 1),
         )
         self.page = page
-        self.nothing = EmptyState(
+        self.empty = EmptyState(
             "layers",
             self.tr("Mask or select a word to see the predictions after each layer"),
             self.tr("Double-click a word above to mask it, click to select it."),
         )
-        self.stack = ResultStack(page, self.nothing)
+        self.stack = ResultStack(page, self.empty)
         layouts.column(self.stack, parent=self)
 
     def _applied(self, side: int) -> LensApplied | None:
-        return self.state.lens_queries[side].answer_of(LensApplied)
+        return self.state.lens_queries[side].get_answer(LensApplied)
 
     def show_state(self) -> None:
         query = self.state.lens_queries[0]
         is_shown = query.answer is not None or query.is_waiting
-        self.stack.show_query(query, self.page if is_shown else self.nothing)
+        self.stack.show_query(query, self.page if is_shown else self.empty)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
             name.setText(self.state.explore.both[side].model_name)
             name.setVisible(self.state.explore.is_compared)
@@ -208,8 +208,8 @@ class Lens(QWidget):
     def _pick(self, side: int, column: int) -> None:
         applied, explore = self._applied(side), self.state.explore
         if applied is not None:
-            number = applied.positions[column]
-            explore.pick(number if side == 0 else explore.first.counterpart(applied.tokens[number]))
+            index = applied.positions[column]
+            explore.pick(index if side == 0 else explore.first.counterpart(applied.tokens[index]))
 
     def figure(self) -> Figure | None:
         applied = self._applied(0)
@@ -237,10 +237,10 @@ class Lens(QWidget):
         )
 
 
-def layer_name(number: int) -> str:
-    if not number:
+def layer_name(index: int) -> str:
+    if not index:
         return tr("embeddings")
-    return tr("layer {0}").format(number)
+    return tr("layer {0}").format(index)
 
 
 def left_width(small: QFont) -> float:

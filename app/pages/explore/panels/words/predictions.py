@@ -23,7 +23,7 @@ from app.widgets.text.labels import OneLine, Text
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.messages.explore.text import PRECISIONS
 
-NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
+MIN_WIDTH, MAX_WIDTH = 75 * SPACE, 110 * SPACE  # px of a card
 
 
 class Predictions(QWidget):
@@ -35,10 +35,10 @@ class Predictions(QWidget):
         self.cards: list[PositionCard] = []
         self._row = layouts.row(layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 0, 2 * SPACE))
         self.page = self._cards_page()
-        self.nothing = EmptyState(
+        self.empty = EmptyState(
             "eye-off", self.tr("Mask a word to see what the model predicts"), ""
         )
-        self.stack = ResultStack(self.page, self.nothing)
+        self.stack = ResultStack(self.page, self.empty)
         layouts.column((self.stack, 1), parent=self)
         state.explore.picked_changed.connect(self._on_picked)
 
@@ -49,8 +49,8 @@ class Predictions(QWidget):
             self._show_positions(state.positions())
             content = self.page
         elif not query.is_waiting:
-            self.nothing.text.setText(self._how_to_hide())
-            content = self.nothing
+            self.empty.text.setText(self._mask_hint())
+            content = self.empty
         self.stack.show_query(query, content)
 
     def _show_positions(self, positions: tuple[MaskedPosition, ...]) -> None:
@@ -59,10 +59,10 @@ class Predictions(QWidget):
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
         explore, most = self.state.explore, self._scale(positions)
-        for number, card in enumerate(self.cards):
-            card.setVisible(number < len(positions))
-            if number < len(positions):
-                position = positions[number]
+        for index, card in enumerate(self.cards):
+            card.setVisible(index < len(positions))
+            if index < len(positions):
+                position = positions[index]
                 card.set_picked(position.token == explore.picked)
                 card.show_position(position, self._other(position), explore.first.mask, most)
         self.note.setText(self._note(positions))
@@ -98,7 +98,7 @@ class Predictions(QWidget):
     def _note(self, positions: tuple[MaskedPosition, ...]) -> str:
         if not positions:
             return self.tr("Running the model …")
-        filled = self.state.fills[0].answer_of(MaskFilled)
+        filled = self.state.fills[0].get_answer(MaskFilled)
         assert filled is not None  # it has the positions
         parts = [self.tr("Computed in {0} ms.").format(max(1, round(filled.milliseconds)))]
         if len(positions) > MAX_POSITIONS:
@@ -135,7 +135,7 @@ class Predictions(QWidget):
         self.area.setWidget(inner)
         return layouts.page(self.models, (self.area, 1), self.note)
 
-    def _how_to_hide(self) -> str:
+    def _mask_hint(self) -> str:
         return self.tr(
             "Double-click a word above, or move to it with the arrow keys and press "
             "Enter. Do the same to unmask it. You can also type {0} in the text."
@@ -186,8 +186,8 @@ class Predictions(QWidget):
 class PositionCard(Card):
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
-        self.setMinimumWidth(NARROWEST)
-        self.setMaximumWidth(WIDEST)
+        self.setMinimumWidth(MIN_WIDTH)
+        self.setMaximumWidth(MAX_WIDTH)
         self.head = OneLine("", "strong")
         self.verdict = OneLine("", "muted")
         self.bars = ProbabilityBars(self.tr("Predictions"))
@@ -218,22 +218,21 @@ class PositionCard(Card):
         return text.format(position.token + 1, numbers.count(position.rank), probability)
 
 
-def pairs(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
+def paired_bars(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
     """The top predictions of both models by the larger probability, and the actual token."""
-    chances = [
-        {item.label: item.probability for item in (*p.requested, *p.likely)}
-        for p in (position, other)
+    probabilities = [
+        {item.label: item.probability for item in (*p.requested, *p.likely)} for p in (position, other)
     ]
-    for known, actual in zip(chances, (position.actual, other.actual), strict=True):
+    for known, actual in zip(probabilities, (position.actual, other.actual), strict=True):
         if actual is not None:
             known[actual.label] = actual.probability
     best = {item.label: 0.0 for p in (position, other) for item in p.likely[:TOP]}
     own = position.actual.label if position.actual is not None else None
     if own is not None:
         best[own] = 0.0
-    order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in chances))
+    order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in probabilities))
     top = order[:TOP] + [label for label in order[TOP:] if label == own]
-    first, second = chances
+    first, second = probabilities
     return [Bar(label, first.get(label), label == own, second=second.get(label)) for label in top]
 
 
@@ -243,10 +242,10 @@ def prediction_bars(position: MaskedPosition, other: MaskedPosition | None) -> l
     `other` is the same position of a second model, None if not comparing.
     """
     if other is not None:
-        return pairs(position, other)
+        return paired_bars(position, other)
     bars = [
-        Bar(likely.label, likely.probability, number == position.rank)
-        for number, likely in enumerate(position.likely[:TOP], start=1)
+        Bar(likely.label, likely.probability, rank == position.rank)
+        for rank, likely in enumerate(position.likely[:TOP], start=1)
     ]
     actual = position.actual
     if actual is not None and not 0 < position.rank <= TOP:

@@ -38,8 +38,8 @@ def surprise(score: TokenScore) -> float:
 def tint_scores(tokens: Sequence[Token], scores: Mapping[int, TokenScore]) -> list[TintedWord]:
     """Tokens tinted by their surprise, with ranks below."""
     words = []
-    for number, token in enumerate(tokens):
-        score = scores.get(number)
+    for index, token in enumerate(tokens):
+        score = scores.get(index)
         rank, opacity = (f"#{score.rank}", surprise(score)) if score is not None else ("", 0.0)
         words.append(TintedWord(token_text(token.text), rank, Role.ACCENT, opacity, token.special))
     return words
@@ -50,31 +50,31 @@ class PseudoPerplexity(QWidget):
         super().__init__()
         self.state, self.queries = state, [scoring.query for scoring in state.scorings]
         self.summary = Text("", "strong", wraps=False)
-        self.more = Text("", "small")
+        self.hint = Text("", "small")
         self.automatic = QCheckBox(self.tr("Compute automatically"))
-        self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
+        self.run = buttons.plain(self.tr("&Compute"), self._on_run, "play")
         self.strip = Words(self.tr("Probability of each token"), picks=True)
         self.table = NumbersTable(self.tr("Token scores"), 2)
         for scoring in state.scorings:
             self.automatic.toggled.connect(scoring.set_automatic)
         self.strip.word_picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
-        head = layouts.row(self.summary, layouts.STRETCH, self.automatic, self.go)
+        head = layouts.row(self.summary, layouts.STRETCH, self.automatic, self.run)
         self.area = scrolling(self.strip)
-        layouts.column(head, self.more, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
+        layouts.column(head, self.hint, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
         state.explore.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
-        need = self.strip.heightForWidth(max(1, self.area.viewport().width()))
-        self.area.setFixedHeight(min(need + 2, max(60, self.height() // 3)))
+        needed = self.strip.heightForWidth(max(1, self.area.viewport().width()))
+        self.area.setFixedHeight(min(needed + 2, max(60, self.height() // 3)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ─────────────────────────────────────────────────────────────────────────
 
-    def _on_go(self) -> None:
+    def _on_run(self) -> None:
         runs = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
             scoring.stop() if runs else scoring.resume()
@@ -84,7 +84,7 @@ class PseudoPerplexity(QWidget):
         if row < len(positions):
             self.state.explore.pick(positions[row].position)
 
-    # ── what is shown ────────────────────────────────────────────────────────────────────────
+    # ── contents ─────────────────────────────────────────────────────────────────────────────
 
     def _shown(self) -> list[Scoring]:
         return [self.state.scorings[side.index] for side in self.state.explore.sides]
@@ -93,14 +93,14 @@ class PseudoPerplexity(QWidget):
         explore, first = self.state.explore, self.state.scorings[0]
         runs = any(scoring.is_running for scoring in self._shown())
         is_complete = all(scoring.is_complete for scoring in self._shown())
-        self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
-        self.go.setEnabled(runs or not is_complete)
+        self.run.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
+        self.run.setEnabled(runs or not is_complete)
         scores = {score.position: score for score in first.scores}
         self.strip.show_words(tint_scores(explore.first.tokens, scores), explore.picked)
         self._fit()
         self.table.show_rows(*self._rows())
         self.summary.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
-        self.more.setText(self._explained(first))
+        self.hint.setText(self._explanation(first))
 
     def _summary(self, scoring: Scoring) -> str:
         if scoring.query.refusal is not None:
@@ -119,7 +119,7 @@ class PseudoPerplexity(QWidget):
             )
         return text
 
-    def _explained(self, scoring: Scoring) -> str:
+    def _explanation(self, scoring: Scoring) -> str:
         if is_causal(scoring):
             return self.tr(
                 "Each token is predicted from those before it. Perplexity: exp of minus the "
@@ -154,10 +154,10 @@ class PseudoPerplexity(QWidget):
             if compared and other is None:
                 row += ["–", "–"]
             elif other is not None:
-                apart = other.log_probability - score.log_probability
+                change = other.log_probability - score.log_probability
                 row += [
                     percentage(math.exp(other.log_probability)),
-                    f"{sign(apart)}{decimal(abs(apart), 2)}",
+                    f"{sign(change)}{decimal(abs(change), 2)}",
                 ]
             rows.append(row)
         return header, rows
@@ -207,7 +207,7 @@ class PseudoPerplexity(QWidget):
         return Figure(
             name="pseudo-perplexity",
             title=self._summary(scoring),
-            caption=f"{self._explained(scoring)} {source(explore)}",
+            caption=f"{self._explanation(scoring)} {source(explore)}",
             size=QSize(PAPER_WIDTH, round(boxes[-1].bottom())),
             paint=lambda painter, _: paint_words(painter, words, boxes, print_color, fonts),
             table=lambda: Table(tuple(header), rows),

@@ -42,11 +42,11 @@ class MaskedPosition:
     likely: tuple[LabelProbability, ...]
     actual: LabelProbability | None
     rank: int = 0  # rank of the actual token among all tokens, from 1; 0 if there is none
-    requested: tuple[LabelProbability, ...] = ()  # probabilities of what a second model lists
+    requested: tuple[LabelProbability, ...] = ()  # of the second model's predictions
 
 
 class WordsState(QObject):
-    """Questions of all parts, for both sides.
+    """Queries of all parts, for both sides.
 
     Signals:
         changed: an answer, the reason for none, or whether one is pending.
@@ -63,8 +63,8 @@ class WordsState(QObject):
         self._explorer = explorer
         explore.settled.connect(self._on_settled)  # before the queries' own
         self.fills = self._ask(self._fill)
-        for number, query in enumerate(self.fills):
-            query.changed.connect(partial(self._on_filled, number))
+        for index, query in enumerate(self.fills):
+            query.changed.connect(partial(self._on_filled, index))
         self.candidate_scores = self._ask(self._score_candidates)
         self.candidate_searches = self._ask(self._find_candidates)
         self.lens_queries = self._ask(self._apply_lens)
@@ -74,10 +74,10 @@ class WordsState(QObject):
             scoring.changed.connect(self.changed)
         explore.picked_changed.connect(self._on_picked)
 
-    # ── what is known ────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
-        filled = self.fills[side].answer_of(MaskFilled)
+        filled = self.fills[side].get_answer(MaskFilled)
         if filled is None:
             return ()
         return tuple(
@@ -94,8 +94,8 @@ class WordsState(QObject):
         explore = self.explore
         if not explore.is_compared or position.token >= len(explore.first.tokens):
             return None
-        number = same_token(explore.second, explore.first.tokens[position.token])
-        return next((masked for masked in self.positions(1) if masked.token == number), None)
+        index = same_token(explore.second, explore.first.tokens[position.token])
+        return next((masked for masked in self.positions(1) if masked.token == index), None)
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
@@ -130,10 +130,10 @@ class WordsState(QObject):
         return self.explore.first.texts[first.segment][first.start : last.end]
 
     def scored(self, side: int = 0) -> tuple[Candidate, ...]:
-        answer = self.candidate_scores[side].answer_of(CandidatesScored)
+        answer = self.candidate_scores[side].get_answer(CandidatesScored)
         return answer.candidates if answer is not None else ()
 
-    # ── what the user does ───────────────────────────────────────────────────────────────────
+    # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def score_own(self, words: tuple[str, ...]) -> None:
         """Score these words in the gap, each once."""
@@ -170,10 +170,10 @@ class WordsState(QObject):
         if not can_predict(side) or not side.all_masked:
             return None
         return side.question(
-            FillMask, top=TOP, requested=self._named_by_other(side), exact=self.explore.is_exact
+            FillMask, top=TOP, requested=self._other_labels(side), exact=self.explore.is_exact
         )
 
-    def _named_by_other(self, side: ModelInput) -> tuple[str, ...]:
+    def _other_labels(self, side: ModelInput) -> tuple[str, ...]:
         """Predictions of the other model, whose probabilities by this one are shown too."""
         if not self.explore.is_compared:
             return ()
@@ -186,10 +186,10 @@ class WordsState(QObject):
         ]
         return tuple(dict.fromkeys(labels))
 
-    def _on_filled(self, number: int) -> None:
+    def _on_filled(self, index: int) -> None:
         """Ask the other model for the probabilities of this model's predictions."""
-        if self.explore.is_compared and isinstance(self.fills[number].answer, MaskFilled):
-            self.fills[1 - number].invalidate()
+        if self.explore.is_compared and isinstance(self.fills[index].answer, MaskFilled):
+            self.fills[1 - index].invalidate()
 
     def _score_candidates(self, side: ModelInput) -> ScoreCandidates | None:
         gap = self.gap(side.index)
@@ -226,11 +226,11 @@ class WordsState(QObject):
 
 def same_token(side: ModelInput, token: Token) -> int:
     """The token of `side` with exactly the characters of another model's token, or -1."""
-    number = side.counterpart(token)
-    if number < 0:
+    index = side.counterpart(token)
+    if index < 0:
         return -1
-    own = side.tokens[number]
-    return number if (own.start, own.end) == (token.start, token.end) else -1
+    own = side.tokens[index]
+    return index if (own.start, own.end) == (token.start, token.end) else -1
 
 
 def can_predict(side: ModelInput) -> bool:
@@ -293,7 +293,7 @@ class Scoring(PartsQuery[ScoreTokens, TokensScored]):
         self.changed.emit()
 
     def _next_question(self, side: ModelInput) -> ScoreTokens | None:
-        if not self.is_current:  # another text waits for a request
+        if not self.is_current:  # another text needs a new request
             self.is_paused = not self.is_automatic
         return super()._next_question(side)
 

@@ -43,7 +43,7 @@ class WordsView(Panel):
     def __init__(self, state: WordsState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self._is_seen = False
+        self._is_active = False
         self.predictions, self.candidates = Predictions(state), Candidates(state)
         self.lens, self.pseudo_perplexity = Lens(state), PseudoPerplexity(state)
         self.parts = self.predictions, self.candidates, self.lens, self.pseudo_perplexity
@@ -65,25 +65,25 @@ class WordsView(Panel):
         self.help = Stack(*map(HelpButton, CONCEPTS))
         self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.shown = Stack(*self.parts)
-        self.stack = Stack(self._all(), self._no_head())
+        self.stack = Stack(self._content(), self._no_head())
         layouts.column((self.stack, 1), parent=self, margins=(0, SPACE, 0, 0))
         state.changed.connect(self.show_state)
         state.explore.tokens_changed.connect(self.show_state)
         state.explore.sides_changed.connect(self.show_state)
         self.show_state()
 
-    def set_seen(self, seen: bool) -> None:
-        self._is_seen = seen
+    def set_active(self, active: bool) -> None:
+        self._is_active = active
         for part in self.parts:
             for query in part.queries:
-                query.set_seen(seen and part is self._part())
-        self._state.next_sentences.set_seen(seen)
+                query.set_active(active and part is self._part())
+        self._state.next_sentences.set_active(active)
 
-    def show_part(self, number: int) -> None:
-        self.choice.choose(number)
-        self.shown.setCurrentIndex(number)
-        self.help.setCurrentIndex(number)
-        self.set_seen(self._is_seen)
+    def show_part(self, index: int) -> None:
+        self.choice.choose(index)
+        self.shown.setCurrentIndex(index)
+        self.help.setCurrentIndex(index)
+        self.set_active(self._is_active)
         self.show_state()
 
     def show_state(self) -> None:
@@ -99,7 +99,7 @@ class WordsView(Panel):
     def _part(self) -> Predictions | Candidates | Lens | PseudoPerplexity:
         return self.parts[self.shown.currentIndex()]
 
-    def _all(self) -> QWidget:
+    def _content(self) -> QWidget:
         controls = Wrapping()
         controls.add(self.choice, self.help)
         controls.add(self.unmask)
@@ -118,7 +118,7 @@ class WordsView(Panel):
             ),
             buttons.primary(
                 self.tr("Use the starter model"),
-                lambda: self._state.explore.model_wanted.emit(starter_model()),
+                lambda: self._state.explore.model_requested.emit(starter_model()),
             ),
         )
 
@@ -145,20 +145,20 @@ class NextSentence(QWidget):
     def show_state(self) -> None:
         explore = self._state.explore
         self.setVisible(bool(explore.first.pair and explore.first.pair.strip()))
-        for number, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
-            is_there = number < len(explore.sides)
-            answer = self._state.next_sentences[number].answer_of(NextSentencePredicted)
-            value = answer.probability if is_there and answer is not None else None
-            label.setVisible(is_there)
+        for index, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
+            is_used = index < len(explore.sides)
+            answer = self._state.next_sentences[index].get_answer(NextSentencePredicted)
+            value = answer.probability if is_used and answer is not None else None
+            label.setVisible(is_used)
             gauge.setVisible(value is not None)
-            if is_there:
-                label.setText(self._sentence(number, value))
+            if is_used:
+                label.setText(self._sentence(index, value))
             if value is not None:
                 gauge.setValue(round(1_000 * value))
                 gauge.setAccessibleDescription(percentage(value))
 
-    def _sentence(self, number: int, value: float | None) -> str:
-        side, query = self._state.explore.both[number], self._state.next_sentences[number]
+    def _sentence(self, index: int, value: float | None) -> str:
+        side, query = self._state.explore.both[index], self._state.next_sentences[index]
         name = f"{side.model.name}: " if self._state.explore.is_compared and side.model else ""
         if query.refusal is not None:
             return name + query.refusal.problem

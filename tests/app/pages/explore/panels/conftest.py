@@ -12,7 +12,7 @@ from app.pages.explore.view import ExplorePage
 def state(explore, explorer) -> AttentionState:
     made = AttentionState(explore, explorer)
     made.exclude_special(False)
-    made.set_seen(True)
+    made.set_active(True)
     return made
 
 

@@ -13,8 +13,8 @@ from app.pages.explore.panels.attention.lines import draw
 from app.pages.explore.panels.attention.links import (
     MAX_LINES,
     MAX_LINES_OF_TOKEN,
-    of_token,
-    ranked,
+    rank_links,
+    token_links,
 )
 from app.pages.explore.panels.attention.maps import GAP, TOP, levels, picture
 from app.pages.explore.panels.attention.state import MAX_HEADS, MEASURES, describe_head
@@ -63,55 +63,55 @@ def test_heads_are_picked_by_mouse_keys_boxes_and_other_panels(
     assert state.heads == ((2, 1),), "the last there is"
     assert len(explorer.asked) == asked, "another head is another slice of the file"
     qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
-    grid.pointed.emit(1, 1)
-    assert view.overview.said.whole() == "Layer 2, head 2"
+    grid.hovered.emit(1, 1)
+    assert view.overview.status.whole() == "Layer 2, head 2"
 
 
 def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore, weights):
     matrix, lines = view.matrix, view.lines
-    state.point(2, 3)
+    state.hover(2, 3)
     value = f"{float(weights[0, 0, 2, 3]):.4f}"
     assert view.readout.whole() == f"From “cat” to “sat”: {value}"
-    state.point(2, -1)
+    state.hover(2, -1)
     assert view.readout.whole().startswith("“cat” attends to “")
-    state.point(-1, 2)
+    state.hover(-1, 2)
     assert view.readout.whole().startswith("“cat” is attended to by “")
-    explore.point(3)
-    assert state.pointed == (3, -1)
-    explore.point(-1)
-    assert state.pointed == (-1, -1)
+    explore.hover(3)
+    assert state.hovered == (3, -1)
+    explore.hover(-1)
+    assert state.hovered == (-1, -1)
     place = matrix.cell(1, 3).center().toPoint()
     outside = QPoint(matrix.width() + 50, matrix.height() + 50)
     points = (place, QPoint(1, place.y()), QPoint(place.x(), 1), QPoint(0, 0), outside)
     assert [matrix.at(at) for at in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(matrix, key)
-    assert state.pointed == (1, 2)
+    assert state.hovered == (1, 2)
     qtbot.keyClick(matrix, Qt.Key.Key_Return)
     assert (explore.picked, explore.target) == (state.picked, state.target) == (1, 2)
     middle = round(2.5 * lines.row_height())
     qtbot.mouseClick(lines, Qt.MouseButton.LeftButton, pos=QPoint(4, middle))
     assert explore.picked == 2
-    state.point(-1, -1)
+    state.hover(-1, -1)
     qtbot.keyClick(lines, Qt.Key.Key_Down)
-    assert state.pointed == (0, -1)
+    assert state.hovered == (0, -1)
     qtbot.keyClick(lines, Qt.Key.Key_Right)
-    assert state.pointed == (-1, 0)
+    assert state.hovered == (-1, 0)
 
 
 def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
     view, state, explore, explorer, weights, wait
 ):
-    assert view.filters.left_out.isHidden(), "the read-out has its place"
+    assert view.filters.note.isHidden(), "the read-out has its place"
     view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
     share = 1 - whole[1:4, 1:4].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.filters.left_out.whole()
-    assert "not rescaled" in view.filters.left_out.whole()
-    assert not view.filters.left_out.isHidden()
+    assert f"{share:.0%}".removesuffix("%") in view.filters.note.whole()
+    assert "not rescaled" in view.filters.note.whole()
+    assert not view.filters.note.isHidden()
     assert int(state.links.rows.max()) < 3
     state.pick(0, -1)
     assert state.explore.picked == 1
@@ -140,13 +140,13 @@ def test_the_slider_decides_the_share_drawn_at_once_and_smoothly_when_it_rests(
     rough = view.lines._base
     assert rough is not smooth and not view.lines.is_still
     wait(lambda: len(state.links.weights) == np.count_nonzero(whole))
-    assert "100 %" in view.filters.said.text()
+    assert "100 %" in view.filters.threshold_label.text()
     wait(lambda: view.lines.is_still)
     assert view.lines._base is not rough
 
 
 def test_a_drawing_stops_once_it_is_not_wanted():
-    links = of_token(np.full((300, 300), 0.5, np.float32), 7, -1)
+    links = token_links(np.full((300, 300), 0.5, np.float32), 7, -1)
     answers = iter((False, False, True))  # and it is not asked again
     drawn = [
         draw([links], QSize(40, 300), 0, 1.0, 1.0, [QColor("red")], cancelled=cancelled)
@@ -188,7 +188,7 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
     view.form.group.button(1).click()
     assert view.forms.currentWidget() is view.table
     view.table.selectRow(0)
-    assert state.pointed == (row, column)
+    assert state.hovered == (row, column)
 
 
 def test_what_the_explorer_refuses_is_shown(view, state, explorer):
@@ -227,7 +227,7 @@ def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weig
     first = state.links
     assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
     large = np.full((512, 512), 1 / 512, dtype=np.float32)
-    size = Drawing(("word",) * 512, large, [ranked(large).holding(0.5)]).size
+    size = Drawing(("word",) * 512, large, [rank_links(large).select(0.5)]).size
     assert size.width() < 3000 and size.height() < 2000
 
 
@@ -254,7 +254,7 @@ def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     assert state.heads == ((1, 1),)
     click(qtbot, view.overview.grid, 1, 1)
     assert state.heads == ((1, 1),)
-    assert "1 head(s) selected" in view.overview.said.whole()
+    assert "1 head(s) selected" in view.overview.status.whole()
 
 
 def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, explore, explorer, wait):
@@ -271,8 +271,8 @@ def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, explore, ex
     drawn = sum(len(links.weights) for links in state.drawn)
     assert MAX_HEADS * 700 < drawn <= MAX_LINES
     assert MAX_LINES + MAX_LINES_OF_TOKEN <= 20_000
-    of_one = of_token(np.full((512, 512), 1 / 100, np.float32), 3, -1, most=MAX_LINES_OF_TOKEN)
-    assert len(of_one.weights) == MAX_LINES_OF_TOKEN
+    links = token_links(np.full((512, 512), 1 / 100, np.float32), 3, -1)
+    assert len(links.weights) == MAX_LINES_OF_TOKEN
     assert not view.lines.grab().isNull()
 
 
@@ -288,8 +288,8 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
         wait(lambda: len(state.drawn))
         assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
         share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
-        assert numbers.percent(float(share), 0) in view.filters.left_out.whole()
-    state.point(0, 0)
+        assert numbers.percent(float(share), 0) in view.filters.note.whole()
+    state.hover(0, 0)
     assert "not in the selected texts" in view.readout.whole()
     explore.set_texts("the cat")
     wait(lambda: explore.is_settled and explorer.asked[-1].pair is None)
@@ -311,7 +311,7 @@ def test_each_measure_has_its_name_and_the_numbers_of_the_worker(
             assert np.array_equal(state.map, exact[0, 0])
             shown = levels(exact, answer.largest)
             wait(lambda shown=shown: np.array_equal(state.maps.thumbnails, shown))
-            assert state.maps.largest == (exact.max() if texts.measure == "norms" else 1)
+            assert state.maps.vmax == (exact.max() if texts.measure == "norms" else 1)
             assert (state.maps.thumbnails.max() == TOP) or texts.measure != "norms"
         assert state.maps.shown_measure == texts.measure
         assert view.head.isHidden() == (texts.measure not in ("weights", "norms"))
@@ -337,7 +337,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
         )
         assert np.array_equal(state.maps.thumbnails[:layers], levels(whole[:layers]))
         assert (state.maps.thumbnails[layers:] == GAP).all()
-        assert f"{layers} of 3 layers" in view.overview.said.whole()
+        assert f"{layers} of 3 layers" in view.overview.status.whole()
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
             state.selection.pick(2, 1)
@@ -347,7 +347,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
     explorer.answered.emit(answer)
     wait(lambda: not (state.maps.thumbnails == GAP).any())
     assert np.array_equal(state.map, whole[2, 1])
-    assert "layers" not in view.overview.said.whole()
+    assert "layers" not in view.overview.status.whole()
 
 
 def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explorer, weights):
@@ -369,8 +369,8 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
     elements = view.pair.elements
     qtbot.mouseMove(elements, elements.element(4).center().toPoint())
     qtbot.keyClick(elements, Qt.Key.Key_Right)
-    at = elements._at
-    assert f"product over √K {decimal(shown.products[at])}" in view.pair.said.whole()
+    at = elements._hovered
+    assert f"product over √K {decimal(shown.products[at])}" in view.pair.readout.whole()
     state.selection.pick(1, 1)
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 

@@ -58,7 +58,7 @@ def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
     wait(lambda: len(state.links.weights))
     state.strongest.set_threshold(1.0)
-    state.point(2, -1)
+    state.hover(2, -1)
     shown = view.figure()
     drawn = figures.svg(shown).decode().replace("“cat”", "").replace("the cat sat", "")
     for text in (view.readout.whole(), str(rows_of(view)), str(saved(view)), drawn):
@@ -76,10 +76,10 @@ def test_of_several_heads_the_table_has_all_and_the_readout_says_which(view, sta
     assert [line["head"] for line in saved(view)] == [row[0] for row in shown]
     values = [float(line["attention weight"]) for line in saved(view)]
     assert values == sorted(values, reverse=True)
-    state.point(1, 2)
+    state.hover(1, 2)
     assert view.readout.whole().startswith("layer 3, head 2: From “the” to “cat”")
     state.selection.pick(0, 0)
-    state.point(1, 2)
+    state.hover(1, 2)
     assert view.readout.whole().startswith("From “the” to “cat”")
 
 
@@ -120,14 +120,14 @@ def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weigh
 
 
 def test_the_wall_is_saved_with_every_head(view, state, weights):
-    shown = view.keep_grid.figure()
+    shown = view.grid_button.figure()
     assert np.array_equal(shown.array, weights)
     table = shown.table()
     assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]
     assert [row[-1] for row in table.rows] == pytest.approx(weights.max((2, 3)).ravel())
     made = figures.image(shown)
     assert made.width() > 2 * 64 and made.height() > 3 * 64
-    assert view.keep_grid.accessibleName() != view.keep.accessibleName()
+    assert view.grid_button.accessibleName() != view.figure_button.accessibleName()
 
 
 def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):

@@ -85,7 +85,7 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     assert_close(shown, whole(state.answered_question).words)
     assert "Logit of “label 1”" in view.sides[0].title.whole()
     strongest = max(range(6), key=lambda n: abs(shown[n].effect))
-    qtbot.mouseClick(view.faithfulness.go, Qt.MouseButton.LeftButton)  # 3
+    qtbot.mouseClick(view.faithfulness.run, Qt.MouseButton.LeftButton)  # 3
     serve(explorer, wait, view.faithfulness.alone.isVisible)
     assert "of 20" in view.faithfulness.without.text()
     box = view.sides[0].words._boxes[strongest].center().toPoint()
@@ -176,7 +176,7 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     page.state.toggle_mask(2)
     serve(explorer, wait, lambda: state.is_complete)
     assert state.answer.explained.position == 2 and len(state.answer.words) == 5
-    assert view.controls.token.isVisible() and view.controls.rather.isHidden()
+    assert view.controls.token.isVisible() and view.controls.versus.isHidden()
     qtbot.keyClicks(view.controls.token, "dog")
     qtbot.keyClicks(view.controls.other, "mat")
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.against == "mat")

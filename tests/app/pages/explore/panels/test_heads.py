@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QStandardItemModel
 from PySide6.QtWidgets import QTableView
 
 from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
-from app.pages.explore.panels.attention.maps import read_through
+from app.pages.explore.panels.attention.maps import read_mapped
 from app.pages.explore.panels.attention.view import HEADS
 from app.resources import mono_font
 from app.widgets.tables import AT_LEFT, AT_RIGHT, apply_style
@@ -268,7 +268,7 @@ def test_attention_that_was_read_through_is_not_held_in_memory(tmp_path):
         return int(behind.partition("Rss:")[2].split()[0])
 
     assert float(weights.sum()) == weights.size and held() > 0
-    assert read_through(lambda part: float(part.sum()), weights[1:]) == weights[1:].size
+    assert read_mapped(lambda part: float(part.sum()), weights[1:]) == weights[1:].size
     assert held() == 0
 
 

@@ -37,7 +37,7 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)  # 5
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True) and view.title.whole() == "To previous"
-    assert np.array_equal(view.grid.values, view._state.ends("previous")[0])
+    assert np.array_equal(view.grid.values, view._state.interval("previous")[0])
     view.table.setFocus()
     view.table.selectRow(0)
     assert (page.state.layer, page.state.head) == view.rows.row(0) == view.grid.chosen
@@ -65,7 +65,7 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     assert (page.state.layer, page.state.head) == (2, 0)
     assert view.rows.row(view.table.currentIndex().row()) == (2, 0)
     page.bench.docks["texts"].panel.typed.setPlainText("a dog")
-    wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.of)
+    wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.source)
     page.state.pick_head(0, 0)
     assert "Other texts are chosen now" in view.note.text()
     page.state.switch_head(0, 1)
@@ -141,7 +141,7 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(needed, wait, qtbo
     wait((saved / "model.safetensors").is_file)
     wait(lambda: saved in [model.path for model in view.page.comparison._models])
     view.fall.setValue(0)
-    assert not state.work.is_cut and state.max_fall == 0
+    assert not state.work.is_interrupted and state.max_fall == 0
 
 
 def test_a_failed_save_is_reported(needed, wait, classifier, qtbot):
@@ -162,14 +162,14 @@ def test_heads_are_replaced_by_their_mean(needed, wait, qtbot):
     QTest.keyClick(view.method, Qt.Key.Key_Up)
     for _ in range(2):
         QTest.keyClick(view.method, Qt.Key.Key_Down)
-    assert state.method == "each" and view.instead.isVisible()
+    assert state.method == "each" and view.replacement.isVisible()
     state.count()
     wait(lambda: state.weighed is not None and not state.work.is_running)
-    zero = state.ends("loss off").copy()
-    view.instead.setFocus()
-    QTest.keyClick(view.instead, Qt.Key.Key_Down)
+    zero = state.interval("loss off").copy()
+    view.replacement.setFocus()
+    QTest.keyClick(view.replacement, Qt.Key.Key_Down)
     assert state.replacement == "mean"
     assert "switched off" in make_figure(state).caption
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
-    wait(lambda: not np.array_equal(state.ends("loss off"), zero))
+    wait(lambda: not np.array_equal(state.interval("loss off"), zero))
     assert "with the mean of the head in its place" in make_figure(state).caption

@@ -71,19 +71,19 @@ def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history,
 def test_the_same_input_again_moves_to_the_top(explore, history, wait):
     for text in ("the cat", "a dog", "the cat"):
         look(explore, wait, text)
-        history.keep_input()
+        history.add_input()
     assert texts(history) == ["the cat", "a dog"]
     explore.set_texts("   ")
-    history.keep_input()
+    history.add_input()
     assert texts(history) == ["the cat", "a dog"]
 
 
 def test_entries_are_there_the_next_time(explore, history, make, wait, file):
     explore.set_input(HIDDEN)
-    history.keep_input()
+    history.add_input()
     history.pin(history.entries[0], True)
     look(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
-    history.keep_input()
+    history.add_input()
     history.flush()
     again = make()
     assert again.entries == history.entries
@@ -93,7 +93,7 @@ def test_entries_are_there_the_next_time(explore, history, make, wait, file):
 
 
 def test_a_change_is_saved_automatically(explore, history, wait, file):
-    history.keep_input()
+    history.add_input()
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
 
@@ -101,18 +101,18 @@ def test_a_change_is_saved_automatically(explore, history, wait, file):
 def test_pinned_entries_stay_beyond_the_limit(explore, history, monkeypatch):
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     explore.set_input(HIDDEN)
-    history.keep_input()
+    history.add_input()
     history.pin(history.entries[0], True)
     for number in range(6):
         explore.set_texts(f"cat {number}")
-        history.keep_input()
+        history.add_input()
     assert texts(history) == ["cat 5", "cat 4", "cat 3", "a dog"]
 
 
 def test_a_removal_can_be_undone(explore, history, workshop, wait):
     for text in ("one", "two", "three"):
         look(explore, wait, text)
-        history.keep_input()
+        history.add_input()
     middle = history.entries[1]
     history.remove(middle)
     assert texts(history) == ["three", "one"]
@@ -130,7 +130,7 @@ def test_a_damaged_file_is_renamed_and_reported(explore, file, workshop, wait, c
     assert "damaged" in workshop.notices.shown[0].problem
     assert file.with_name("inputs.json.bad").read_bytes() == content
     assert history.entries == []
-    history.keep_input()
+    history.add_input()
     history.flush()
     assert "the cat sat" in file.read_text("utf-8")
 
@@ -146,14 +146,14 @@ def test_a_file_of_a_newer_version_is_read(explore, file, workshop, wait):
 
 def test_a_failed_save_is_reported(explore, history, workshop, wait, file):
     file.mkdir()
-    history.keep_input()
+    history.add_input()
     wait(lambda: workshop.notices.shown)
     assert "inputs.json is a folder" in workshop.notices.shown[0].problem
 
 
 def test_a_compared_entry_is_pinned(explore, history, wait):
     explore.set_input(HIDDEN)
-    history.keep_input()
+    history.add_input()
     look(explore, wait, "the cat")
     history.compare(history.entries[0])
     wait(lambda: explore.is_settled)
@@ -170,7 +170,7 @@ def full(view, explore, history, wait):
     """A view of ten inputs, the third pinned."""
     for number in range(10):
         explore.set_texts(f"cat {number} <b>&amp;</b>")
-        history.keep_input()
+        history.add_input()
     history.pin(history.entries[2], True)
     return view
 
@@ -181,12 +181,12 @@ def test_pinned_entries_come_first_and_a_search_filters(qtbot, full):
     qtbot.keyClicks(full.search, "3 CAT")
     assert [entry.input.text[:5] for entry in full.entries.rows] == ["cat 3"]
     qtbot.keyClicks(full.search, "x")
-    assert full.nothing.text() == "No matching inputs."
+    assert full.empty_note.text() == "No matching inputs."
 
 
 def test_enter_opens_and_delete_removes(qtbot, full, history):
     opened = []
-    history.explore.input_wanted.connect(lambda wanted: opened.append(wanted.text[:5]))
+    history.explore.input_requested.connect(lambda wanted: opened.append(wanted.text[:5]))
     full.choose(1)
     qtbot.keyClick(full.list, Qt.Key.Key_Return)
     assert opened == ["cat 9"]
@@ -200,7 +200,7 @@ def test_the_selection_stays_while_entries_arrive(full, explore, history):
     full.choose(4)
     chosen = full.chosen().input
     explore.set_texts("another one")
-    history.keep_input()
+    history.add_input()
     assert full.chosen().input == chosen
     full.pin.click()
     assert full.chosen().input == chosen
@@ -212,7 +212,7 @@ def test_tooltips_show_the_whole_texts(view, explore, history):
     alike = "the president spoke to the people of the united states of "
     for end in ("america", "mexico"):
         explore.set_texts(alike + end, "who spoke?")
-        history.keep_input()
+        history.add_input()
     tips = [view.entries.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
     assert [tip.split()[-3:] for tip in tips] == [
         ["mexico", "who", "spoke?"],
@@ -231,11 +231,11 @@ def test_everything_is_accessible(full, looks):
 def test_a_sentence_typed_with_pauses_is_one_entry(explore, history, wait):
     for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
         look(explore, wait, text)
-        history.keep_input()
+        history.add_input()
     assert texts(history) == ["a dog sat. the cat", "a dog sat."]
     look(explore, wait, "a dog")
-    history.keep_input()
+    history.add_input()
     look(explore, wait, "a dog sat")
     history.pin(history.entries[0], True)
-    history.keep_input()
+    history.add_input()
     assert texts(history)[:2] == ["a dog sat", "a dog"], "a pinned one stays"

@@ -70,7 +70,7 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
         )  # fmt: skip
     QTest.mouseRelease(view.points, Qt.MouseButton.LeftButton, pos=points[-1])
     chosen = tuple(np.flatnonzero(pixels[:, 0] < middle).tolist())
-    assert 0 < len(chosen) < 6 and view._state.inside == chosen
+    assert 0 < len(chosen) < 6 and view._state.selected == chosen
     explore = view.page.state
     assert explore.chosen.texts.rows == chosen and explore.chosen.count == len(chosen)
     table = view.page.bench.docks["texts"].panel
@@ -78,7 +78,7 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
     assert shown == set(chosen)
     assert "in the lasso" in view.note.text()
     qtbot.mouseClick(view.points, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
-    assert explore.chosen.texts.rows is None and not view._state.inside
+    assert explore.chosen.texts.rows is None and not view._state.selected
     assert not table.table.selectionModel().selectedRows()
     view.points.setFocus()
     QTest.keyClick(view.points, Qt.Key.Key_Right)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.pages.explore.panels.attention.maps import TOP, levels, picture
-from app.pages.explore.panels.attention.matrix import LARGEST, READABLE
+from app.pages.explore.panels.attention.matrix import MAX_CELL, READABLE
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.text import Token
 
@@ -33,7 +33,7 @@ def test_tokens_are_written_beside_every_cell_or_beside_none(view, state, explor
     for count in (2, 17, *range(20, 26), 120):
         show(view, state, explorer, count)
         matrix, field = view.matrix, view.matrix.field()
-        assert matrix.is_named == (matrix.cell_size() >= READABLE)
+        assert matrix.has_labels == (matrix.cell_size() >= READABLE)
         assert field.width() <= matrix.width() - field.left()
         image = matrix.grab().toImage()
         beside = [
@@ -41,18 +41,18 @@ def test_tokens_are_written_beside_every_cell_or_beside_none(view, state, explor
             for x in range(20, field.left() - 2)
             for y in range(field.top(), field.bottom())
         ]
-        assert any(beside) == matrix.is_named
-        named.add(matrix.is_named)
+        assert any(beside) == matrix.has_labels
+        named.add(matrix.has_labels)
     assert named == {True, False}
 
 
 def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
     shown = show(view, state, explorer, 120)
     matrix = view.matrix
-    assert not matrix.is_named
+    assert not matrix.has_labels
     place = matrix.cell(60, 80).center()
     matrix.set_zoom(1_000, place)
-    assert matrix.is_named and matrix.cell_size() == pytest.approx(LARGEST)
+    assert matrix.has_labels and matrix.cell_size() == pytest.approx(MAX_CELL)
     assert matrix.at(place.toPoint()) == (60, 80), "what is under the mouse stays there"
     image, ratio = matrix.grab().toImage(), matrix.devicePixelRatioF()
     ramp = {picture(np.array([[n]], np.uint8)).pixelColor(0, 0).rgb(): n for n in range(TOP + 1)}

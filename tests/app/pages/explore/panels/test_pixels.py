@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
-from app.pages.explore.panels.attention.links import ranked
+from app.pages.explore.panels.attention.links import rank_links
 from app.pages.explore.panels.attention.maps import (
     GAP,
     TOP,
     levels,
+    max_pool,
     mosaic,
     picture,
-    pooled,
-    stretched,
+    resize_levels,
 )
 from app.theme import Role
 
@@ -30,7 +30,7 @@ def test_levels_run_from_zero_to_the_top_and_never_to_the_gap():
 def test_pooling_keeps_the_strongest_link_of_each_block():
     for tokens in (3, 64, 65, 130):
         weights = attention(2, 3, tokens)
-        blocks = pooled(weights, most=16)
+        blocks = max_pool(weights, side=16)
         side = min(tokens, 16)
         edges = np.append(np.arange(side) * tokens // side, tokens)
         for row, column in np.ndindex(side, side):
@@ -40,11 +40,11 @@ def test_pooling_keeps_the_strongest_link_of_each_block():
 
 def test_stretching_repeats_squares_and_loses_none():
     image = np.arange(9, dtype=np.uint8).reshape(3, 3)
-    large = stretched(image, 7)
+    large = resize_levels(image, 7)
     assert large.shape == (7, 7)
     assert set(large.ravel()) == set(range(9))
-    assert stretched(image, 3) is not None
-    assert stretched(large, 1).tolist() == [[8]]
+    assert resize_levels(image, 3) is not None
+    assert resize_levels(large, 1).tolist() == [[8]]
 
 
 def test_the_mosaic_has_layers_below_one_another_and_gaps_between():
@@ -70,33 +70,33 @@ def test_a_picture_runs_from_one_colour_to_the_other_and_keeps_its_bytes():
 
 def test_the_fewest_links_that_hold_the_share_are_taken():
     weights = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.4, 0.35, 0.25]], dtype=np.float32)
-    links = ranked(weights).holding(0.6)
+    links = rank_links(weights).select(0.6)
     assert links.weights.tolist() == pytest.approx([0.9, 0.5, 0.4])
     assert list(zip(links.rows, links.columns, strict=True)) == [(1, 0), (0, 0), (2, 0)]
-    assert not links.is_cut
+    assert not links.is_truncated
 
 
 def test_one_link_less_would_not_hold_the_share():
     weights = attention(1, 1, 40)[0, 0].astype(np.float32)
     for share in (0.05, 0.3, 0.7, 0.95):
-        links = ranked(weights, most=10_000).holding(share)
+        links = rank_links(weights, max_links=10_000).select(share)
         assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
         assert links.weights[:-1].sum() < share * weights.sum()
 
 
 def test_too_many_links_are_cut_and_counted():
     weights = np.full((100, 100), 0.01, dtype=np.float32)
-    links = ranked(weights, most=200).holding(0.5)
+    links = rank_links(weights, max_links=200).select(0.5)
     assert len(links.weights) == 200
-    assert links.wanted == 5000
-    assert links.is_cut
+    assert links.total == 5000
+    assert links.is_truncated
 
 
 def test_equal_links_stand_as_they_stand_in_the_map():
     weights = np.random.default_rng(0).choice([0.0, -0.0, 0.1, 0.5], (40, 40)).astype(np.float32)
-    links = ranked(weights).holding(1.0)
+    links = rank_links(weights).select(1.0)
     order = np.argsort(-weights.ravel(), kind="stable")[: np.count_nonzero(weights)]
     assert (links.rows * 40 + links.columns).tolist() == order.tolist()
     assert links.weights.tolist() == weights.ravel()[order].tolist()
     for side in (0, 2):
-        assert len(ranked(np.zeros((side, side), np.float32)).holding(0.7).weights) == 0
+        assert len(rank_links(np.zeros((side, side), np.float32)).select(0.7).weights) == 0

@@ -55,17 +55,15 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     assert [question.start for question in asked] == [0, 4] and len(state.rows) == 6
     assert tuple(column.title for column in view.grid.rows.columns) == ("Filler", "cat", "dogs")
     assert [row[0] for row in view.grid.rows.rows] == ["mat", "unhappy", "dog"]
-    means = state.numbers("association").mean(0)
+    means = state.values("association").mean(0)
     assert view.grid.rows.rows[1][2] == decimal(means[1, 1], 3)
-    assert np.allclose(
-        state.numbers("association"), state.numbers("given") - state.numbers("prior")
-    )
+    assert np.allclose(state.values("association"), state.values("given") - state.values("prior"))
     view.template.setFocus()
     QTest.keyClick(view.template, Qt.Key.Key_Down)
-    assert view.grid.rows.rows[0][1] == decimal(state.numbers("association")[0, 0, 0], 3)
+    assert view.grid.rows.rows[0][1] == decimal(state.values("association")[0, 0, 0], 3)
     view.measure.setFocus()
     QTest.keyClick(view.measure, Qt.Key.Key_End)
-    assert view.grid.rows.rows[0][1] == decimal(state.numbers("prior")[0, 0, 0], 3)
+    assert view.grid.rows.rows[0][1] == decimal(state.values("prior")[0, 0, 0], 3)
     assert_accessible(view)
     made = make_figure(state)
     assert made.array.shape == (3, 2, 3, 2) and len(made.table().rows) == 12

@@ -139,6 +139,6 @@ def test_all_controls_over_texts_have_different_keys(page, view, wait):
     wait(lambda: page.state.chosen is not None)
     for panel in ("texts", "heads", "difference", "map"):
         page.bench.show_panel(panel)
-        wait(lambda panel=panel: page.bench.is_seen(panel))
+        wait(lambda panel=panel: page.bench.is_visible(panel))
         keys = [key for key, _ in keys_in_sight(page)]
         assert len(set(keys)) == len(keys), (panel, sorted(keys_in_sight(page)))

@@ -33,7 +33,7 @@ def view(qtbot, state, workshop) -> TokensView:
     qtbot.addWidget(made)
     made.resize(1100, 460)
     made.show()
-    made.set_seen(True)
+    made.set_active(True)
     return made
 
 
@@ -74,7 +74,7 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
     settle()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
-    shown = [token.text for token in view.flow.pieces[0].shown]
+    shown = [token.text for token in view.flow.token_rows[0].shown]
     assert shown == ["[CLS]", "the", "cat", "[UNK]", "un", "##happy", "[SEP]"]
     assert "longest tokens" in view.flow.helps[2].text()
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
@@ -182,17 +182,17 @@ def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert explore.picked == 2
     table.entered.emit(table.rows.index(1, 1))
-    assert explore.pointed == 1
+    assert explore.hovered == 1
 
 
 def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
-    view.set_seen(False)
+    view.set_active(False)
     asked = len(explorer.asked)
     explore.set_texts("a dog")
     wait(lambda: explore.is_settled)
     assert len(explorer.asked) == asked
     assert state.steps[0][0].words != ("a", "dog")
-    view.set_seen(True)
+    view.set_active(True)
     wait(lambda: state.steps[0][0].words == ("a", "dog"))
     assert explorer.asked[-1].text == "a dog"
 

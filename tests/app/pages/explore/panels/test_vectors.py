@@ -64,9 +64,9 @@ def compared(page, explorer, wait):
 
 
 def choose(view, what: str) -> None:
-    view.what.setFocus()
-    while view.what.currentData() != what:
-        QTest.keyClick(view.what, Qt.Key.Key_Down)
+    view.view_choice.setFocus()
+    while view.view_choice.currentData() != what:
+        QTest.keyClick(view.view_choice, Qt.Key.Key_Down)
 
 
 def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):

@@ -35,7 +35,7 @@ def view(qtbot, state, workshop) -> WordsView:
     qtbot.addWidget(made)
     made.resize(1000, 560)
     made.show()
-    made.set_seen(True)
+    made.set_active(True)
     return made
 
 
@@ -147,7 +147,7 @@ def test_a_model_without_an_mlm_head_offers_the_starter_model(
     assert view.stack.currentIndex() == 1
     assert explorer.asked == []
     button = view.findChildren(type(view.unmask))
-    with qtbot.waitSignal(view._state.explore.model_wanted):
+    with qtbot.waitSignal(view._state.explore.model_requested):
         next(b for b in button if "starter" in b.text()).click()
 
 
@@ -213,10 +213,10 @@ def test_a_causal_model_says_that_it_predicts_from_the_left(view, explore, explo
 
 
 def test_the_hint_names_the_model_s_own_mask(view, monkeypatch):
-    assert "type [MASK] in the text" in view.predictions.nothing.text.text()
+    assert "type [MASK] in the text" in view.predictions.empty.text.text()
     monkeypatch.setattr(ModelInput, "mask", "<mask>")
     view.show_state()
-    assert "type <mask> in the text" in view.predictions.nothing.text.text()
+    assert "type <mask> in the text" in view.predictions.empty.text.text()
 
 
 def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
@@ -298,7 +298,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
-    view.candidates.go.click()
+    view.candidates.run.click()
     (asked,) = explorer.of_kind("find_candidates")
     answer = explorer.truly(asked)
     shown = rows(view.candidates.best)
@@ -353,15 +353,15 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
     read(explore, wait, "the cat sat on")
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
     assert "1 of 4 tokens so far" in view.pseudo_perplexity.summary.text()
     assert len(rows(view.pseudo_perplexity.table)) == 1
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     assert len(explorer.of_kind("score_tokens")) == 3, "nothing is asked after a stop"
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     places = [place for answer in answers for place in answer.scores]
     assert [one.start for one in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
@@ -374,7 +374,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
             str(place.rank),
             decimal(place.log_probability, 2),
         ]
-    assert not view.pseudo_perplexity.go.isEnabled()
+    assert not view.pseudo_perplexity.run.isEnabled()
     explore.toggle_mask(2)
     assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
     written = [float(row[2]) for row in saved(view.figure())[1:]]
@@ -383,7 +383,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
 
 def test_another_text_is_scored_automatically_only_on_request(view, explore, explorer, wait):
     view.show_part(PERPLEXITY)
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     read(explore, wait, "the dog")
     assert view.pseudo_perplexity.summary.text() == "Not computed"
@@ -399,7 +399,7 @@ def test_another_text_is_scored_automatically_only_on_request(view, explore, exp
 
 def test_a_click_on_a_token_selects_it(qtbot, view, explore, explorer):
     view.show_part(PERPLEXITY)
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     strip = view.pseudo_perplexity.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip._boxes[2].center().toPoint())
@@ -447,7 +447,7 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     assert f"{first.label} {percentage(first.probability)}" in card.bars.accessibleDescription()
     assert first.difference in card.bars.accessibleDescription()
     view.show_part(PERPLEXITY)
-    view.pseudo_perplexity.go.click()
+    view.pseudo_perplexity.run.click()
     ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])
     shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
@@ -470,8 +470,8 @@ def test_only_the_visible_part_asks(view, explore, explorer):
     view.show_part(LENS)
     explore.toggle_mask(2)
     assert [question.kind for question in explorer.asked] == ["apply_lens"]
-    view.set_seen(False)
+    view.set_active(False)
     explore.toggle_mask(1)
     assert len(explorer.asked) == 1
-    view.set_seen(True)
+    view.set_active(True)
     assert explorer.asked[-1].masked == (1, 2)
