@@ -37,7 +37,7 @@ from app.widgets.drop_overlay import DropOverlay, dropped_paths
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation, PageStack
-from app.widgets.screen import available_area, keep_within, resize_within
+from app.widgets.screen import available_area, move_onto_screen, resize_within
 from app.widgets.status_bar import StatusBar
 from app.widgets.text.run_texts import metric_title, metric_value
 from engine.record.run_watch import RunEnd, Trashed
@@ -139,14 +139,14 @@ class MainWindow(QMainWindow):
         self.navigation = Navigation(
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
         )
-        self.navigation.asked.connect(self.go)
+        self.navigation.requested.connect(self.go)
         self.stack = PageStack()
         self._area = WithBanners(self.stack, studio.notices)
         self.banners = self._area.banners
         self._run_notices = RunNotices(studio, self)
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)
         self.status = StatusBar()
-        self.status.run_asked.connect(
+        self.status.run_requested.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
         )
         upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
@@ -162,7 +162,7 @@ class MainWindow(QMainWindow):
         studio.explorer.busy_changed.connect(self.status.show_explorer)
         resize_within(self, QSize(*DEFAULT_SIZE))
         studio.settings.remember(self, "window")
-        keep_within(self)
+        move_onto_screen(self)
         self._show_first_page()
 
     def begin(self) -> None:

@@ -330,8 +330,8 @@ def results(stage: Stage) -> None:
     """Score of the finished run with its baselines."""
     page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
     page.run.tabs.setCurrentWidget(page.run.results)
-    until(page.run.results.made.baselines.isVisible, 60, "the results")
-    line = page.run.results.made.baselines
+    until(page.run.results.widget.baselines.isVisible, 60, "the results")
+    line = page.run.results.widget.baselines
     if line.fit.isVisible():
         line.fit.click()
         until(line.verdict.isVisible, 120, "the baselines")
@@ -340,7 +340,7 @@ def results(stage: Stage) -> None:
 def trying(stage: Stage) -> None:
     """A text tried on the model of a run, with the words that decided."""
     page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
-    tab = page.run.use.made
+    tab = page.run.use.widget
     page.run.tabs.setCurrentWidget(page.run.use)
     until(lambda: tab.trying is not None, 60, "the model of the run")
     tab.trying.text.setPlainText(TEXT)

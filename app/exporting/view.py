@@ -8,11 +8,11 @@ from app.exporting.state import ExportState
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import MAX_WIDTH, choose_file, choose_folder, foot
+from app.widgets.dialogs import MAX_WIDTH, choose_file, choose_folder, footer
 from app.widgets.forms.controls import ComboBox
 from app.widgets.page import clear
 from app.widgets.progress import StageProgress, StagesDialog
-from app.widgets.screen import Fitting, available_area
+from app.widgets.screen import FitArea, available_area
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, ReadText, Text, TextStyle
 from engine.config.export import PRECISIONS
@@ -79,9 +79,9 @@ class Outcome(QWidget):
         inner = QWidget()
         self._texts = layouts.column(parent=inner, spacing=2 * SPACE)
         layouts.column(
-            Fitting(inner),
+            FitArea(inner),
             layouts.STRETCH,
-            foot(self.leave, self.back, self.report, self.folder),
+            footer(self.leave, self.back, self.report, self.folder),
             parent=self,
         )
 
@@ -189,7 +189,7 @@ class Choices(QWidget):
         self.start = buttons.primary(self.tr("&Export"), state.start, "upload")
         self.start.setDefault(True)
         self.leave = buttons.plain(self.tr("&Cancel"))
-        layouts.column(Fitting(inner), layouts.STRETCH, foot(self.leave, self.start), parent=self)
+        layouts.column(FitArea(inner), layouts.STRETCH, footer(self.leave, self.start), parent=self)
         self.form.activated.connect(self._on_chosen)
         self.precision.activated.connect(self._on_chosen)
         state.changed.connect(self._show)

@@ -135,7 +135,7 @@ class ResultsView(QWidget):
         )
         area = LateArea()  # keeps lists visible in a low window
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.hold(content)
+        area.set_content(content)
         return area
 
     def _empty_state(self) -> QWidget:

@@ -11,7 +11,7 @@ from app.theme import SPACE, Role, colour
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import choose_file, choose_folder, foot
+from app.widgets.dialogs import choose_file, choose_folder, footer
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
@@ -115,7 +115,7 @@ class Choices(QWidget):
             self._grid(),
             self.status,
             (self.table, 1),
-            foot(self.leave, self.start),
+            footer(self.leave, self.start),
             parent=self,
             spacing=3 * SPACE,
         )
@@ -273,7 +273,7 @@ class Outcome(QWidget):
             self.unsure,
             self.notes,
             layouts.STRETCH,
-            foot(self.leave, self.back, self.open),
+            footer(self.leave, self.back, self.open),
             parent=self,
             spacing=2 * SPACE,
         )

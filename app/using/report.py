@@ -154,7 +154,7 @@ def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> by
         writer.setResolution(figure.DOTS)
         document.print_(writer)
 
-    return figure.written(print_to)
+    return figure.to_bytes(print_to)
 
 
 WRITERS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {
@@ -242,7 +242,7 @@ def _line(
 ) -> Line | None:
     """A curve to draw; None if it has fewer than two points."""
     series = all_series.get(key, StepSeries())
-    values = series.smoothed(smoothing)
+    values = series.smooth(smoothing)
     if np.isfinite(values).sum() < 2:
         return None
     return Line(name, series.steps, values, color)

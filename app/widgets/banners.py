@@ -18,7 +18,7 @@ NOTICE_MS = 9000  # ms that a notice is shown; an error stays
 MAX_WIDTH = 720  # px
 BELOW = 2 * SPACE  # px below the last banner
 MAX_HEIGHT = 0.5  # of the height, so that the page stays visible
-MAX_BANNERS = 3  # shown at once; older ones wait behind a button
+MAX_BANNERS = 3  # shown together; older ones are behind a button
 
 
 class Banner(QFrame):
@@ -59,7 +59,7 @@ class Banner(QFrame):
             self._timer.start()
 
     def repeat(self, times: int) -> None:
-        """Show how often the same message has come."""
+        """Show the number of times that the message has occurred."""
         self.problem.setText(self.tr("{0} ({1} times)").format(shorten(self.notice.problem), times))
 
     def enterEvent(self, event: object) -> None:
@@ -104,15 +104,15 @@ class Banners(QWidget):
     """All banners at the lower left of the parent, the newest on top.
 
     Signals:
-        taken: height in px that they cover at the bottom of the parent.
+        height_changed: height in px that they cover at the bottom of the parent.
     """
 
-    taken = Signal(int)
+    height_changed = Signal(int)
 
     def __init__(self, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._notices = notices
-        self._all: dict[int, Banner] = {}
+        self._banners: dict[int, Banner] = {}
         self._expanded = False
         self._column = layouts.column(parent=self, spacing=2 * SPACE)
         self.older = buttons.quiet(self.tr("Older messages"), self._on_older)
@@ -127,24 +127,24 @@ class Banners(QWidget):
             parent.installEventFilter(self)
 
     def banner(self, notice: Notice) -> Banner:
-        return self._all[notice.number]
+        return self._banners[notice.number]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
-            self.place()
+            self.reposition()
         return super().eventFilter(watched, event)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            self.place()
+            self.reposition()
         return super().event(event)
 
-    def place(self) -> None:
+    def reposition(self) -> None:
         area = self.parentWidget()
         if area is None:
             return
         if self.isHidden():
-            self.taken.emit(0)
+            self.height_changed.emit(0)
             return
         width = min(MAX_WIDTH, area.width() - 2 * MARGIN)
         has = self._column.hasHeightForWidth()
@@ -152,32 +152,32 @@ class Banners(QWidget):
         height = min(needed, area.height() - 2 * MARGIN)
         self.setGeometry(MARGIN, area.height() - height - BELOW, width, height)
         self.raise_()
-        self.taken.emit(height + BELOW)
+        self.height_changed.emit(height + BELOW)
 
     def _on_added(self, notice: Notice) -> None:
         banner = Banner(notice, self._notices)
-        self._all[notice.number] = banner
+        self._banners[notice.number] = banner
         self._column.insertWidget(0, banner)
         self._arrange()
 
     def _on_repeated(self, notice: Notice, times: int) -> None:
-        self._all[notice.number].repeat(times)
+        self._banners[notice.number].repeat(times)
 
     def _on_closed(self, notice: Notice) -> None:
-        banner = self._all.pop(notice.number)
+        banner = self._banners.pop(notice.number)
         had_focus = banner.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
         banner.hide()
         banner.deleteLater()
         self._arrange()
-        if had_focus and self._all:
-            next(reversed(self._all.values())).close_button.setFocus()
+        if had_focus and self._banners:
+            next(reversed(self._banners.values())).close_button.setFocus()
 
     def _on_older(self) -> None:
         self._expanded = not self._expanded
         self._arrange()
 
     def _arrange(self) -> None:
-        newest_first = list(reversed(self._all.values()))
+        newest_first = list(reversed(self._banners.values()))
         for index, banner in enumerate(newest_first):
             banner.setVisible(index < MAX_BANNERS or self._expanded)
         waiting = len(newest_first) - MAX_BANNERS
@@ -192,7 +192,7 @@ class Banners(QWidget):
             self.older.setText(text)
             self.older.setAccessibleName(text)
         set_shown(self, bool(newest_first))
-        self.place()
+        self.reposition()
 
 
 class WithBanners(QWidget):
@@ -205,8 +205,8 @@ class WithBanners(QWidget):
         super().__init__()
         self._column = layouts.column(page, parent=self)
         self.banners = Banners(notices, self)
-        self.banners.taken.connect(self._on_taken)
-        self.banners.place()
+        self.banners.height_changed.connect(self._on_height)
+        self.banners.reposition()
 
-    def _on_taken(self, height: int) -> None:
+    def _on_height(self, height: int) -> None:
         self._column.setContentsMargins(0, 0, 0, min(height, round(MAX_HEIGHT * self.height())))

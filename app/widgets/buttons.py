@@ -15,7 +15,7 @@ from app.widgets import layouts
 from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import tooltip
 
-BESIDE_TEXT = QSize(22, 16)  # icon size with 6 px before the text
+TEXT_ICON_SIZE = QSize(22, 16)  # icon size with 6 px before the text
 
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
@@ -35,7 +35,7 @@ def _apply_style(
             kind, Role.TEXT
         )
         button.setIcon(resources.icon(icon, role))
-        button.setIconSize(BESIDE_TEXT)
+        button.setIconSize(TEXT_ICON_SIZE)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
 
@@ -117,22 +117,22 @@ class Segments(QWidget):
         self.setAccessibleName(name)
         self.group = QButtonGroup(self)
         row = layouts.row(parent=self, spacing=0)
-        for number, text in enumerate(texts):
+        for index, text in enumerate(texts):
             button = _Segment(text)
             _apply_style(button, text, "plain", "", None)
             button.setCheckable(True)
             button.setAccessibleName(f"{name}: {button.accessibleName()}")
             button.setProperty("segment", True)
-            button.setProperty("first", number == 0)
-            button.setProperty("last", number == len(texts) - 1)
-            self.group.addButton(button, number)
+            button.setProperty("first", index == 0)
+            button.setProperty("last", index == len(texts) - 1)
+            self.group.addButton(button, index)
             row.addWidget(button)
         row.addStretch()
         self.group.idClicked.connect(self.chosen)
 
-    def choose(self, number: int) -> None:
+    def choose(self, index: int) -> None:
         """Choose an index, or none for -1, without emitting `chosen`."""
-        button = self.group.button(number)
+        button = self.group.button(index)
         if button is not None:
             button.setChecked(True)
             return

@@ -1,7 +1,7 @@
 """Lists of painted cards: a model of items and a list view without frames.
 
-As a list view it is as quick with a thousand items as with ten, is moved through by arrow keys, and
-a screen reader reads each item as one sentence. Texts are painted as plain text.
+A list view is as fast with a thousand items as with ten. Arrow keys move through it, and a screen
+reader reads each item as one sentence. Texts are painted as plain text.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class CardModel(ColumnsModel[CardItem]):
         )
         super().__init__([column], parent)
 
-    def row_of(self, key: object) -> int:
+    def find_row(self, key: object) -> int:
         """Row of a key; -1 if it has none."""
         return next((row for row, item in enumerate(self.rows) if item.key == key), -1)
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.screen import EDGE, Fitting, resize_within
+from app.widgets.screen import EDGE, FitArea, resize_within
 from app.widgets.text.labels import Text, visible
 
 FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
@@ -44,8 +44,8 @@ class Dialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         layout, size = self.layout(), self.size()
-        was_given = self.testAttribute(Qt.WidgetAttribute.WA_Resized)
-        if layout is not None and layout.hasHeightForWidth() and not was_given:
+        has_size = self.testAttribute(Qt.WidgetAttribute.WA_Resized)
+        if layout is not None and layout.hasHeightForWidth() and not has_size:
             size = QSize(size.width(), layout.totalHeightForWidth(size.width()))
         resize_within(self, size)
         if not _is_field(self.focusWidget()):
@@ -69,12 +69,12 @@ class Dialog(QDialog):
             open_help(key, self)
 
     def _focus_first_field(self) -> None:
-        can_have = list(focus_chain(self))
-        field = next((w for w in can_have if _is_field(w)), None)
+        focusable = list(focus_chain(self))
+        field = next((w for w in focusable if _is_field(w)), None)
         if isinstance(field, QLineEdit):
             field.selectAll()
         if field is None and self.focusWidget() is None:
-            field = next(iter(can_have), None)
+            field = next(iter(focusable), None)
         if field is not None:
             field.setFocus()
 
@@ -83,8 +83,8 @@ def focus_chain(start: QWidget) -> Iterator[QWidget]:
     """The widgets of a window that Tab reaches after `start`, in that order."""
     widget, window = start.nextInFocusChain(), start.window()
     while widget is not None and widget is not start:
-        can = widget.isVisibleTo(window) and widget.isEnabled()
-        if can and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        is_focusable = widget.isVisibleTo(window) and widget.isEnabled()
+        if is_focusable and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             yield widget
         widget = widget.nextInFocusChain()
 
@@ -126,14 +126,14 @@ class Question(Dialog):
         self._answer = choices[-1].key
         self.buttons: dict[str, QPushButton] = {}
         content = QWidget()
-        inside = layouts.column(
+        column = layouts.column(
             Text(title, "heading"), Text(text), parent=content, spacing=3 * SPACE
         )
         for part in body:
             if isinstance(part, QLayout):
-                inside.addLayout(part)
+                column.addLayout(part)
             else:
-                inside.addWidget(part)
+                column.addWidget(part)
         row = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         makers = {"primary": buttons.primary, "plain": buttons.plain, "danger": buttons.danger}
         for choice in reversed(choices):  # the main button is at the right
@@ -141,8 +141,8 @@ class Question(Dialog):
             button.clicked.connect(lambda _=False, key=choice.key: self._choose(key))
             row.addWidget(button)
             self.buttons[choice.key] = button
-        area = Fitting(content)
-        content.setMinimumWidth(max(MIN_WIDTH, inside.minimumSize().width()))
+        area = FitArea(content)
+        content.setMinimumWidth(max(MIN_WIDTH, column.minimumSize().width()))
         content.setMaximumWidth(MAX_WIDTH)
         layouts.column(
             (area, 1), row, parent=self, spacing=5 * SPACE, margins=(EDGE, EDGE, EDGE, 5 * SPACE)
@@ -195,7 +195,7 @@ def ask_for_name(
     owner: QWidget,
     about: tuple[str, str],
     now: str,
-    longest: int,
+    max_length: int,
     choice: Choice,
     on_name: Callable[[str], object],
 ) -> None:
@@ -203,11 +203,11 @@ def ask_for_name(
 
     Args:
         about: title and text of the question.
-        now: the initial name, truncated to `longest` characters.
+        now: the initial name, truncated to `max_length` characters.
         choice: the button that accepts it.
     """
-    field = QLineEdit(now[:longest])
-    field.setMaxLength(longest)
+    field = QLineEdit(now[:max_length])
+    field.setMaxLength(max_length)
     field.setAccessibleName(tr("Name"))
 
     def answered() -> None:
@@ -217,7 +217,7 @@ def ask_for_name(
     confirm(owner, *about, choice, answered, [field])
 
 
-def foot(*parts: QWidget) -> QHBoxLayout:
+def footer(*parts: QWidget) -> QHBoxLayout:
     """Buttons at the right, the main one last."""
     row = layouts.row(layouts.STRETCH, spacing=2 * SPACE, margins=(0, 4 * SPACE, 0, 0))
     for part in parts:

@@ -20,13 +20,13 @@ def write(
     painter: QPainter,
     rect: QRectF,
     text: str,
-    face: QFont,
+    font: QFont,
     color: Role | QColor,
     flags: int | Qt.AlignmentFlag = AT_LEFT,
     elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
 ) -> float:
     """Write a line of text, elided if it is wider than `rect`; returns its width in px."""
-    painter.setFont(face)
+    painter.setFont(font)
     painter.setPen(colour(color) if isinstance(color, Role) else color)
     metrics = painter.fontMetrics()
     shown = metrics.elidedText(text, elide, max(0, round(rect.width())))
@@ -35,13 +35,13 @@ def write(
 
 
 def flow(
-    widths: Iterable[float], height: float, room: float, gap: float, row_gap: float = 0
+    widths: Iterable[float], height: float, max_width: float, gap: float, row_gap: float = 0
 ) -> list[QRectF]:
-    """Boxes from left to right, in as many rows as `room` px need."""
+    """Boxes from left to right, in rows of at most `max_width` px."""
     boxes: list[QRectF] = []
     x = y = 0.0
     for width in widths:
-        if x and x + width > room:
+        if x and x + width > max_width:
             x, y = 0.0, y + height + row_gap
         boxes.append(QRectF(x, y, width, height))
         x += width + gap

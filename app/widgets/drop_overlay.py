@@ -18,7 +18,7 @@ def dropped_paths(event: QDropEvent) -> list[Path]:
 
 
 class DropOverlay(QWidget):
-    """Covers the window and says what can be dropped."""
+    """Covers the window and names what can be dropped."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

@@ -1,4 +1,4 @@
-"""A list of entries as cards: icon, title, line of facts, figure, badge."""
+"""A list of entries as cards: icon, title, line of facts, number, badge."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ class EntryList(CardList):
         key = current.data(ITEM).key if current.isValid() else None
         if entries != self.cards.rows:
             self.cards.show_rows(entries)
-        row = self.cards.row_of(key)
+        row = self.cards.find_row(key)
         if entries:
             self.setCurrentIndex(self.cards.index(max(row, 0), 0))
 

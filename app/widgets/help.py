@@ -19,7 +19,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog
 from app.widgets.forms.controls import SearchField
-from app.widgets.help_topics import FIRST, Concept, concept, concepts, escaped, found
+from app.widgets.help_topics import FIRST, Concept, concept, concepts, escape, find_pages
 from app.widgets.text.labels import Text, font
 
 PAGE_KEY = Qt.ItemDataRole.UserRole
@@ -28,17 +28,17 @@ PROPERTY = "help"  # dynamic property of a widget: key of its help page
 
 
 def set_help(widget: QWidget, key: str) -> None:
-    """Let F1 open this page while the focus is in the widget."""
+    """Make F1 open this page while the focus is in the widget."""
     widget.setProperty(PROPERTY, key)
 
 
-def help_for(widget: QObject | None, otherwise: str) -> str:
+def help_for(widget: QObject | None, default: str) -> str:
     """Key of the help page of a widget or of its nearest parent that has one."""
     while widget is not None:
         if key := widget.property(PROPERTY):
             return str(key)
         widget = widget.parent()
-    return otherwise
+    return default
 
 
 class HelpButton(QToolButton):
@@ -80,8 +80,8 @@ class HelpView(QWidget):
         self.titles.setAccessibleName(self.tr("Pages"))
         self.titles.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.titles.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.nothing = Text(self.tr("No results."), "muted")
-        self.nothing.hide()
+        self.empty = Text(self.tr("No results."), "muted")
+        self.empty.hide()
         self.page = QTextBrowser()
         self.page.setTabChangesFocus(True)
         self.page.setAccessibleName(self.tr("Page"))
@@ -91,7 +91,7 @@ class HelpView(QWidget):
         self.page.anchorClicked.connect(self._on_link)
         left = QWidget()
         left.setFixedWidth(58 * SPACE)
-        layouts.column(self.search, self.nothing, (self.titles, 1), parent=left, spacing=2 * SPACE)
+        layouts.column(self.search, self.empty, (self.titles, 1), parent=left, spacing=2 * SPACE)
         layouts.row(left, (self.page, 1), parent=self, spacing=3 * SPACE)
         self._list(concepts())
         self.titles.currentItemChanged.connect(self._on_title)
@@ -130,9 +130,9 @@ class HelpView(QWidget):
             self.titles.addItem(item)
 
     def _on_typed(self, typed: str) -> None:
-        pages = found(typed) if typed.strip() else concepts()
+        pages = find_pages(typed) if typed.strip() else concepts()
         self._list(pages)
-        self.nothing.setVisible(not pages)
+        self.empty.setVisible(not pages)
         if typed.strip() and pages:
             self.titles.setCurrentRow(0)
 
@@ -147,7 +147,7 @@ class HelpView(QWidget):
         palette = self.page.palette()
         palette.setColor(QPalette.ColorRole.Link, theme.colour(Role.ACCENT))
         self.page.setPalette(palette)
-        title, line = escaped(shown.title), escaped(shown.line)
+        title, line = escape(shown.title), escape(shown.line)
         self.page.setMarkdown(f"# {title}\n\n*{line}*\n\n{shown.text}")
 
     def _on_reveal(self) -> None:
@@ -163,7 +163,7 @@ class HelpView(QWidget):
 
 
 class HelpWindow(Dialog):
-    """The help in a window of its own."""
+    """The help in a separate window."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, tr("Help"))

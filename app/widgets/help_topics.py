@@ -57,10 +57,10 @@ def concept(key: str) -> Concept:
     Raises FileNotFoundError or KeyError for a key without a page, which is a bug.
     """
     if key.startswith(SETTING):
-        return _setting(*_places()[key])
+        return _setting(*_setting_pages()[key])
     if key.startswith(METRIC):
         return _metrics()[key]
-    page = _parsed(key, translated_page(_page(key)))
+    page = _parse(key, translated_page(_page(key)))
     lists = {"settings": _list_of_settings, "metrics": _list_of_metrics}
     if key not in lists:
         return page
@@ -83,12 +83,12 @@ def concepts() -> tuple[Concept, ...]:
 
 def topics() -> tuple[Concept, ...]:
     """All pages: concepts, settings (each once) and metrics."""
-    pages = [_setting(*setting) for setting in _places().values()]
+    pages = [_setting(*setting) for setting in _setting_pages().values()]
     settings = {(page.title, page.line): page for page in reversed(pages)}
     return (*concepts(), *reversed(settings.values()), *_metrics().values())
 
 
-def found(typed: str) -> list[Concept]:
+def find_pages(typed: str) -> list[Concept]:
     """Pages that contain every typed word; those with all of them in the title come first."""
     words = typed.casefold().split()
     ranked = [(_rank(words, page), index, page) for index, page in enumerate(topics())]
@@ -101,11 +101,11 @@ def _rank(words: list[str], page: Concept) -> int:
     if title.startswith(" ".join(words)):
         return 0
     texts = (title, f"{title} {line}", f"{title} {line} {text}")
-    found_in = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
-    return next(found_in, MISSING)
+    ranks = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
+    return next(ranks, MISSING)
 
 
-def _parsed(key: str, page: str) -> Concept:
+def _parse(key: str, page: str) -> Concept:
     line, _, rest = page.partition("\n")
     title, _, text = rest.strip().partition("\n")
     return Concept(key, line.strip(), title.removeprefix("#").strip(), text.strip())
@@ -121,7 +121,7 @@ def setting_key(spec: type[BaseModel], name: str) -> str:
 
 
 @cache
-def _places() -> dict[str, tuple[str, type[BaseModel], str, FieldInfo]]:
+def _setting_pages() -> dict[str, tuple[str, type[BaseModel], str, FieldInfo]]:
     """Section, spec and field of each page, untranslated."""
     return {
         setting_key(spec, name): (section, spec, name, info)
@@ -147,7 +147,7 @@ def _setting(section: str, spec: type[BaseModel], name: str, info: FieldInfo) ->
 
 
 def _value(value: object) -> str:
-    return escaped(value_text(value)) if value not in ((), {}, "") else tr("none")
+    return escape(value_text(value)) if value not in ((), {}, "") else tr("none")
 
 
 def _list_of_settings() -> str:
@@ -160,7 +160,7 @@ def _list_of_settings() -> str:
                 title, line = title_of(name, info), help_of(info)
                 if (title, line) not in seen:
                     seen.add((title, line))
-                    links.append(f"[{escaped(title)}]({setting_key(spec, name)})")
+                    links.append(f"[{escape(title)}]({setting_key(spec, name)})")
         if links:
             parts.append(f"**{in_language(section)}**: {' · '.join(links)}")
     return "\n\n".join([f"## {tr('All settings')}", *parts])
@@ -170,8 +170,8 @@ def _list_of_settings() -> str:
 
 
 def _all_metrics() -> Iterator[Metric]:
-    every = (metric for task in TASKS.values() for metric in task.info.metrics)
-    return iter({metric.name: metric for metric in every}.values())
+    metrics = (metric for task in TASKS.values() for metric in task.info.metrics)
+    return iter({metric.name: metric for metric in metrics}.values())
 
 
 def _metrics() -> dict[str, Concept]:
@@ -201,11 +201,11 @@ def _list_of_metrics() -> str:
     parts = []
     for task in TASKS.values():
         metrics = sorted(task.info.metrics, key=lambda m: m.name != task.info.best_metric)
-        links = [f"[{escaped(in_language(m.title))}]({METRIC}{m.name})" for m in metrics]
+        links = [f"[{escape(in_language(m.title))}]({METRIC}{m.name})" for m in metrics]
         parts.append(f"**{in_language(task.info.title)}**: {' · '.join(links)}")
     return "\n\n".join([f"## {tr('By task')}", *parts])
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Escape text for markdown."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#" else letter for letter in text)

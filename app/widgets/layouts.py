@@ -1,7 +1,7 @@
 """Box layouts as one expression: `layouts.column(title, layouts.row(cancel, start), parent=self)`.
 
 Each item is a widget, a layout, a space in pixels, `STRETCH`, or a tuple of a widget or layout with
-its stretch factor and, if wanted, its alignment. Margins default to 0; None takes the style's.
+its stretch factor and optionally its alignment. Margins default to 0; None takes the style's.
 """
 
 from collections.abc import Sequence
@@ -49,20 +49,20 @@ def row(
 
 def page(*items: Item, spacing: int | None = None, margins: Margins = 0) -> QWidget:
     """A widget with a `column`."""
-    whole = QWidget()
-    column(*items, parent=whole, spacing=spacing, margins=margins)
-    return whole
+    widget = QWidget()
+    column(*items, parent=widget, spacing=spacing, margins=margins)
+    return widget
 
 
 def splitter(*parts: QWidget, sizes: Sequence[int], stretched: int = 1) -> QSplitter:
     """Parts side by side in px that the user can change; part `stretched` gets spare width."""
-    whole = QSplitter(Qt.Orientation.Horizontal)
-    whole.setChildrenCollapsible(False)
+    widget = QSplitter(Qt.Orientation.Horizontal)
+    widget.setChildrenCollapsible(False)
     for part in parts:
-        whole.addWidget(part)
-    whole.setSizes(sizes)
-    whole.setStretchFactor(stretched, 1)
-    return whole
+        widget.addWidget(part)
+    widget.setSizes(sizes)
+    widget.setStretchFactor(stretched, 1)
+    return widget
 
 
 def tab(page: QWidget, *items: Item, spacing: int = 3 * SPACE) -> QVBoxLayout:

@@ -49,8 +49,8 @@ class NavigationButton(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         shown = self.isChecked()
         area = QRectF(self.rect()).adjusted(6, 2, -6, -2)
-        ring = self.hasFocus() and self._by_keyboard
-        painter.setPen(QPen(theme.colour(Role.ACCENT), 2) if ring else Qt.PenStyle.NoPen)
+        has_ring = self.hasFocus() and self._by_keyboard
+        painter.setPen(QPen(theme.colour(Role.ACCENT), 2) if has_ring else Qt.PenStyle.NoPen)
         if shown:
             painter.setBrush(theme.colour(Role.ACCENT_SOFT))
         elif self.underMouse():
@@ -74,10 +74,10 @@ class Navigation(QWidget):
     """The buttons of all pages; those after `lower` are at the bottom.
 
     Signals:
-        asked: key of the chosen page.
+        requested: key of the chosen page.
     """
 
-    asked = Signal(str)
+    requested = Signal(str)
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Navigation(QWidget):
         self._group = QButtonGroup(self)
         self.buttons: dict[str, NavigationButton] = {}
         column = layouts.column(parent=self, spacing=SPACE, margins=(0, 3 * SPACE, 0, 3 * SPACE))
-        for number, (key, title, icon, keys) in enumerate(entries):
-            if number == lower:
+        for index, (key, title, icon, keys) in enumerate(entries):
+            if index == lower:
                 column.addStretch(1)
             button = NavigationButton(icon, title, keys)
-            button.clicked.connect(lambda _=False, key=key: self.asked.emit(key))
-            self._group.addButton(button, number)
+            button.clicked.connect(lambda _=False, key=key: self.requested.emit(key))
+            self._group.addButton(button, index)
             self.buttons[key] = button
             column.addWidget(button)
         if lower >= len(entries):

@@ -40,7 +40,7 @@ class Page(QWidget):
     """A page with a title, a line below it, actions at the right, and a body.
 
     `body` is the layout to fill, `action_row` holds the buttons at the upper right. With `scrolls`
-    the body scrolls if it is higher than the window, and is at most `max_width` pixels wide.
+    the body scrolls if it is higher than the window, and is at most `max_width` px wide.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Page(QWidget):
 class LateArea(QScrollArea):
     """A scroll area that measures its content when it is first shown.
 
-    Measured earlier, widgets would be restyled each time their parent gets a new parent, which took
-    half of the time in which a page is made.
+    Measured earlier, widgets would be restyled each time their parent gets a new parent, which is
+    half of the time that a page takes.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -105,37 +105,37 @@ class LateArea(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
-        self._held: QWidget | None = None
+        self._content: QWidget | None = None
 
-    def hold(self, widget: QWidget) -> None:
+    def set_content(self, widget: QWidget) -> None:
         """Set the content, once."""
-        self._held = widget
+        self._content = widget
         if widget.parent() is not self.viewport():
             widget.setParent(self.viewport())
         if self.isVisible():
-            self._take(widget)
+            self._attach(widget)
 
-    def hold_flow(self, inner: QWidget) -> None:
+    def set_flow(self, inner: QWidget) -> None:
         """Set a content whose height depends on its width, once."""
-        self.hold(Flow(inner, self.viewport()))
+        self.set_content(Flow(inner, self.viewport()))
 
     def showEvent(self, event: QShowEvent) -> None:
-        if self._held is not None and self.widget() is None:
-            self._take(self._held)
+        if self._content is not None and self.widget() is None:
+            self._attach(self._content)
         super().showEvent(event)
 
-    def _take(self, widget: QWidget) -> None:
+    def _attach(self, widget: QWidget) -> None:
         self.setWidget(widget)
         widget.setAutoFillBackground(False)
 
 
 def scrolling(inner: QWidget | None, parent: QWidget | None = None) -> LateArea:
-    """`inner`, which may come later, in an area that scrolls vertically, and horizontally if
+    """An area around `inner`, which can be set later, that scrolls vertically, and horizontally if
     necessary."""
     area = LateArea(parent)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     if inner is not None:
-        area.hold_flow(inner)
+        area.set_flow(inner)
     return area
 
 
@@ -205,8 +205,8 @@ class Picture(QWidget):
         self._name, self._role, self._disc = name, role, disc
         self._icon = resources.icon(name, role)
         self._side = side
-        whole = side * 2 if disc else side
-        self.setFixedSize(whole, whole)
+        total = side * 2 if disc else side
+        self.setFixedSize(total, total)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -246,14 +246,14 @@ class EmptyState(QWidget):
         layouts.extend(column, SPACE, row, layouts.STRETCH)
 
     def minimumSizeHint(self) -> QSize:
-        """Without the picture, which is hidden if there is no room."""
+        """Without the picture, which is hidden if there is no space."""
         hint = super().minimumSizeHint()
         return QSize(hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        room = self.height() - self.minimumSizeHint().height()
-        self.picture.setVisible(room >= self._above)
+        space = self.height() - self.minimumSizeHint().height()
+        self.picture.setVisible(space >= self._above)
 
 
 class Stack(QWidget):
@@ -284,8 +284,8 @@ class Stack(QWidget):
     def currentWidget(self) -> QWidget | None:
         return self._pages.currentWidget()
 
-    def setCurrentIndex(self, number: int) -> None:
-        self._pages.setCurrentIndex(number)
+    def setCurrentIndex(self, index: int) -> None:
+        self._pages.setCurrentIndex(index)
 
     def setCurrentWidget(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
@@ -302,8 +302,8 @@ class _OneAtATime(QStackedLayout):
 
     def heightForWidth(self, width: int) -> int:
         shown = self.currentWidget()
-        least = self.minimumSize().height()
-        return least if shown is None else max(least, shown.heightForWidth(width))
+        min_height = self.minimumSize().height()
+        return min_height if shown is None else max(min_height, shown.heightForWidth(width))
 
 
 def clear(layout: QBoxLayout) -> None:
@@ -330,20 +330,20 @@ def labelled(label: str, field: QWidget) -> QVBoxLayout:
 
 
 class Polling(QWidget):
-    """Calls `poll` when it is shown, and every `ms` until it is hidden or no longer wants it."""
+    """Calls `poll` when it is shown, and every `ms` until it is hidden or polling is off."""
 
     def __init__(self, ms: int) -> None:
         super().__init__()
         self._timer = repeated(self, ms, self.poll)
-        self._is_wanted = True
+        self._is_polling = True
 
     def poll(self) -> None:
-        """Look for something new."""
+        """Read the new state."""
         raise NotImplementedError
 
     def set_polling(self, on: bool) -> None:
-        """Begin to poll, or stop it until it is wanted again."""
-        self._is_wanted = on
+        """Start polling, or stop it until it is set again."""
+        self._is_polling = on
         if not on:
             self._timer.stop()
         elif self.isVisible() and not self._timer.isActive():
@@ -353,7 +353,7 @@ class Polling(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.poll()
-        if self._is_wanted:
+        if self._is_polling:
             self._timer.start()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -361,41 +361,41 @@ class Polling(QWidget):
         self._timer.stop()
 
 
-Made = TypeVar("Made", bound=QWidget)
+Inner = TypeVar("Inner", bound=QWidget)
 
 
-class Later(QWidget, Generic[Made]):
-    """Makes its widget when it is first shown, or when `made` is read.
+class Later(QWidget, Generic[Inner]):
+    """Makes its widget when it is first shown, or when `widget` is read.
 
-    With `after_its_page`, a widget that takes long is made after its page is shown, in a later
-    round of the event loop.
+    With `after_its_page`, a slow widget is made after its page is shown, in a later round of the
+    event loop.
     """
 
-    def __init__(self, make: Callable[[], Made], after_its_page: bool = False) -> None:
+    def __init__(self, make: Callable[[], Inner], after_its_page: bool = False) -> None:
         super().__init__()
         self._make, self._after_its_page = make, after_its_page
-        self._made: Made | None = None
+        self._widget: Inner | None = None
         self._column = layouts.column(parent=self)
 
     @property
-    def made(self) -> Made:
+    def widget(self) -> Inner:
         """The widget, made on first access."""
-        if self._made is None:
-            self._made = self._make()
-            self._column.addWidget(self._made)
-        return self._made
+        if self._widget is None:
+            self._widget = self._make()
+            self._column.addWidget(self._widget)
+        return self._widget
 
     @property
-    def is_made(self) -> bool:
-        return self._made is not None
+    def is_built(self) -> bool:
+        return self._widget is not None
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._after_its_page and not self.is_made:
+        if self._after_its_page and not self.is_built:
             QTimer.singleShot(0, self, self._fill)
         else:
             self._fill()
 
     def _fill(self) -> None:
-        self.made.show()
-        self._column.activate()  # else it is painted once in another size
+        self.widget.show()
+        self._column.activate()  # otherwise it is painted once in another size

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QStackedWidget, QWidget
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Dialog, foot
+from app.widgets.dialogs import Dialog, footer
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.messages.question import Working
@@ -67,9 +67,9 @@ class ProgressLine(QWidget):
         if total:
             amount = self.tr("{0} of {1}").format(amount, self._number(total))
         texts = [amount]
-        passed = time.monotonic() - self._since
-        if passed > SETTLED and done > 0:
-            rate = done / passed
+        elapsed = time.monotonic() - self._since
+        if elapsed > SETTLED and done > 0:
+            rate = done / elapsed
             texts.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
                 left = numbers.duration((total - done) / rate)
@@ -80,7 +80,7 @@ class ProgressLine(QWidget):
         return numbers.size(value) if self._in_bytes else numbers.count(value)
 
 
-WHOLE = 1000  # steps of a bar
+BAR_STEPS = 1000  # steps of a bar
 
 
 class Stage(Protocol):
@@ -135,13 +135,13 @@ class StageProgress(QWidget):
             self.bar,
             Text(note, "muted"),
             layouts.STRETCH,
-            foot(self.leave),
+            footer(self.leave),
             parent=self,
             spacing=2 * SPACE,
         )
 
     def show_working(self, working: Working) -> None:
         self.stage.setText(f"{translated(working.stage)} …")
-        self.bar.setRange(0, WHOLE if working.total else 0)
-        self.bar.setValue(round(WHOLE * working.done / working.total) if working.total else 0)
+        self.bar.setRange(0, BAR_STEPS if working.total else 0)
+        self.bar.setValue(round(BAR_STEPS * working.done / working.total) if working.total else 0)
         self.bar.setAccessibleDescription(working.stage)

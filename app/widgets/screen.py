@@ -27,12 +27,12 @@ def fit_rect(rect: QRect, available: QRect) -> QRect:
 
 
 def resize_within(window: QWidget, size: QSize) -> None:
-    """Resize a window, at most to what its screen has room for."""
+    """Resize a window, at most to the available size of its screen."""
     window.resize(size.boundedTo(available_area(window).size()))
 
 
-def keep_within(window: QWidget) -> None:
-    """Move and shrink a window onto the present screen."""
+def move_onto_screen(window: QWidget) -> None:
+    """Move and shrink a window onto the current screen."""
     large = Qt.WindowState.WindowMaximized | Qt.WindowState.WindowFullScreen
     if not window.windowState() & large:
         window.setGeometry(fit_rect(window.geometry(), available_area(window)))
@@ -41,7 +41,7 @@ def keep_within(window: QWidget) -> None:
 def set_shown(widget: QWidget, shown: bool) -> None:
     """Show or hide a part of a layout unless it is already shown with the layout.
 
-    `setVisible` lays out at once, even if the window is not open yet; widgets that were laid out
+    `setVisible` lays out immediately, even before the window is open; widgets that were laid out
     are restyled each time their parent gets a new parent.
     """
     is_hidden = widget.isHidden() and widget.testAttribute(
@@ -52,7 +52,7 @@ def set_shown(widget: QWidget, shown: bool) -> None:
 
 
 class Flow(QWidget):
-    """As high as its lines need at its present width, not at the smallest possible width."""
+    """As high as its lines need at its current width, not at the smallest possible width."""
 
     def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,11 +67,11 @@ class Flow(QWidget):
         return QSize(hint.width(), 0) if self.hasHeightForWidth() else hint
 
 
-class Fitting(QScrollArea):
-    """As high as its content if there is room, else scrolling.
+class FitArea(QScrollArea):
+    """As high as its content if there is space, else scrolling.
 
-    It is as wide as the content and the scroll bar together, and scrolls horizontally on screens
-    without that room.
+    It is as wide as the content and the scroll bar together, and scrolls horizontally on narrower
+    screens.
     """
 
     def __init__(self, inner: QWidget) -> None:
@@ -87,8 +87,8 @@ class Fitting(QScrollArea):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        has = self._flow.hasHeightForWidth()
-        return self._flow.heightForWidth(width) if has else self._flow.sizeHint().height()
+        has_height = self._flow.hasHeightForWidth()
+        return self._flow.heightForWidth(width) if has_height else self._flow.sizeHint().height()
 
     def sizeHint(self) -> QSize:
         return self._within(self._flow.sizeHint())

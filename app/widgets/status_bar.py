@@ -32,10 +32,10 @@ class StatusBar(QFrame):
     """One line.
 
     Signals:
-        run_asked: id of a clicked run; “” for all of them.
+        run_requested: id of a clicked run; “” for all of them.
     """
 
-    run_asked = Signal(str)
+    run_requested = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class StatusBar(QFrame):
             row.addWidget(button)
             row.addWidget(bar)
             self.runs.append((button, bar))
-        self.more = buttons.quiet(self.tr("All runs"), lambda: self.run_asked.emit(""))
+        self.more = buttons.quiet(self.tr("All runs"), lambda: self.run_requested.emit(""))
         self.more.hide()
         row.addWidget(self.more)
         row.addStretch(1)
@@ -77,10 +77,10 @@ class StatusBar(QFrame):
         self._shown = list(activities)
         self.idle.setVisible(not activities)
         for index, (button, bar) in enumerate(self.runs):
-            there = index < len(activities)
-            button.setVisible(there)
-            bar.setVisible(there and activities[index].share >= 0)
-            if there:
+            is_used = index < len(activities)
+            button.setVisible(is_used)
+            bar.setVisible(is_used and activities[index].share >= 0)
+            if is_used:
                 activity = activities[index]
                 name = activity.name
                 short = shorten(name, MAX_NAME_CHARACTERS)
@@ -106,4 +106,4 @@ class StatusBar(QFrame):
 
     def _on_run(self, index: int) -> None:
         if index < len(self._shown):
-            self.run_asked.emit(self._shown[index].run)
+            self.run_requested.emit(self._shown[index].run)

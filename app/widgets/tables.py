@@ -1,4 +1,4 @@
-"""Tables: one model with columns, and the habits that all tables share."""
+"""Tables: one model with columns, and the style and keys that all tables share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Column(Generic[Row]):
 
     title: str
     text: Callable[[Row], str | None]
-    value: Callable[[Row], object] | None = None  # EditRole, copied as it is; default: the text
+    value: Callable[[Row], object] | None = None  # EditRole, copied unchanged; default: the text
     tooltip: Callable[[Row], str | None] | None = None  # plain text
     color: Callable[[Row], QColor | None] | None = None
     font: Callable[[Row], QFont | None] | QFont | None = None
@@ -155,7 +155,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         return str(section + 1) if self._row_title is None else self._row_title(section)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Order rows by a column; -1 restores the order in which they were given."""
+        """Order rows by a column; -1 restores their original order."""
         self._sorted = column, order
         self._reorder()
 
@@ -177,17 +177,17 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         return self.columns[column].sort_key if 0 <= column < len(self.columns) else None
 
     def _sorted_order(self) -> Sequence[int]:
-        everything, key = range(len(self.rows)), self._sort_key()
+        indices, key = range(len(self.rows)), self._sort_key()
         if key is None:
-            return everything
+            return indices
         keys = [key(row) for row in self.rows]
-        known = [n for n in everything if keys[n] is not None]
+        known = [n for n in indices if keys[n] is not None]
         known.sort(key=keys.__getitem__, reverse=self._sorted[1] == Qt.SortOrder.DescendingOrder)
-        return known + [n for n in everything if keys[n] is None]
+        return known + [n for n in indices if keys[n] is None]
 
 
 def apply_style(table: QTableView, name: str) -> None:
-    """Name a table and give it our habits: whole rows, one line each, Tab leads out of it."""
+    """Name a table and apply our style: whole rows, one line each, Tab leaves it."""
     table.setAccessibleName(name)
     table.installEventFilter(_Keys(table))
     table.setTabKeyNavigation(False)
@@ -257,10 +257,10 @@ class NumbersTable(QTableView):
             for n, title in enumerate(header)
         ]
         self.rows.show_rows([tuple(row) for row in rows], columns)
-        line = self.horizontalHeader()
-        line.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         if header:
-            line.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         if 0 <= current < len(rows):
             self.selectionModel().blockSignals(True)
             self.selectRow(current)
@@ -290,9 +290,9 @@ class _Keys(QObject):
                 QGuiApplication.clipboard().setText(str(cell))
             return cell is not None
         moves = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
-        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier  # a Mac's arrows
+        is_plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier  # a Mac's arrows
         selects = table.selectionMode() != QTableView.SelectionMode.NoSelection
-        if not (moves and plain and selects and current.isValid()) or selection.hasSelection():
+        if not (moves and is_plain and selects and current.isValid()) or selection.hasSelection():
             return False
         flags = QItemSelectionModel.SelectionFlag
         selection.select(current, flags.Select | flags.Rows)

@@ -363,9 +363,9 @@ def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
     assert left.topLeft() == whole.topLeft() and left.width() == whole.width(), "only its end moves"
     assert whole.contains(told), "not over the navigation or the status"
     assert shown_at(page(window, window.current), window) == left
-    for banner in window.banners._all.values():
+    for banner in window.banners._banners.values():
         assert told.contains(shown_at(banner, window))
-    next(iter(window.banners._all.values())).more.click()
+    next(iter(window.banners._banners.values())).more.click()
     qtbot.waitUntil(lambda: shown_at(window.banners, window).top() < told.top())
     assert window.stack.height() >= whole.height() // 2, "a page is left"
     assert whole.contains(shown_at(window.banners, window))

@@ -7,7 +7,7 @@ from app.pages.data.cells import column_roles, one_line
 from app.translation import in_language, tr, translated
 from app.widgets.entries import Entry
 from app.widgets.text import numbers
-from app.widgets.text.data_texts import sizes_of_splits, split_title, targets_text
+from app.widgets.text.data_texts import split_sizes, split_title, targets_text
 from app.widgets.text.labels import TextStyle
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
@@ -56,7 +56,7 @@ def summary_line(spec: DatasetSpec) -> str:
     names = ", ".join(one_line(path.name[:60]) for _, path in files[:MAX_FILES])
     if len(files) > MAX_FILES:
         names += ", …"
-    return " · ".join([*parts, sizes_of_splits(spec.rows, " / "), names])
+    return " · ".join([*parts, split_sizes(spec.rows, " / "), names])
 
 
 def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:

@@ -69,7 +69,7 @@ class PanelDock(QDockWidget):
         if self._panel is None:
             panel = self._panel = self._make()
             panel.setProperty("bare", True)
-            self.area.hold(panel)
+            self.area.set_content(panel)
             if panel.corner is not None:
                 panel.corner.addWidget(self.help)
                 panel.corner.addWidget(self.menu_button)

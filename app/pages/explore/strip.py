@@ -24,7 +24,7 @@ from app.widgets.text.chips import (
     ROW_GAP,
     chip_widths,
     continues_word,
-    place_chips,
+    flow_chips,
     token_text,
 )
 from engine.messages.explore.text import Token
@@ -107,7 +107,7 @@ class Strip(QWidget):
         """Cached by width: Qt asks for the height repeatedly."""
         if width not in self._layouts:
             metrics = QFontMetricsF(mono_font())
-            self._layouts[width] = place_chips(self._side.tokens, metrics, width - 2, self._widths)
+            self._layouts[width] = flow_chips(self._side.tokens, metrics, width - 2, self._widths)
         return self._layouts[width]
 
     def _lay_out(self) -> None:

@@ -122,7 +122,7 @@ class _MenuButton(QToolButton):
         super().__init__()
         self.setText(text)
         self.setIcon(resources.icon(icon, Role.ACCENT))
-        self.setIconSize(buttons.BESIDE_TEXT)
+        self.setIconSize(buttons.TEXT_ICON_SIZE)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -87,7 +87,7 @@ class TrainPage(Page):
         """The fourth step, created on first use: it takes as long as all others together."""
         if self._settings is None:
             self._settings = SettingsStep(self.state)
-            self._settings_area.hold_flow(self._settings)
+            self._settings_area.set_flow(self._settings)
         return self._settings
 
     def create_rest(self) -> None:

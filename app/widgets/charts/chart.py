@@ -39,12 +39,12 @@ def tick_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis. `ends` defaults to the range of the data; those of a logarithmic axis are values,
+    """One axis. `limits` default to the range of the data; those of a logarithmic axis are values,
     not decades. A `whole` axis has ticks at whole numbers only, as steps have.
     """
 
     title: str = ""
-    ends: tuple[float, float] | None = None
+    limits: tuple[float, float] | None = None
     log: bool = False
     whole: bool = False
     hidden: bool = False
@@ -73,7 +73,7 @@ class Series:
     y: Floats
     color: int = 0
     role: Role | None = None
-    key: str = ""  # of what the series shows, as the id of a run
+    key: str = ""  # of the subject of the series, such as the id of a run
     low: Floats | None = None  # ends of a band around a line, or of the error bars of bars
     high: Floats | None = None
 
@@ -97,19 +97,19 @@ class Line(Series):
     def between(self, first: float, last: float) -> Floats:
         """Values in view, with those of the band; of a long line only minima and maxima."""
         if self.low is not None and self.high is not None:
-            ends = slice(*np.searchsorted(self.x, [first, last]))
-            return np.concatenate([self.low[ends], self.high[ends], self.y[ends]])
+            view = slice(*np.searchsorted(self.x, [first, last]))
+            return np.concatenate([self.low[view], self.high[view], self.y[view]])
         x, y = self.levels[-1] if len(self.x) > LONG else (self.x, self.y)
         start, end = np.searchsorted(x, [first, last])
         return y[start : end + 1]
 
-    def thinned(self, first: float, last: float, columns: float) -> tuple[Floats, Floats]:
-        """The points in view and one on either side; about two for each column of pixels."""
+    def thin(self, first: float, last: float, columns: float) -> tuple[Floats, Floats]:
+        """The points in view and one on either side, about two per column of pixels."""
         points = self.x, self.y
         for level in reversed(self.levels):
             start, end = np.searchsorted(level[0], [first, last])
-            seen = slice(max(0, int(start) - 1), int(end) + 1)
-            points = level[0][seen], level[1][seen]
+            part = slice(max(0, int(start) - 1), int(end) + 1)
+            points = level[0][part], level[1][part]
             if len(points[0]) >= 2 * columns:
                 break
         factor = len(points[0]) // max(1, int(columns))
@@ -162,7 +162,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Chart:
-    """Everything that is drawn. `value_text` writes a value that is read off the chart."""
+    """Everything that is drawn. `value_text` formats a value that is read off the chart."""
 
     x: Axis
     y: Axis
@@ -176,24 +176,24 @@ class Chart:
         return [line for line in self.series if isinstance(line, Line)]
 
     def span(self, left: float | None = None, right: float | None = None) -> Span:
-        """All of the chart, or what lies between two values of x."""
+        """Range of the whole chart, or of its part between two values of x."""
         filled = [item for item in self.series if len(item.x)]
-        first, last = self.x.ends or (
+        first, last = self.x.limits or (
             (min(float(item.x[0]) for item in filled), max(float(item.x[-1]) for item in filled))
             if filled
             else (0.0, 1.0)
         )
         first, last = first if left is None else left, last if right is None else right
         last = last if last > first else first + 1
-        if self.y.ends is not None:
-            low, high = self.y.ends
+        if self.y.limits is not None:
+            low, high = self.y.limits
             if self.y.log:
                 low, high = math.log10(low), math.log10(high)
             return Span(first, last, low, high if high > low else low + 1)
         values = [
             item.between(first, last) if isinstance(item, Line) else item.y for item in filled
         ]
-        return Span(first, last, *padded(*value_range(values, self.y.log)))
+        return Span(first, last, *widen(*value_range(values, self.y.log)))
 
 
 def value_range(
@@ -203,9 +203,9 @@ def value_range(
     known = [np.isfinite(v) & (v > 0) if log else np.isfinite(v) for v in values]
     pairs = list(zip(values, known, strict=True))
     if middle < 1:
-        seen = np.concatenate([np.empty(0), *(v[mask] for v, mask in pairs)])
+        finite = np.concatenate([np.empty(0), *(v[mask] for v, mask in pairs)])
         rest = 50 * (1 - middle)
-        low, high = np.percentile(seen, [rest, 100 - rest]) if len(seen) else (np.inf, -np.inf)
+        low, high = np.percentile(finite, [rest, 100 - rest]) if len(finite) else (np.inf, -np.inf)
     else:
         low = min((v.min(where=mask, initial=np.inf) for v, mask in pairs), default=np.inf)
         high = max((v.max(where=mask, initial=-np.inf) for v, mask in pairs), default=-np.inf)
@@ -219,7 +219,7 @@ def value_range(
     return float(low), float(high)
 
 
-def padded(low: float, high: float, fraction: float = 0.05) -> tuple[float, float]:
+def widen(low: float, high: float, fraction: float = 0.05) -> tuple[float, float]:
     """A range with a margin at both ends."""
     margin = fraction * (high - low)
     return low - margin, high + margin
@@ -253,8 +253,8 @@ def log_ticks(low: float, high: float, count: int = TICKS) -> list[float]:
     """Decades in a range of decades; in a short one also 2 and 5 times a power of ten."""
     for digits in ((1,), (1, 2, 5)):
         powers = range(math.floor(low), math.ceil(high) + 1)
-        every = (power + math.log10(digit) for power in powers for digit in digits)
-        positions = [at for at in every if low <= at <= high]
+        candidates = (power + math.log10(digit) for power in powers for digit in digits)
+        positions = [at for at in candidates if low <= at <= high]
         if len(positions) >= 3:
             return positions[:: -(-len(positions) // max(1, count))]
     return [math.log10(value) for value in ticks(10**low, 10**high, count) if value > 0]

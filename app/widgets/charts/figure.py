@@ -29,7 +29,7 @@ from engine.errors import StudioError
 from engine.files.spreadsheet import format_table
 
 MARGIN = 24  # px around the drawing
-NARROWEST = 480  # px of a sheet, for a readable caption
+MIN_SHEET_WIDTH = 480  # px of a sheet, for a readable caption
 TITLE, CAPTION = 17, 11  # px of the fonts
 MAX_PICTURE_SIDE = 20_000  # px
 POINTS = 0.75  # page units per pixel: 72 per inch over 96
@@ -63,10 +63,10 @@ class Figure:
     table: Callable[[], Table] | None = field(default=None, compare=False)
 
 
-def paper_font(pixels_high: float, bold: bool = False) -> QFont:
+def paper_font(pixels: float, bold: bool = False) -> QFont:
     """The window's font in pixels, independent of the screen."""
     font = QFont(FAMILY)
-    font.setPixelSize(max(1, round(pixels_high)))
+    font.setPixelSize(max(1, round(pixels)))
     font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
     return font
 
@@ -103,7 +103,7 @@ def png(figure: Figure, scale: int = 1) -> bytes:
     def write(buffer: QBuffer) -> None:
         QImageWriter(buffer, QByteArray(b"png")).write(image(figure, scale))
 
-    return written(write)
+    return to_bytes(write)
 
 
 def svg(figure: Figure) -> bytes:
@@ -123,7 +123,7 @@ def svg(figure: Figure) -> bytes:
         painter.end()
 
     named = f'font-family="{FAMILY}"'.encode()
-    return written(write).replace(named, f'font-family="{FAMILIES}"'.encode())
+    return to_bytes(write).replace(named, f'font-family="{FAMILIES}"'.encode())
 
 
 def pdf(figure: Figure) -> bytes:
@@ -142,7 +142,7 @@ def pdf(figure: Figure) -> bytes:
         paint_sheet(painter, figure)
         painter.end()
 
-    return written(write)
+    return to_bytes(write)
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -162,12 +162,12 @@ def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
 
 
 def _float32(cell: object) -> object:
-    """A number without meaningless digits; read back it is the same float32."""
+    """A number without meaningless digits, which is read as the same float32."""
     return float(f"{cell:.9g}") if isinstance(cell, float) else cell
 
 
-def written(write: Callable[[QBuffer], None]) -> bytes:
-    """The bytes that `write` puts into a buffer."""
+def to_bytes(write: Callable[[QBuffer], None]) -> bytes:
+    """The bytes that `write` writes to a buffer."""
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -181,7 +181,7 @@ def written(write: Callable[[QBuffer], None]) -> bytes:
 
 def sheet_size(figure: Figure) -> QSize:
     """Size of the drawing with title and caption."""
-    width = max(figure.size.width(), NARROWEST) + 2 * MARGIN
+    width = max(figure.size.width(), MIN_SHEET_WIDTH) + 2 * MARGIN
     above, below = _text_heights(figure, width)
     return QSize(width, round(MARGIN + above + figure.size.height() + below + MARGIN))
 
@@ -189,19 +189,19 @@ def sheet_size(figure: Figure) -> QSize:
 def paint_sheet(painter: QPainter, figure: Figure) -> None:
     """Paint title, drawing and caption from the origin."""
     size = sheet_size(figure)
-    wide = size.width() - 2 * MARGIN
+    inner = size.width() - 2 * MARGIN
     above, below = _text_heights(figure, size.width())
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.fillRect(QRectF(0, 0, size.width(), size.height()), print_color(Role.SURFACE))
     wraps = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
     painter.setPen(print_color(Role.TEXT))
     painter.setFont(paper_font(TITLE, bold=True))
-    painter.drawText(QRectF(MARGIN, MARGIN, wide, above), wraps, visible(figure.title))
+    painter.drawText(QRectF(MARGIN, MARGIN, inner, above), wraps, visible(figure.title))
     top = MARGIN + above + figure.size.height()
     painter.setPen(print_color(Role.MUTED))
     painter.setFont(paper_font(CAPTION))
     gap = MARGIN / 2
-    painter.drawText(QRectF(MARGIN, top + gap, wide, below - gap), wraps, visible(figure.caption))
+    painter.drawText(QRectF(MARGIN, top + gap, inner, below - gap), wraps, visible(figure.caption))
     painter.save()
     painter.translate(MARGIN, MARGIN + above)
     figure.paint(painter, QSizeF(figure.size))
@@ -209,9 +209,9 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
 
 
 def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
-    wide = width - 2 * MARGIN
-    title = _height(figure.title, paper_font(TITLE, bold=True), wide)
-    caption = _height(figure.caption, paper_font(CAPTION), wide)
+    inner = width - 2 * MARGIN
+    title = _height(figure.title, paper_font(TITLE, bold=True), inner)
+    caption = _height(figure.caption, paper_font(CAPTION), inner)
     return title + MARGIN / 2, caption + MARGIN / 2 if figure.caption else 0.0
 
 

@@ -1,6 +1,6 @@
 """The button and context menu that copy or save a figure.
 
-What is saved is what was shown when the menu opened. Painting and writing happen outside of the GUI
+It saves the figure shown when the menu opened. Painting and writing happen outside of the GUI
 thread; errors are shown.
 """
 
@@ -23,7 +23,7 @@ from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 
 Content = Callable[[Figure], bytes]
-FORMS: dict[str, tuple[str, Content]] = {  # key: suffix and content
+FORMATS: dict[str, tuple[str, Content]] = {  # key: suffix and content
     "png": ("png", figure.png),
     "png2": ("png", lambda drawing: figure.png(drawing, 2)),
     "svg": ("svg", figure.svg),
@@ -54,14 +54,14 @@ class FigureButton(QToolButton):
             ("svg", self.tr("Save as &SVG…")),
             ("pdf", self.tr("Save as P&DF…")),
         ):
-            self._add(menu, key, text, partial(self._ask_where, key))
+            self._add(menu, key, text, partial(self._ask_file, key))
         menu.addSeparator()
         for key, text in (
             ("npy", self.tr("Save as N&umPy array…")),
             ("csv", self.tr("Save as CS&V table…")),
             ("csv raw", self.tr("Save as CSV table, formulas not &escaped…")),
         ):
-            self._add(menu, key, text, partial(self._ask_where, key))
+            self._add(menu, key, text, partial(self._ask_file, key))
         menu.aboutToShow.connect(self._on_menu)
         self.setMenu(menu)
 
@@ -83,7 +83,7 @@ class FigureButton(QToolButton):
 
     def save(self, key: str, path: Path, shown: Figure) -> None:
         """Write a figure to `path` in the format `key`, and show a notice."""
-        content = FORMS[key][1]
+        content = FORMATS[key][1]
         text = self.tr("Saved as {0}.").format(path)
         background.run(
             self,
@@ -99,21 +99,21 @@ class FigureButton(QToolButton):
         self.actions_by_key[key] = action
 
     def _on_menu(self) -> None:
-        """Take the figure shown now, and disable what it lacks."""
+        """Capture the figure shown now, and disable formats that it lacks."""
         shown = self._figure = self._make()
         for key, action in self.actions_by_key.items():
-            has = shown is not None
+            is_available = shown is not None
             if key == "npy":
-                has = shown is not None and shown.array is not None
+                is_available = shown is not None and shown.array is not None
             if key in ("csv", "csv raw", "copy numbers"):
-                has = shown is not None and shown.table is not None
-            action.setEnabled(has)
+                is_available = shown is not None and shown.table is not None
+            action.setEnabled(is_available)
 
-    def _ask_where(self, key: str) -> None:
+    def _ask_file(self, key: str) -> None:
         shown = self._figure
         if shown is None:
             return
-        suffix = FORMS[key][0]
+        suffix = FORMATS[key][0]
         name = f"{shown.name}@2x" if key == "png2" else shown.name
         title, file_name = self.tr("Save"), f"{name}.{suffix}"
         ask_for_file(self, title, file_name, [f".{suffix}"], lambda to: self.save(key, to, shown))

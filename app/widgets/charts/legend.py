@@ -57,7 +57,7 @@ class Legend(QWidget):
             entry.width = max(entry.width, metrics.horizontalAdvance(entry.value))
         self._arrange()
 
-    def places(self) -> list[QRectF]:
+    def boxes(self) -> list[QRectF]:
         """The box of each entry, and of the text about the others."""
         metrics = QFontMetricsF(font("small"))
         height = metrics.height() + SPACE
@@ -70,7 +70,7 @@ class Legend(QWidget):
 
     def _arrange(self) -> None:
         self.setAccessibleDescription(", ".join(f"{e.name} {e.value}" for e in self.entries))
-        boxes = self.places()
+        boxes = self.boxes()
         self.setFixedHeight(round(boxes[-1].bottom()) if boxes else 0)
         self.update()
 
@@ -83,7 +83,7 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        boxes, small = self.places(), font("small")
+        boxes, small = self.boxes(), font("small")
         for entry, box in zip(self.entries, boxes, strict=False):
             y = box.center().y()
             painter.setPen(entry.pen)

@@ -16,7 +16,7 @@ from app.notices import Notices
 from app.theme import SPACE, chart_pen
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.charts.chart import Axis, Chart, Line, Marker, describe_series, padded, value_range
+from app.widgets.charts.chart import Axis, Chart, Line, Marker, describe_series, value_range, widen
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
@@ -38,17 +38,17 @@ def link_crosshairs(charts: Sequence["LiveChart"]) -> None:
     for chart in charts:
         for other in charts:
             if other is not chart:
-                chart.step_pointed.connect(other.point_at)
+                chart.step_hovered.connect(other.show_step)
 
 
 class LiveChart(QWidget):
     """One or more named series over steps.
 
     Signals:
-        step_pointed: the step under the crosshair; NaN when it is gone.
+        step_hovered: the step under the crosshair; NaN when it is gone.
     """
 
-    step_pointed = Signal(float)
+    step_hovered = Signal(float)
 
     def __init__(self, title: str, unit: str = "", decimals: int = 4) -> None:
         """`unit` is the title of the value axis, by default `title`."""
@@ -84,11 +84,11 @@ class LiveChart(QWidget):
 
     @property
     def plot(self) -> LivePlot:
-        """The drawing, made when it is first needed: it takes some 40 ms."""
+        """The drawing, made when it is first needed: it takes about 40 ms."""
         if self._plot is None:
             self._plot = LivePlot(self)
             self._plot.hovered.connect(self._on_hovered)
-            self._plot.reset_wanted.connect(self.reset_view)
+            self._plot.reset_requested.connect(self.reset_view)
             self._column.addWidget(self._plot, 1)
             self._plot.apply_style()
             self._describe()
@@ -106,7 +106,7 @@ class LiveChart(QWidget):
         self._redraw.start()
 
     def append(self, name: str, steps: Steps, values: Values) -> None:
-        """Add points; a step that was there before replaces all from it on."""
+        """Add points; a step that exists already replaces all points from it on."""
         if name not in self._series:
             self.set_series(name, steps, values)
             return
@@ -130,7 +130,7 @@ class LiveChart(QWidget):
         return self._series[name]
 
     def never_smooth(self, name: str) -> None:
-        """Draw this series as it is: it has few points, and each counts."""
+        """Draw this series unsmoothed: it has few points, and each counts."""
         self._unsmoothed.add(name)
         self._redraw.start()
 
@@ -139,7 +139,7 @@ class LiveChart(QWidget):
         self._draw()
 
     def set_smoothing(self, points: int) -> None:
-        """Draw the mean over so many neighbours, with the values faint behind it."""
+        """Draw the mean over this number of neighbours, with the values faint behind it."""
         self._smoothing = max(1, points)
         self._draw()
 
@@ -159,7 +159,7 @@ class LiveChart(QWidget):
         self._draw()
 
     def set_empty_text(self, text: str) -> None:
-        """The text in place of the drawing while there is no value."""
+        """Set the text shown instead of the drawing while there is no value."""
         self.empty.setText(text)
         self._describe()
 
@@ -167,8 +167,8 @@ class LiveChart(QWidget):
         self.plot.is_zoomed = False
         self._draw()
 
-    def point_at(self, step: float) -> None:
-        """Put the crosshair at `step`, for charts that are read together; NaN hides it."""
+    def show_step(self, step: float) -> None:
+        """Move the crosshair to `step`, for linked charts; NaN hides it."""
         self._step = step
         self._read()
 
@@ -195,7 +195,7 @@ class LiveChart(QWidget):
             line = Line(name, series.steps, series.values, index, dots=dots)
             if self._smoothing > 1 and len(series) > 2 and name not in self._unsmoothed:
                 lines.append(replace(line, faint=True, dots=False))
-                line = replace(line, y=series.smoothed(self._smoothing))
+                line = replace(line, y=series.smooth(self._smoothing))
             lines.append(line)
         x = Axis(self.tr("Step"), self._steps_shown(), whole=True)
         y = Axis(self._unit, self._values_shown(x), log=self._log)
@@ -210,11 +210,11 @@ class LiveChart(QWidget):
         return max(first, last - self._window) if self._window else first, last
 
     def _values_shown(self, x: Axis) -> tuple[float, float]:
-        first = x.ends[0] if x.ends is not None else 0.0
+        first = x.limits[0] if x.limits is not None else 0.0
         values = [
             item.values[np.searchsorted(item.steps, first) :] for item in self._series.values()
         ]
-        low, high = padded(*value_range(values, self._log, MIDDLE if self._clip else 1.0), 0.06)
+        low, high = widen(*value_range(values, self._log, MIDDLE if self._clip else 1.0), 0.06)
         return (10.0**low, 10.0**high) if self._log else (low, high)
 
     def figure(self) -> Figure | None:
@@ -265,7 +265,7 @@ class LiveChart(QWidget):
     def _on_hovered(self, step: float) -> None:
         self._step = step
         self._read()
-        self.step_pointed.emit(step)
+        self.step_hovered.emit(step)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         move = horizontal_step(event)
@@ -283,24 +283,24 @@ class LiveChart(QWidget):
 
     def _read(self) -> None:
         """Show the value of each series at the step under the crosshair, else the newest."""
-        step = self._pointed_step()
-        is_pointed = not math.isnan(step)
-        step_text = numbers.count(round(step)) if is_pointed else ""
+        step = self._hovered_step()
+        is_hovered = not math.isnan(step)
+        step_text = numbers.count(round(step)) if is_hovered else ""
         points = {
-            name: series.at(step if is_pointed else np.inf) for name, series in self._series.items()
+            name: series.at(step if is_hovered else np.inf) for name, series in self._series.items()
         }
         if self._plot is not None:
             self._plot.show_crosshair(step, [point for point in points.values() if point])
         values = {name: self._point_text(point, step) for name, point in points.items()}
         if not self.legend.entries:
             value = next(iter(values.values()), "")
-            template = self.tr("step {0}: {1}") if is_pointed else "{1}"
+            template = self.tr("step {0}: {1}") if is_hovered else "{1}"
             self.readout.setText(template.format(step_text, value))
             return
-        self.readout.setText(self.tr("step {0}").format(step_text) if is_pointed else "")
+        self.readout.setText(self.tr("step {0}").format(step_text) if is_hovered else "")
         self.legend.show_values(values)
 
-    def _pointed_step(self) -> float:
+    def _hovered_step(self) -> float:
         """The step under the crosshair; NaN without one, or if there is no step at all."""
         filled = [series.steps for series in self._series.values() if len(series)]
         if math.isnan(self._step) or not filled:

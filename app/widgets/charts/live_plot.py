@@ -1,4 +1,4 @@
-"""A chart that grows, drawn by pyqtgraph: it keeps a million points fluent."""
+"""A chart that grows, drawn by pyqtgraph, which stays fluent with a million points."""
 
 import math
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from app.widgets.charts.painting import line_pen, marker_pen
 from app.widgets.text.labels import font
 
 LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: labels, and the title of the axis
-SMOOTH_LINES = 3000  # points up to which a line is drawn with soft edges
-FAR = 10  # times the height of the view: Qt takes seconds to stroke a line that goes further
+SMOOTH_LINES = 3000  # points up to which a line is antialiased
+FAR = 10  # times the height of the view: Qt takes seconds to stroke a line beyond it
 
 
 class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
@@ -24,11 +24,11 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     Signals:
         hovered: x under the mouse; NaN when it left.
-        reset_wanted: a double click, to leave the zoom.
+        reset_requested: a double click, to leave the zoom.
     """
 
     hovered = Signal(float)
-    reset_wanted = Signal()
+    reset_requested = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         axes = {side: _Axis(orientation=side) for side in ("left", "bottom")}
@@ -85,11 +85,11 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def _is_other(self, chart: Chart) -> bool:
 
-        def look(chart: Chart) -> object:
+        def style(chart: Chart) -> object:
             lines = [(_key(line), line.color) for line in chart.lines]
             return lines, chart.markers, chart.x.title, chart.x.whole, chart.y.title, chart.y.log
 
-        return look(chart) != look(self.chart)
+        return style(chart) != style(self.chart)
 
     def _show_line(self, line: Line, span: Span) -> None:
         item = self._items.get(_key(line))
@@ -104,8 +104,8 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         y = line.y
         if np.fmin.reduce(y, initial=low) < low or np.fmax.reduce(y, initial=high) > high:
             y = np.clip(y, low, high)
-        soft = len(line.x) <= SMOOTH_LINES and not line.faint
-        item.setData(line.x, y, antialias=soft, **_dots(line))
+        is_smooth = len(line.x) <= SMOOTH_LINES and not line.faint
+        item.setData(line.x, y, antialias=is_smooth, **_dots(line))
 
     def apply_style(self) -> None:
         self.setBackground(None)
@@ -163,7 +163,7 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         return QSize(360, 180)
 
     def mouseDoubleClickEvent(self, event: object) -> None:
-        self.reset_wanted.emit()
+        self.reset_requested.emit()
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -190,7 +190,7 @@ def _key(line: Line) -> tuple[str, bool]:
 
 
 class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
-    """Has the ticks and labels of an `Axis`, as on paper."""
+    """Shows the ticks and labels of an `Axis`, as on paper."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
@@ -198,8 +198,8 @@ class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
         self.enableAutoSIPrefix(False)
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
-        room = 60 if self.orientation == "bottom" else 18  # px of a label
-        count = max(1, min(TICKS, int(size / room)))
+        label_size = 60 if self.orientation == "bottom" else 18  # px of a label
+        count = max(1, min(TICKS, int(size / label_size)))
         return [(1.0, self.shown.ticks(low, high, count))]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

@@ -12,9 +12,9 @@ from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text.labels import visible
 
 LEFT, TOP, RIGHT = 64, 8, 24  # px around the drawing, at least
-COARSE = 0.4  # columns of a line to a pixel while the view moves
-MANY_LINES = 12  # from which lines are thinner
-LEGEND_SYMBOL, LEGEND_ENTRIES = 26, 24  # px of a line or point; series that are named
+COARSE = 0.4  # columns of a line per pixel while the view moves
+MANY_LINES = 12  # beyond which lines are thinner
+SYMBOL, LEGEND_ENTRIES = 26, 24  # px of a line or point; series that are named
 SHAPES = ("circle", "square", "diamond", "triangle")  # with the colour, for colour-blind eyes
 MARKER_STYLES = {Role.BAD: Qt.PenStyle.DotLine, Role.WARN: Qt.PenStyle.DashDotLine}
 PAPER = QSize(680, 420)  # px
@@ -24,31 +24,31 @@ AT_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class Frame:
-    """The place of a chart in a rectangle: the box within the axes, and values as pixels."""
+    """Layout of a chart in a rectangle: the box within the axes, and values as pixels."""
 
     def __init__(
         self,
-        whole: QRectF,
+        rect: QRectF,
         chart: Chart,
         font: QFont,
         span: Span | None = None,
         legend: bool = True,
     ) -> None:
-        self.whole, self.chart, self.metrics = whole, chart, QFontMetricsF(font)
+        self.rect, self.chart, self.metrics = rect, chart, QFontMetricsF(font)
         self.span = span or chart.span()
-        high = self.line = self.metrics.height()
-        self.legend = legend_rows(chart, whole.width(), self.metrics) if legend else []
-        below = high * (1 + bool(chart.x.title)) + 8 + len(self.legend) * (high + 4)
-        above = high + 4 if any(marker.label for marker in chart.markers) else TOP
-        bottom = whole.bottom() - below
-        count = min(6, int((bottom - whole.top() - above) / (1.6 * high)))
+        height = self.line = self.metrics.height()
+        self.legend = legend_rows(chart, rect.width(), self.metrics) if legend else []
+        below = height * (1 + bool(chart.x.title)) + 8 + len(self.legend) * (height + 4)
+        above = height + 4 if any(marker.label for marker in chart.markers) else TOP
+        bottom = rect.bottom() - below
+        count = min(6, int((bottom - rect.top() - above) / (1.6 * height)))
         self.y_ticks = chart.y.ticks(self.span.low, self.span.high, max(1, count))
         widths = [self.metrics.horizontalAdvance(chart.y.label(at)) for at in self.y_ticks]
-        left = 1.0 if chart.y.hidden else max(LEFT, max(widths, default=0.0) + high + 12)
+        left = 1.0 if chart.y.hidden else max(LEFT, max(widths, default=0.0) + height + 12)
         right = 1.0 if chart.y.hidden else RIGHT
         self.box = QRectF(
-            QPointF(whole.left() + left, whole.top() + above),
-            QPointF(whole.right() - right, bottom),
+            QPointF(rect.left() + left, rect.top() + above),
+            QPointF(rect.right() - right, bottom),
         )
         self.x_ticks = self._x_ticks()
 
@@ -136,14 +136,16 @@ def marker_pen(marker: Marker, palette: Palette) -> QPen:
 
 
 def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
-    chart, box, high = frame.chart, frame.box, frame.line
+    chart, box, height = frame.chart, frame.box, frame.line
     for at in frame.y_ticks:
         fraction = (at - frame.span.low) / (frame.span.high - frame.span.low)
         y = box.bottom() - fraction * box.height()
         painter.setPen(QPen(palette(Role.BORDER, 1.0), 1))
         painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
         painter.setPen(palette(Role.MUTED, 1.0))
-        label = QRectF(frame.whole.left(), y - high / 2, box.left() - frame.whole.left() - 6, high)
+        label = QRectF(
+            frame.rect.left(), y - height / 2, box.left() - frame.rect.left() - 6, height
+        )
         painter.drawText(label, AT_RIGHT, chart.y.label(at))
     if chart.y.hidden:
         painter.setPen(QPen(palette(Role.EDGE, 1.0), 1))
@@ -151,12 +153,12 @@ def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
     painter.setPen(palette(Role.MUTED, 1.0))
     for at in frame.x_ticks:
         text = chart.x.label(at)
-        wide = frame.metrics.horizontalAdvance(text) + 4
-        left = min(frame.x_at(at) - wide / 2, frame.whole.right() - wide)
-        left = max(left, frame.whole.left())
-        painter.drawText(QRectF(left, box.bottom() + 3, wide, high), CENTRE, text)
+        width = frame.metrics.horizontalAdvance(text) + 4
+        left = min(frame.x_at(at) - width / 2, frame.rect.right() - width)
+        left = max(left, frame.rect.left())
+        painter.drawText(QRectF(left, box.bottom() + 3, width, height), CENTRE, text)
     if chart.x.title:
-        below = QRectF(box.left(), box.bottom() + high + 4, box.width(), high)
+        below = QRectF(box.left(), box.bottom() + height + 4, box.width(), height)
         painter.drawText(below, CENTRE, chart.x.title)
     if chart.y.title and not chart.y.hidden:
         _paint_y_title(painter, frame)
@@ -164,23 +166,23 @@ def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
 
 def _paint_y_title(painter: QPainter, frame: Frame) -> None:
     """Upright, centred on the axis if it fits there, else over the whole height."""
-    box, high = frame.box, frame.line
-    long = box.bottom() + high - frame.whole.top()
-    title = frame.metrics.elidedText(frame.chart.y.title, Qt.TextElideMode.ElideRight, long)
-    middle = box.bottom() + high - box.center().y()  # of the axis, from the lower end
-    half = min(middle, long - middle)
+    box, height = frame.box, frame.line
+    length = box.bottom() + height - frame.rect.top()
+    title = frame.metrics.elidedText(frame.chart.y.title, Qt.TextElideMode.ElideRight, length)
+    middle = box.bottom() + height - box.center().y()  # of the axis, from the lower end
+    half = min(middle, length - middle)
     fits = frame.metrics.horizontalAdvance(title) <= 2 * half
     painter.save()
-    painter.translate(frame.whole.left(), box.bottom() + high)
+    painter.translate(frame.rect.left(), box.bottom() + height)
     painter.rotate(-90)
-    room = QRectF(middle - half, -2, 2 * half, high) if fits else QRectF(0, -2, long, high)
-    painter.drawText(room, CENTRE, title)
+    area = QRectF(middle - half, -2, 2 * half, height) if fits else QRectF(0, -2, length, height)
+    painter.drawText(area, CENTRE, title)
     painter.restore()
 
 
 def _paint_line(painter: QPainter, frame: Frame, line: Line, fine: bool, palette: Palette) -> None:
     columns = frame.box.width() * (1.0 if fine else COARSE)
-    x, y = line.thinned(frame.span.left, frame.span.right, columns)
+    x, y = line.thin(frame.span.left, frame.span.right, columns)
     if not len(x):
         return
     px, py = frame.x(x), frame.y(y)
@@ -230,7 +232,7 @@ def paint_point(painter: QPainter, at: QPointF, points: Points) -> None:
 
 
 def _paint_bars(painter: QPainter, frame: Frame, bars: Bars, palette: Palette) -> None:
-    """Bars with their error bars; one that is not zero is seen."""
+    """Bars with their error bars; one that is not zero is visible."""
     has_errors = bars.low is not None and bars.high is not None
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(_color(bars, palette, 0.6 if has_errors else 0.85))
@@ -239,8 +241,8 @@ def _paint_bars(painter: QPainter, frame: Frame, bars: Bars, palette: Palette) -
     bottom = frame.box.bottom()
     for a, b, top, value in zip(left, right, tops, bars.y, strict=True):
         if value:
-            high = max(1.0, bottom - float(top))
-            painter.drawRect(QRectF(float(a) + 0.5, bottom - high, max(1.0, b - a - 1), high))
+            height = max(1.0, bottom - float(top))
+            painter.drawRect(QRectF(float(a) + 0.5, bottom - height, max(1.0, b - a - 1), height))
     if bars.low is not None and bars.high is not None:
         painter.setPen(QPen(palette(Role.TEXT, 1.0), 1))
         for x, low, high in zip(
@@ -252,13 +254,13 @@ def _paint_bars(painter: QPainter, frame: Frame, bars: Bars, palette: Palette) -
 def _paint_marker(painter: QPainter, frame: Frame, marker: Marker, palette: Palette) -> None:
     if not frame.span.left <= marker.x <= frame.span.right:
         return
-    x, top = frame.x_at(marker.x), frame.whole.top()
+    x, top = frame.x_at(marker.x), frame.rect.top()
     painter.setPen(marker_pen(marker, palette))
     painter.drawLine(QPointF(x, frame.box.top()), QPointF(x, frame.box.bottom()))
     if marker.label:
-        wide = frame.metrics.horizontalAdvance(marker.label) + 4
+        width = frame.metrics.horizontalAdvance(marker.label) + 4
         painter.setPen(palette(marker.role, 1.0))
-        label = QRectF(min(x, frame.whole.right() - wide), top, wide, frame.line)
+        label = QRectF(min(x, frame.rect.right() - width), top, width, frame.line)
         painter.drawText(label, AT_LEFT, marker.label)
 
 
@@ -293,30 +295,31 @@ def _legend_width(
     entries: Sequence[tuple[Series | None, str]], width: float, metrics: QFontMetricsF
 ) -> float:
     widest = max(metrics.horizontalAdvance(text) for _, text in entries)
-    return max(1.0, min(width / 2, widest + LEGEND_SYMBOL + 24))
+    return max(1.0, min(width / 2, widest + SYMBOL + 24))
 
 
 def _paint_legend(painter: QPainter, frame: Frame, palette: Palette) -> None:
     if not frame.legend:
         return
-    high, whole, metrics = frame.line + 4, frame.whole, frame.metrics
-    wide = _legend_width([entry for row in frame.legend for entry in row], whole.width(), metrics)
+    height, rect, metrics = frame.line + 4, frame.rect, frame.metrics
+    all_entries = [entry for row in frame.legend for entry in row]
+    column_width = _legend_width(all_entries, rect.width(), metrics)
     for row, entries in enumerate(frame.legend):
-        y = whole.bottom() - (len(frame.legend) - row - 0.5) * high
+        y = rect.bottom() - (len(frame.legend) - row - 0.5) * height
         for column, (series, text) in enumerate(entries):
-            x = whole.left() + 8 + column * wide
+            x = rect.left() + 8 + column * column_width
             if isinstance(series, Points):
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(_color(series, palette, 0.85))
-                paint_point(painter, QPointF(x + LEGEND_SYMBOL / 2, y), series)
+                paint_point(painter, QPointF(x + SYMBOL / 2, y), series)
             elif series is not None:
                 pen = line_pen(series, palette) if isinstance(series, Line) else QPen()
                 painter.setPen(pen)
-                painter.drawLine(QPointF(x, y), QPointF(x + LEGEND_SYMBOL, y))
+                painter.drawLine(QPointF(x, y), QPointF(x + SYMBOL, y))
             painter.setPen(palette(Role.TEXT, 1.0))
-            room = wide - LEGEND_SYMBOL - 14
-            name = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room + 1)
-            label = QRectF(x + LEGEND_SYMBOL + 6, y - high / 2, room + 2, high)
+            width = column_width - SYMBOL - 14
+            name = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width + 1)
+            label = QRectF(x + SYMBOL + 6, y - height / 2, width + 2, height)
             painter.drawText(label, AT_LEFT, name)
 
 
@@ -327,13 +330,13 @@ def chart_figure(
     name: str, title: str, caption: str, chart: Chart, span: Span | None = None
 ) -> Figure:
     """A chart as a figure with its points as a table; `name` is that of the file."""
-    shown, letters = span or chart.span(), paper_font(12)
-    rows = legend_rows(chart, PAPER.width(), QFontMetricsF(letters))
-    extra = round(len(rows) * (QFontMetricsF(letters).height() + 4))
+    shown, font = span or chart.span(), paper_font(12)
+    rows = legend_rows(chart, PAPER.width(), QFontMetricsF(font))
+    extra = round(len(rows) * (QFontMetricsF(font).height() + 4))
 
     def draw(painter: QPainter, size: QSizeF) -> None:
-        whole = QRectF(QPointF(), size)
-        paint(painter, Frame(whole, chart, letters, shown), print_color, letters)
+        rect = QRectF(QPointF(), size)
+        paint(painter, Frame(rect, chart, font, shown), print_color, font)
 
     return Figure(
         name=name,
@@ -349,13 +352,13 @@ def _table(chart: Chart) -> Table:
     """A row for each point, with the ends of its interval if there are any."""
     has_ends = any(series.low is not None for series in chart.series)
     rows: list[tuple[object, ...]] = []
-    for number, series in enumerate(chart.series):
+    for index, series in enumerate(chart.series):
         columns = [series.x, series.y]
         if has_ends:
-            nothing = np.full(len(series.x), np.nan)
-            columns += [nothing if ends is None else ends for ends in (series.low, series.high)]
+            missing = np.full(len(series.x), np.nan)
+            columns += [missing if ends is None else ends for ends in (series.low, series.high)]
         for values in zip(*(column.tolist() for column in columns), strict=True):
             cells = ("" if value != value else value for value in values[2:])
-            rows.append((series.name or number, *values[:2], *cells))
+            rows.append((series.name or index, *values[:2], *cells))
     ends = ("low", "high") if has_ends else ()
     return Table(("series", chart.x.title, chart.y.title, *ends), rows)

@@ -45,14 +45,14 @@ class StepSeries:
             self._length = int(np.searchsorted(self.steps, new_steps[0]))
         needed = self._length + len(new_steps)
         if needed > len(self._steps):
-            room = max(needed, 2 * len(self._steps))
-            self._steps = np.resize(self._steps, room)
-            self._values = np.resize(self._values, room)
+            capacity = max(needed, 2 * len(self._steps))
+            self._steps = np.resize(self._steps, capacity)
+            self._values = np.resize(self._values, capacity)
         self._steps[self._length : needed] = new_steps
         self._values[self._length : needed] = new_values
         self._length = needed
 
-    def smoothed(self, points: int) -> Floats:
+    def smooth(self, points: int) -> Floats:
         """The mean over `points` neighbours around each value; gaps stay gaps.
 
         A short series is smoothed over fewer, so that the beginning of a run shows its shape.
@@ -62,9 +62,9 @@ class StepSeries:
         if points <= 1 or len(values) < 3:
             return values.copy()
         finite, half = np.isfinite(values), points // 2
-        sums = _within(np.where(finite, values, 0.0), half)
+        sums = _window_sums(np.where(finite, values, 0.0), half)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums / _within(finite, half)
+            means = sums / _window_sums(finite, half)
         means[~finite] = np.nan
         return np.asarray(means, dtype=np.float64)
 
@@ -74,7 +74,7 @@ class StepSeries:
         return None if index < 0 else (float(self._steps[index]), float(self._values[index]))
 
 
-def _within(values: NDArray[Any], half: int) -> NDArray[Any]:
+def _window_sums(values: NDArray[Any], half: int) -> NDArray[Any]:
     """Sum of each value and its `half` neighbours on either side."""
     sums = np.zeros(len(values) + 2 * half + 1, np.result_type(values, np.int32))
     np.cumsum(values, out=sums[half + 1 : half + 1 + len(values)])

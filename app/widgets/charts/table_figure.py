@@ -10,7 +10,7 @@ from app.theme import Role, print_color
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.tables import ColumnsModel
 
-ROW, GAP, LETTERS = 22, 16, 12  # px: height of a row, between columns, of the letters
+ROW, GAP, FONT_SIZE = 22, 16, 12  # px: height of a row, between columns, of the font
 MAX_WIDTH = 320  # px of a column; longer texts are elided in the middle
 MAX_ROWS = 100  # drawn; the table of numbers has all
 
@@ -33,20 +33,20 @@ def table_figure(
     cells = [[column.text(row) or "" for row in drawn] for column in model.columns]
     titles = [column.title for column in model.columns]
     right = [column.align_right for column in model.columns]
-    metrics = QFontMetricsF(paper_font(LETTERS))
+    metrics = QFontMetricsF(paper_font(FONT_SIZE))
     widths = [
         min(max(map(metrics.horizontalAdvance, (heading, *texts))) + 1, MAX_WIDTH)
         for heading, texts in zip(titles, cells, strict=True)
     ]
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        painter.setFont(paper_font(LETTERS))
+        painter.setFont(paper_font(FONT_SIZE))
         painter.setPen(print_color(Role.MUTED))
         _paint_row(painter, 0, titles, widths, right)
-        for number, texts in enumerate(zip(*cells, strict=True), 1):
-            _paint_bars(painter, number, bars[number - 1], widths)
+        for position, texts in enumerate(zip(*cells, strict=True), 1):
+            _paint_bars(painter, position, bars[position - 1], widths)
             painter.setPen(print_color(Role.TEXT))
-            _paint_row(painter, number, texts, widths, right)
+            _paint_row(painter, position, texts, widths, right)
         painter.setPen(QPen(print_color(Role.BORDER), 1))
         painter.drawLine(0, ROW, round(sum(widths) + GAP * (len(widths) - 1)), ROW)
 
@@ -57,7 +57,7 @@ def table_figure(
 
 def _paint_bars(
     painter: QPainter,
-    number: int,
+    position: int,
     bars: Sequence[tuple[float, Role] | None],
     widths: Sequence[float],
 ) -> None:
@@ -65,15 +65,15 @@ def _paint_bars(
     for bar, width in zip(bars, widths, strict=True):
         right += width
         if bar is not None:
-            long = width * bar[0]
-            room = QRectF(right - long, number * ROW + 3, long, ROW - 6)
-            painter.fillRect(room, print_color(bar[1], 0.3))
+            length = width * bar[0]
+            rect = QRectF(right - length, position * ROW + 3, length, ROW - 6)
+            painter.fillRect(rect, print_color(bar[1], 0.3))
         right += GAP
 
 
 def _paint_row(
     painter: QPainter,
-    number: int,
+    position: int,
     texts: Sequence[str],
     widths: Sequence[float],
     right: Sequence[bool],
@@ -82,6 +82,6 @@ def _paint_row(
     for text, width, at_right in zip(texts, widths, right, strict=True):
         side = Qt.AlignmentFlag.AlignRight if at_right else Qt.AlignmentFlag.AlignLeft
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, round(width))
-        box = QRectF(left, number * ROW, width, ROW)
+        box = QRectF(left, position * ROW, width, ROW)
         painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, shown)
         left += width + GAP

@@ -24,12 +24,12 @@ from app.widgets.text.labels import font
 
 FINE_MS = 150  # after the last zoom, until the chart is drawn in full quality
 DESCRIBED = 12  # lines in the accessible description
-REACH = 24.0  # px within which a line is pointed at
+REACH = 24.0  # px from the mouse within which a line is hovered
 DRAG = 6  # px from which a press is a drag
 
 
 class ChartView(QWidget):
-    """A chart that is painted once and overlaid by what moves.
+    """A chart that is painted once, with an overlay for the parts that move.
 
     Charts without `interactive` take neither the mouse nor the keyboard.
     """
@@ -68,7 +68,7 @@ class ChartView(QWidget):
         return Frame(QRectF(self.rect()), self.chart, font("small"), self.span, self.legend)
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
-        """Paint what moves over the chart."""
+        """Paint the moving parts over the chart."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -186,18 +186,18 @@ class ZoneChart(ChartView):
 
 
 class ZoomChart(ChartView):
-    """Lines to zoom and read: drag to zoom, double-click to reset, turn the wheel to zoom at the
-    mouse, arrow keys to move the crosshair.
+    """Lines to zoom and read: dragging zooms, a double click resets, the wheel zooms at the mouse,
+    arrow keys move the crosshair.
 
     Fifty lines of a hundred thousand points stay fluent: each is drawn from the minima and maxima
     per column of pixels, coarse while the view moves, and the crosshair moves over a picture.
 
     Signals:
-        pointed: the key of the line nearest to the mouse, or “”, and its value there.
+        hovered: the key of the line nearest to the mouse, or “”, and its value there.
     """
 
-    pointed = Signal(str, str)
-    legend = False  # it is a widget of its own, with values
+    hovered = Signal(str, str)
+    legend = False  # it is a separate widget, with values
 
     def __init__(self, name: str) -> None:
         super().__init__(name, interactive=True)
@@ -214,7 +214,7 @@ class ZoomChart(ChartView):
         return QSize(60 * SPACE, 40 * SPACE)
 
     def show_chart(self, chart: Chart) -> None:
-        """Show a chart; a zoom stays as long as the x axis does."""
+        """Show a chart; a zoom stays while the x axis is the same."""
         same = self.chart is not None and self.chart.x.title == chart.x.title
         self._is_zoomed = same and self._is_zoomed
         self.chart = chart
@@ -262,7 +262,7 @@ class ZoomChart(ChartView):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._dragged = event.position().x()
         self._cross = event.position()
-        self._point(event.position())
+        self._hover(event.position())
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -276,11 +276,11 @@ class ZoomChart(ChartView):
         self.reset()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        turned = event.angleDelta().y()
-        if self.chart is None or not turned:
+        delta = event.angleDelta().y()
+        if self.chart is None or not delta:
             return
         at = self.frame().value_at(event.position().x())
-        factor = 0.8 if turned > 0 else 1.25
+        factor = 0.8 if delta > 0 else 1.25
         whole = self.chart.span()
         left = max(whole.left, at - (at - self.span.left) * factor)
         right = min(whole.right, at + (self.span.right - at) * factor)
@@ -301,17 +301,17 @@ class ZoomChart(ChartView):
             x = before + move * frame.box.width() / 50
             x = min(frame.box.right(), max(frame.box.left(), x))
             self._cross = QPointF(x, frame.box.center().y())
-            self.pointed.emit("", self.read_at(frame.value_at(x)))
+            self.hovered.emit("", self.read_at(frame.value_at(x)))
             self.update()
         else:
             super().keyPressEvent(event)
 
     def leaveEvent(self, event: object) -> None:
         self._cross = None
-        self.pointed.emit("", "")
+        self.hovered.emit("", "")
         self.update()
 
-    def _point(self, mouse: QPointF) -> None:
+    def _hover(self, mouse: QPointF) -> None:
         if self.chart is None:
             return
         frame = self.frame()
@@ -321,12 +321,12 @@ class ZoomChart(ChartView):
             at = int(np.searchsorted(line.x, x, side="right")) - 1
             if at < 0 or not np.isfinite(line.y[at]):
                 continue
-            away = abs(float(frame.y(line.y[at : at + 1])[0]) - mouse.y())
-            if away < distance:
-                nearest, distance = line.key or line.name, away
+            offset = abs(float(frame.y(line.y[at : at + 1])[0]) - mouse.y())
+            if offset < distance:
+                nearest, distance = line.key or line.name, offset
                 at_x = numbers.count(round(x)) if self.chart.x.whole else tick_text(x)
                 text = f"{line.name}: {self.chart.value_text(float(line.y[at]))} ({at_x})"
-        self.pointed.emit(nearest, text)
+        self.hovered.emit(nearest, text)
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
         if self._pressed is not None:

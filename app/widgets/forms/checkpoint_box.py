@@ -25,16 +25,16 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import font, one_line, visible
 from app.widgets.text.run_texts import checkpoint_score, provenance
 
-REST_MS = 600  # ms without a key until a model is picked; Enter picks it at once
+REST_MS = 600  # ms without a key until a model is picked; Enter picks it immediately
 ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 
 
 class Checkpoints(ColumnsModel[ModelEntry]):
-    """Models as rows; `why_not` returns the reason why one cannot be chosen, or “”."""
+    """Models as rows; `obstacle` returns the reason why one cannot be chosen, or “”."""
 
-    def __init__(self, why_not: Callable[[ModelEntry], str], parent: QWidget) -> None:
-        self._why_not = why_not
+    def __init__(self, obstacle: Callable[[ModelEntry], str], parent: QWidget) -> None:
+        self._obstacle = obstacle
         name = Column[ModelEntry](
             "",
             lambda entry: visible(entry.name),
@@ -47,16 +47,16 @@ class Checkpoints(ColumnsModel[ModelEntry]):
         )
         super().__init__([name], parent)
 
-    def why_not(self, entry: ModelEntry) -> str:
-        return entry.problem or self._why_not(entry)
+    def obstacle(self, entry: ModelEntry) -> str:
+        return entry.problem or self._obstacle(entry)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        usable = index.isValid() and not self.why_not(self.rows[index.row()])
+        usable = index.isValid() and not self.obstacle(self.rows[index.row()])
         return super().flags(index) if usable else Qt.ItemFlag.NoItemFlags
 
     def line(self, entry: ModelEntry) -> str:
         """The line below the name: the reason against it, or size, heads and origin."""
-        problem = self.why_not(entry)
+        problem = self.obstacle(entry)
         if problem:
             return visible(problem)
         parts = [size_in_words(entry)] if entry.info else []
@@ -89,11 +89,11 @@ class _Rows(QStyledItemDelegate):
         entry = index.data(ENTRY)
         usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
-        over = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        is_hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
         rect = QRectF(option.rect).adjusted(2, 1, -2, -1)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if chosen or (over and usable):
+        if chosen or (is_hovered and usable):
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
             painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 7, 7)
@@ -101,12 +101,12 @@ class _Rows(QStyledItemDelegate):
         resources.icon(
             "check" if chosen else ICONS[entry.origin], Role.ACCENT if usable else Role.DISABLED
         ).paint(painter, box)
-        room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
+        inner = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
         middle, top = Qt.TextElideMode.ElideMiddle, Qt.AlignmentFlag.AlignTop
         name, line = one_line(entry.name), self._model.line(entry)[:500]
         role = Role.TEXT if usable else Role.DISABLED
-        write(painter, room, name, font("strong"), role, top, middle)
-        write(painter, room, line, font("small"), Role.MUTED, Qt.AlignmentFlag.AlignBottom, middle)
+        write(painter, inner, name, font("strong"), role, top, middle)
+        write(painter, inner, line, font("small"), Role.MUTED, Qt.AlignmentFlag.AlignBottom, middle)
         painter.restore()
 
 
@@ -119,9 +119,9 @@ class CheckpointBox(ComboBox):
 
     picked = Signal(object)
 
-    def __init__(self, why_not: Callable[[ModelEntry], str] = lambda _: "") -> None:
+    def __init__(self, obstacle: Callable[[ModelEntry], str] = lambda _: "") -> None:
         super().__init__(tr("Model"), 18)
-        self._entries = Checkpoints(why_not, self)
+        self._entries = Checkpoints(obstacle, self)
         self.setModel(self._entries)
         view = QListView()
         view.setAccessibleName(self.tr("Models"))
@@ -129,7 +129,7 @@ class CheckpointBox(ComboBox):
         view.setMinimumWidth(360)
         self.setView(view)
         self._is_stepping = False  # by keys or wheel, over models in between
-        self._resting = debounced(self, REST_MS, self._tell)
+        self._resting = debounced(self, REST_MS, self._emit_picked)
         self.activated.connect(self._on_activated)
 
     def set_models(self, entries: Sequence[ModelEntry]) -> None:
@@ -143,7 +143,7 @@ class CheckpointBox(ComboBox):
     def choose(self, path: Path) -> bool:
         """Choose the model in a folder if it is listed and usable, without emitting `picked`."""
         for row, entry in enumerate(self._entries.rows):
-            if entry.path == path and not self._entries.why_not(entry):
+            if entry.path == path and not self._entries.obstacle(entry):
                 self.setCurrentIndex(row)
                 return True
         return False
@@ -157,7 +157,7 @@ class CheckpointBox(ComboBox):
         super().keyPressEvent(event)
         self._is_stepping = False
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._resting.isActive():
-            self._tell()
+            self._emit_picked()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self._is_stepping = True
@@ -167,16 +167,16 @@ class CheckpointBox(ComboBox):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         if self._resting.isActive():
-            self._tell()
+            self._emit_picked()
 
     def _on_activated(self, row: int) -> None:
-        """Keys pick only the model that they rest on."""
+        """Keys pick a model only after a rest."""
         if self._is_stepping:
             self._resting.start()
         else:
-            self._tell()
+            self._emit_picked()
 
-    def _tell(self) -> None:
+    def _emit_picked(self) -> None:
         self._resting.stop()
         chosen = self.chosen()
         if chosen is not None:

@@ -42,7 +42,7 @@ from app.theme import Role
 from app.widgets.text.labels import one_line
 
 
-class TurnsWithFocus:
+class WheelMixin:
     """Mixin for fields, before the Qt class."""
 
     def __init__(self, name: str = "") -> None:
@@ -59,19 +59,19 @@ class TurnsWithFocus:
             event.ignore()  # the page scrolls
 
 
-class SpinBox(TurnsWithFocus, QSpinBox):
+class SpinBox(WheelMixin, QSpinBox):
     """An integer field."""
 
 
-class DoubleSpinBox(TurnsWithFocus, QDoubleSpinBox):
+class DoubleSpinBox(WheelMixin, QDoubleSpinBox):
     """A decimal field."""
 
 
-class ComboBox(TurnsWithFocus, QComboBox):
+class ComboBox(WheelMixin, QComboBox):
     """A combo box that elides its current text; the tooltip has all of it.
 
-    Qt truncates it within a letter, and names of the user may be of any length. With `characters`
-    the box has room for so many, however long its items are.
+    Qt would truncate it within a letter, and user-defined names may have any length. With
+    `characters` the box is that wide, whatever the length of its items.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class ComboBox(TurnsWithFocus, QComboBox):
 
     def _elided(self, option: QStyleOptionComboBox) -> str:
         control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(control, option, part, self).width() - 1
+        width = self.style().subControlRect(control, option, part, self).width() - 1
         if not option.currentIcon.isNull():
-            room -= option.iconSize.width() + 4
-        return option.fontMetrics.elidedText(self._text(), Qt.TextElideMode.ElideRight, room)
+            width -= option.iconSize.width() + 4
+        return option.fontMetrics.elidedText(self._text(), Qt.TextElideMode.ElideRight, width)
 
     def _text(self) -> str:
         return self.placeholderText() if self.currentIndex() < 0 else self.currentText()
@@ -139,7 +139,7 @@ Stepping = Literal["double", "decades"] | float
 MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # within a decade
 
 
-class NumberField(TurnsWithFocus, QAbstractSpinBox):
+class NumberField(WheelMixin, QAbstractSpinBox):
     """A number, typed in any notation (5e-5, 0.00005, 0,00005) or stepped.
 
     `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, …
@@ -227,10 +227,10 @@ def _next_mark(value: float, direction: int, whole: bool) -> float:
     if value == 0:
         return 1.0 if whole else 1e-8
     exponent = math.floor(math.log10(value))
-    around = [m * 10.0**e for e in (exponent - 1, exponent, exponent + 1) for m in MARKS[:-1]]
+    marks = [m * 10.0**e for e in (exponent - 1, exponent, exponent + 1) for m in MARKS[:-1]]
     if direction > 0:
-        return float(f"{min(m for m in around if m > value * (1 + 1e-9)):.6g}")
-    lower = max(m for m in around if m < value * (1 - 1e-9))
+        return float(f"{min(m for m in marks if m > value * (1 + 1e-9)):.6g}")
+    lower = max(m for m in marks if m < value * (1 - 1e-9))
     return 0.0 if whole and lower < 1 else float(f"{lower:.6g}")
 
 
@@ -356,7 +356,7 @@ class SeveralColumns(ComboBox):
         self._chosen: frozenset[str] = frozenset()
         self.menu = CheckableMenu(self)
         self.menu.aboutToShow.connect(self.fill)
-        self._say()
+        self._update_text()
 
     def showPopup(self) -> None:
         self.menu.setMinimumWidth(self.width())
@@ -370,7 +370,7 @@ class SeveralColumns(ComboBox):
         self._chosen = frozenset(chosen)
         for column, action in zip(self._columns, self.menu.actions(), strict=False):
             action.setChecked(column in self._chosen)
-        self._say()
+        self._update_text()
 
     def chosen(self) -> tuple[str, ...]:
         """Chosen columns in the order of the file."""
@@ -388,9 +388,9 @@ class SeveralColumns(ComboBox):
 
     def _on_ticked(self, column: str, on: bool) -> None:
         self._chosen = self._chosen | {column} if on else self._chosen - {column}
-        self._say()
+        self._update_text()
         self.changed.emit()
 
-    def _say(self) -> None:
+    def _update_text(self) -> None:
         names = ", ".join(one_line(column, SHOWN_CHARACTERS) for column in self.chosen())
         self.setItemText(0, names or self.tr("none"))

@@ -37,8 +37,8 @@ class Field(QWidget):
         raise NotImplementedError
 
 
-USUAL = 2.0  # of a new row
-LISTED_NAMES = 1_000  # to choose from
+DEFAULT_WEIGHT = 2.0
+MAX_NAMES = 1_000  # offered
 
 
 class Weights(Field):
@@ -57,7 +57,7 @@ class Weights(Field):
         self.row.addLayout(self._column)
 
     def set_names(self, names: Sequence[str]) -> None:
-        names = tuple(names[:LISTED_NAMES])
+        names = tuple(names[:MAX_NAMES])
         if names != self._names:
             self._names = names
             for row in self.rows:
@@ -93,7 +93,7 @@ class Weights(Field):
     def _on_add(self) -> None:
         used = {row.name.currentText() for row in self.rows}
         free = next((name for name in self._names if name not in used), "")
-        self._append(free, USUAL).name.setFocus()
+        self._append(free, DEFAULT_WEIGHT).name.setFocus()
         self.changed.emit()
 
     def _on_remove(self, row: "_Row") -> None:
@@ -119,11 +119,11 @@ class _Row(QWidget):
             line.addWidget(part)
 
     def set_names(self, names: Sequence[str]) -> None:
-        present = self.name.currentText()
+        current = self.name.currentText()
         self.name.blockSignals(True)
         self.name.clear()
         self.name.addItems(list(names))
-        self.name.setCurrentText(present)
+        self.name.setCurrentText(current)
         self.name.blockSignals(False)
 
     def number_or_text(self) -> object:
@@ -132,7 +132,7 @@ class _Row(QWidget):
         return self.number.text() if number is None else number
 
 
-class NumberOf(Field):
+class NumberChoice(Field):
     """A number; with ticks, the usual values as segments and “Other” for any.
 
     A recommended value is the first segment, and labelled so.
@@ -251,7 +251,7 @@ class OneOf(Field):
         self.combo.setMinimumWidth(160)
 
     def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
-        """Offer values with their texts; keep the present one if it is among them."""
+        """Offer values with their texts; keep the current one if it is among them."""
         shown = [self.combo.itemText(index) for index in range(self.combo.count())]
         if self._values == list(values) and shown == list(texts):
             return
@@ -308,7 +308,7 @@ def field_for(info: FieldInfo, title: str) -> Field:
         ticks = get_ticks(info)
         stepping = _stepping(get_extra(info).get("step"), kind is int, low, high, ticks)
         number = NumberField(0, stepping, kind is int, low, high)
-        field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
+        field, start = NumberChoice(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str and is_offered(info):
         field, start = OneOf(("",), title), ""
     elif kind is str:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.forms.fields import Field, NumberOf, field_for
+from app.widgets.forms.fields import Field, NumberChoice, field_for
 from app.widgets.forms.several import SeveralValues, can_vary, varied_values
 from app.widgets.help import set_help
 from app.widgets.help_topics import setting_key
@@ -57,7 +57,7 @@ class SpecForm(QWidget):
         self._right: dict[str, QVBoxLayout] = {}  # the control and the messages below it
         self._problems: dict[str, Text] = {}  # made when first needed
         self._reasons: dict[str, Text] = {}  # for recommended values
-        self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
+        self._labels: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
         self._grid = layouts.grid(parent=self, across=6 * SPACE, down=5 * SPACE, stretched=1)
         for name in fields or model.model_fields:
@@ -98,17 +98,17 @@ class SpecForm(QWidget):
         """Mark recommended values with their reasons; other fields lose their recommendation."""
         for name, value in values.items():
             field = self.fields.get(name)
-            if isinstance(field, NumberOf):
+            if isinstance(field, NumberChoice):
                 field.recommend(value)
         for name in self.fields:
-            self._say(self._reasons, "small", name, reasons.get(name, ""))
+            self._show_text(self._reasons, "small", name, reasons.get(name, ""))
 
     def hide_fields(self, names: Collection[str]) -> None:
-        """Show all fields but these, which do not apply at present; they keep their values."""
+        """Show all fields but these, which do not apply now; they keep their values."""
         self._hidden = set(names)
         for name, field in self.fields.items():
             shown, several = name not in self._hidden, self.several.get(name)
-            for part in (several or field, *self._besides[name]):
+            for part in (several or field, *self._labels[name]):
                 set_shown(part, shown)
             if several is not None:
                 set_shown(field, shown and not several.is_open)
@@ -120,16 +120,16 @@ class SpecForm(QWidget):
         """Problems by field; under “” those of several fields. Empty if valid."""
         values = {name: field.values() for name, field in self.several.items() if field.is_open}
         first = {name: varied_values(several)[0] for name, several in values.items() if several}
-        problems = self._wrong(first)
+        problems = self._find_problems(first)
         for name, several in values.items():
-            if wrong := self.several[name].problem():
-                problems[name] = wrong
+            if text := self.several[name].problem():
+                problems[name] = text
             for value in varied_values(several)[1:]:
-                if (wrong := self._wrong(first | {name: value}).get(name, "")) != "":
-                    problems.setdefault(name, f"{value_text(value)}: {wrong}")
+                if (text := self._find_problems(first | {name: value}).get(name, "")) != "":
+                    problems.setdefault(name, f"{value_text(value)}: {text}")
         return problems
 
-    def _wrong(self, others: Mapping[str, object]) -> dict[str, str]:
+    def _find_problems(self, others: Mapping[str, object]) -> dict[str, str]:
         try:
             self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
@@ -165,10 +165,10 @@ class SpecForm(QWidget):
             shown = self.several[name] = SeveralValues(field, info, title)
             self.several[name].changed.connect(self._on_changed)
         right.addWidget(shown, 0, Qt.AlignmentFlag.AlignLeft)
-        self._besides[name] = [label]
+        self._labels[name] = [label]
         if description:
-            self._besides[name].append(Text(description, "small"))
-            right.addWidget(self._besides[name][1])
+            self._labels[name].append(Text(description, "small"))
+            right.addWidget(self._labels[name][1])
         self._right[name] = right
         self._grid.addLayout(right, row, 1)
         for control in field.controls:
@@ -176,10 +176,10 @@ class SpecForm(QWidget):
                 control.setAccessibleName(title)
             control.setAccessibleDescription(description)
 
-    def _say(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
+    def _show_text(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
         if text and name not in labels:
             labels[name] = Text("", style)
-            index = len(self._besides[name]) if labels is self._reasons else -1
+            index = len(self._labels[name]) if labels is self._reasons else -1
             self._right[name].insertWidget(index, labels[name])
         if name in labels:
             labels[name].setText(text)
@@ -193,6 +193,6 @@ class SpecForm(QWidget):
     def _check(self) -> None:
         problems = self.problems()
         for name in self.fields:
-            self._say(self._problems, "bad", name, problems.get(name, ""))
+            self._show_text(self._problems, "bad", name, problems.get(name, ""))
         self.whole_problem.setText(problems.get("", ""))
         set_shown(self.whole_problem, "" in problems)

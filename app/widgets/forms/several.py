@@ -13,13 +13,13 @@ from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import number_text, parse_number
-from app.widgets.forms.fields import Field, NumberOf, OneOf, Optional, YesNo
+from app.widgets.forms.fields import Field, NumberChoice, OneOf, Optional, YesNo
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
 from engine.config.fields import get_ticks
 from engine.config.search import Range
 
-LONGEST_LINE = 1_000  # of several values
+MAX_LINE = 1_000  # of several values
 LINE_WIDTH = 320  # px
 UP_TO = ".."  # between the ends of a range
 
@@ -28,7 +28,7 @@ def can_vary(field: Field) -> bool:
     """True for numbers and choices of words."""
     if isinstance(field, Optional):
         return can_vary(field.inner)
-    return isinstance(field, NumberOf | OneOf | YesNo)
+    return isinstance(field, NumberChoice | OneOf | YesNo)
 
 
 def varied_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ class SeveralValues(QWidget):
             return tuple(value for value, box in self.boxes.items() if box.isChecked())
         text = self.line.text()
         parts = [part.strip() for part in text.split(";" if ";" in text else ",")]
-        return tuple(self._parsed(part) for part in parts if part)
+        return tuple(self._parse(part) for part in parts if part)
 
     def put(self, values: Sequence[object]) -> None:
         """Show these values; with fewer than two, the control alone."""
@@ -86,13 +86,13 @@ class SeveralValues(QWidget):
         _ = self.editor
         if tuple(values) != self.values():
             if self.line is not None:
-                self.line.setText(", ".join(self._written(value) for value in values))
+                self.line.setText(", ".join(self._format(value) for value in values))
             for value, box in self.boxes.items():
                 box.setChecked(value in values)
         self.button.setChecked(True)
 
     def problem(self) -> str:
-        """Why these values are invalid, or “”."""
+        """The reason why these values are invalid, or “”."""
         values = self.values()
         if not self.is_open:
             return ""
@@ -112,29 +112,29 @@ class SeveralValues(QWidget):
             return tr("The same value is given twice.")
         return ""
 
-    def _parsed(self, part: str) -> Any:
-        assert isinstance(self._inner, NumberOf)
+    def _parse(self, part: str) -> Any:
+        assert isinstance(self._inner, NumberChoice)
         ends = [parse_number(end, self._inner.number.whole) for end in part.split(UP_TO)]
         if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
             return Range(ends[0], ends[1])
         return part if len(ends) > 1 or ends[0] is None else ends[0]
 
-    def _written(self, value: object) -> str:
+    def _format(self, value: object) -> str:
         if isinstance(value, Range):
             return f"{number_text(value.low)}{UP_TO}{number_text(value.high)}"
         return number_text(value) if isinstance(value, int | float) else str(value)
 
     def _make_editor(self) -> QWidget:
-        if isinstance(self._inner, NumberOf):
+        if isinstance(self._inner, NumberChoice):
             self.line = QLineEdit()
-            self.line.setMaxLength(LONGEST_LINE)
+            self.line.setMaxLength(MAX_LINE)
             self.line.setMinimumWidth(LINE_WIDTH)
             self.line.setAccessibleName(tr("Values of {0}").format(self._title))
             self.line.setPlaceholderText(tr("Values separated by commas, or 1e-5..1e-3"))
             self.line.textChanged.connect(lambda _: self._on_edited())
             return self.line
-        whole = QWidget()
-        row = layouts.column(parent=whole, spacing=SPACE)
+        editor = QWidget()
+        row = layouts.column(parent=editor, spacing=SPACE)
         choices = self._inner.values if isinstance(self._inner, OneOf) else (False, True)
         for value in choices:
             box = QCheckBox(value_text(value))
@@ -142,7 +142,7 @@ class SeveralValues(QWidget):
             box.toggled.connect(lambda _: self._on_edited())
             self.boxes[value] = box
             row.addWidget(box)
-        return whole
+        return editor
 
     def _on_edited(self) -> None:
         if self.is_open:
@@ -166,6 +166,6 @@ class SeveralValues(QWidget):
         if self.line is not None:
             usual = [tick for tick in get_ticks(self._info) if tick != value]
             first = [value] if isinstance(value, int | float) else []
-            self.line.setText(", ".join(self._written(item) for item in (*first, *usual)))
+            self.line.setText(", ".join(self._format(item) for item in (*first, *usual)))
         for option, box in self.boxes.items():
             box.setChecked(option == value or isinstance(self._inner, YesNo))

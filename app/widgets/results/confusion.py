@@ -34,8 +34,8 @@ from engine.results.conditions import Conditions
 from engine.results.span_figures import type_confusion
 
 MAX_SHOWN = 30  # labels; of more, those with most errors are shown
-LARGEST = 20 * SPACE  # px of a cell
-NAMES = 0.34  # of the width, for the names at the left, at most
+MAX_CELL = 20 * SPACE  # px of a cell
+MAX_NAME_FRACTION = 0.34  # of the width, for the names at the left, at most
 READABLE = 5 * SPACE  # px of a cell from which its number is shown
 TITLE = 5 * SPACE  # px for the titles of rows and columns
 PAPER_CELL = 56  # px of a cell in a figure
@@ -136,12 +136,12 @@ class Matrix(QWidget):
     def show_confusion(self, confused: Confusion) -> None:
         self.confusion, self.shown = confused, shown_labels(confused)
         self.current, self.marked = (0, 0), None
-        self._say()
+        self._describe()
         self.update()
 
     def set_unit(self, unit: int) -> None:
         self.unit = unit
-        self._say()
+        self._describe()
         self.update()
 
     def mark(self, cell: Cell | None) -> None:
@@ -168,7 +168,7 @@ class Matrix(QWidget):
         cell = self.cell_at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and cell is not None:
             self.current = cell
-            self._say()
+            self._describe()
             self.pressed.emit(cell)
             self.update()
 
@@ -179,7 +179,7 @@ class Matrix(QWidget):
             column = clamp(self.current[1] + step[1], last, -1)
             if (row, column) != (-1, -1):
                 self.current = row, column
-            self._say()
+            self._describe()
             self.update()
         elif is_press(event) and last >= 0:
             self.pressed.emit(self.current)
@@ -218,7 +218,7 @@ class Matrix(QWidget):
             numbers.percent(float(self.confusion.by_column[gold, predicted])),
         )
 
-    def _say(self) -> None:
+    def _describe(self) -> None:
         if self.confusion is not None and len(self.shown):
             self.setAccessibleDescription(self.sentence(self.current))
 
@@ -242,11 +242,11 @@ class Matrix(QWidget):
         """Outline of a cell, or of a row or column with its name."""
         left, top, side = origin
         row, column = cell
-        whole = len(self.shown) * side
+        length = len(self.shown) * side
         if row < 0:
-            return QRectF(left + column * side, TITLE, side, top - TITLE + whole)
+            return QRectF(left + column * side, TITLE, side, top - TITLE + length)
         if column < 0:
-            return QRectF(TITLE, top + row * side, left - TITLE + whole, side)
+            return QRectF(TITLE, top + row * side, left - TITLE + length, side)
         return QRectF(left + column * side, top + row * side, side, side)
 
 
@@ -254,8 +254,8 @@ def shown_labels(confused: Confusion) -> NDArray[np.int64]:
     """Indices of the labels with most errors that fit, int64 [S], in order."""
     counts = confused.counts
     mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
-    most = np.argsort(-mistakes, kind="stable")[:MAX_SHOWN]
-    return np.sort(most).astype(np.int64)
+    worst = np.argsort(-mistakes, kind="stable")[:MAX_SHOWN]
+    return np.sort(worst).astype(np.int64)
 
 
 def layout(matrix: Matrix) -> tuple[float, float, float]:
@@ -265,27 +265,29 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     metrics = QFontMetricsF(font("small"))
     names = [one_line(matrix.confusion.labels[n], 60) for n in matrix.shown]
-    widest = max(map(metrics.horizontalAdvance, numbered(names))) + 2 * SPACE
-    left = TITLE + min(widest, NAMES * matrix.width())
-    low, high = TITLE + metrics.height() + SPACE, TITLE + min(widest, NAMES * matrix.height())
-    lying, upright = ((left, top, _side(matrix, left, top, count)) for top in (low, high))
-    turns = not are_lying(names, lying[2], metrics) and upright[2] >= READABLE
-    return upright if turns else lying
+    widest = max(map(metrics.horizontalAdvance, number_names(names))) + 2 * SPACE
+    left = TITLE + min(widest, MAX_NAME_FRACTION * matrix.width())
+    tops = metrics.height() + SPACE, min(widest, MAX_NAME_FRACTION * matrix.height())
+    horizontal, upright = (
+        (left, TITLE + top, _side(matrix, left, TITLE + top, count)) for top in tops
+    )
+    is_upright = not fit_horizontally(names, horizontal[2], metrics) and upright[2] >= READABLE
+    return upright if is_upright else horizontal
 
 
 def _side(matrix: QWidget, left: float, top: float, count: int) -> float:
     """The side of a cell in px if `count` rows and columns must fit."""
-    wide, high = (matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count
-    return max(min(wide, high, LARGEST), 1.0)
+    width, height = (matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count
+    return max(min(width, height, MAX_CELL), 1.0)
 
 
-def are_lying(names: Sequence[str], side: float, metrics: QFontMetricsF) -> bool:
-    """True if each name fits above a cell; else all are turned or numbered."""
+def fit_horizontally(names: Sequence[str], side: float, metrics: QFontMetricsF) -> bool:
+    """True if each name fits above a cell; else all are rotated or numbered."""
     return all(metrics.horizontalAdvance(name) <= side - 2 for name in names)
 
 
-def numbered(names: Sequence[str]) -> list[str]:
-    """Names with numbers, for columns that have room for the numbers only."""
+def number_names(names: Sequence[str]) -> list[str]:
+    """Names with numbers, for columns that only fit the numbers."""
     return [f"{number} {name}" for number, name in enumerate(names, 1)]
 
 
@@ -304,17 +306,17 @@ def paint(
 ) -> None:
     """Paint names and cells, tinted by value: correct ones blue, errors brown."""
     left, top, side = origin
-    parse_ranges = values(confused, unit)[np.ix_(shown, shown)]
-    most = max(float(parse_ranges.max()), 1e-9)
+    cells = values(confused, unit)[np.ix_(shown, shown)]
+    maximum = max(float(cells.max()), 1e-9)
     metrics = QFontMetricsF(painter.font())
     _paint_names(painter, confused, shown, origin, palette)
     text_color, muted, empty = (palette(r, 1.0) for r in (Role.TEXT, Role.MUTED, Role.HOVER))
     for row in range(len(shown)):
         for column in range(len(shown)):
-            value = parse_ranges[row, column]
+            value = cells[row, column]
             box = QRectF(left + column * side, top + row * side, side, side).adjusted(1, 1, -1, -1)
             painter.setPen(Qt.PenStyle.NoPen)
-            opacity = min(1.0, 0.75 * float(value) / most)
+            opacity = min(1.0, 0.75 * float(value) / maximum)
             for fill in (empty, print_color(OUTCOMES[row != column], opacity)):
                 painter.setBrush(fill)
                 painter.drawRect(box)
@@ -333,37 +335,37 @@ def _paint_names(
 ) -> None:
     left, top, side = origin
     metrics = QFontMetricsF(painter.font())
-    whole, line = len(shown) * side, metrics.height()
-    cut = Qt.TextElideMode.ElideMiddle
+    length, line = len(shown) * side, metrics.height()
+    elide = Qt.TextElideMode.ElideMiddle
     centre, right = Qt.AlignmentFlag.AlignCenter, Qt.AlignmentFlag.AlignRight
     painter.setPen(palette(Role.MUTED, 1.0))
-    painter.drawText(QRectF(left, 0, max(whole, 80), TITLE), centre, tr("Predicted"))
+    painter.drawText(QRectF(left, 0, max(length, 80), TITLE), centre, tr("Predicted"))
     painter.save()
-    painter.translate(0, top + whole)
+    painter.translate(0, top + length)
     painter.rotate(-90)
-    painter.drawText(QRectF(0, 0, max(whole, 60), TITLE), centre, tr("Gold"))
+    painter.drawText(QRectF(0, 0, max(length, 60), TITLE), centre, tr("Gold"))
     painter.restore()
     painter.setPen(palette(Role.TEXT, 1.0))
     names = [one_line(confused.labels[label], 60) for label in shown]
-    lie = top <= TITLE + line + SPACE
+    is_horizontal = top <= TITLE + line + SPACE
     at_left = above = names
-    if lie and not are_lying(names, side, metrics):
-        at_left, above = numbered(names), [str(number) for number in range(1, len(names) + 1)]
-    for number, name in enumerate(names):
+    if is_horizontal and not fit_horizontally(names, side, metrics):
+        at_left, above = number_names(names), [str(index) for index in range(1, len(names) + 1)]
+    for index, name in enumerate(names):
         if side >= line:
-            box = QRectF(TITLE, top + number * side, left - TITLE - SPACE, side)
-            text = metrics.elidedText(at_left[number], cut, box.width())
+            box = QRectF(TITLE, top + index * side, left - TITLE - SPACE, side)
+            text = metrics.elidedText(at_left[index], elide, box.width())
             painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, text)
-        if lie and metrics.horizontalAdvance(above[number]) <= side:
-            painter.drawText(QRectF(left + number * side, TITLE, side, line), centre, above[number])
-        elif not lie:
+        if is_horizontal and metrics.horizontalAdvance(above[index]) <= side:
+            painter.drawText(QRectF(left + index * side, TITLE, side, line), centre, above[index])
+        elif not is_horizontal:
             painter.save()
-            painter.translate(left + number * side, top - SPACE)
+            painter.translate(left + index * side, top - SPACE)
             painter.rotate(-90)
             length = top - SPACE - TITLE
             upwards = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(
-                QRectF(0, 0, length, side), upwards, metrics.elidedText(name, cut, length)
+                QRectF(0, 0, length, side), upwards, metrics.elidedText(name, elide, length)
             )
             painter.restore()
 
@@ -375,14 +377,14 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
     side, left = float(PAPER_CELL), 160.0
     names = [one_line(confused.labels[label], 60) for label in shown]
     metrics = QFontMetricsF(paper_font(12))
-    lie = are_lying(names, side, metrics)
-    top = TITLE + metrics.height() + SPACE if lie else left
+    is_horizontal = fit_horizontally(names, side, metrics)
+    top = TITLE + metrics.height() + SPACE if is_horizontal else left
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
         painter.setFont(paper_font(12))
         paint(painter, confused, shown, unit, (left, top, side), print_color)
 
-    whole = round(len(shown) * side)
+    length = round(len(shown) * side)
     texts = (
         tr("How often each gold label (rows) was predicted as what (columns)."),
         tr("As shares of each gold label (rows)."),
@@ -392,7 +394,7 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
         name="confusion-matrix",
         title=tr("Confusion matrix"),
         caption=texts[unit],
-        size=QSize(round(left) + whole, round(top) + whole),
+        size=QSize(round(left) + length, round(top) + length),
         paint=draw,
         array=values(confused, unit),
         table=lambda: Table(

@@ -41,7 +41,7 @@ from engine.results.spans import ERROR_NAMES
 
 NAME, SCORE, COUNT, LOSS = range(4)
 SHARE = Qt.ItemDataRole.UserRole
-LEAST_OF_A_TOKEN, SHOWN_TOKENS = 5, 50
+MIN_TOKEN_COUNT, MAX_TOKENS = 5, 50
 
 
 class Line(NamedTuple):
@@ -87,7 +87,7 @@ def token_lines(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
 
 
 def short_name(conditions: Conditions) -> str:
-    """A range of whole numbers as “10 – 99”, a label as it is."""
+    """A range of whole numbers as “10 – 99”, a label unchanged."""
     match conditions:
         case (CellBetween(least=least, most=most),):
             low = int(least or 0)
@@ -231,8 +231,8 @@ def group_picture(
     count_title: str = GroupPicture.count_title,
 ) -> type[GroupPicture]:
     """A kind of picture with the groups that `measure` returns."""
-    facts = {"key": key, "title": title, "count_title": count_title}
-    return type("GroupPicture", (GroupPicture,), facts | {"measure": staticmethod(measure)})
+    attributes = {"key": key, "title": title, "count_title": count_title}
+    return type("GroupPicture", (GroupPicture,), attributes | {"measure": staticmethod(measure)})
 
 
 LengthPicture = group_picture(
@@ -271,7 +271,7 @@ WorstTokensPicture = group_picture(
     "worst-tokens",
     marked("Tokens with the highest loss"),
     lambda predictions: token_lines(
-        predictions, worst_labels(predictions, LEAST_OF_A_TOKEN, SHOWN_TOKENS)
+        predictions, worst_labels(predictions, MIN_TOKEN_COUNT, MAX_TOKENS)
     ),
 )
 

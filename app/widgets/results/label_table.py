@@ -94,8 +94,8 @@ class LabelTablePicture(ResultPicture):
 
     def _on_pressed(self, index: Index) -> None:
         row = self.model.row(index.row())
-        of_column = {PRECISION: row.wrongly_predicted, RECALL: row.missed}
-        self.chosen.emit(of_column.get(index.column(), row.with_label))
+        conditions = {PRECISION: row.wrongly_predicted, RECALL: row.missed}
+        self.chosen.emit(conditions.get(index.column(), row.with_label))
 
 
 class TypeTablePicture(LabelTablePicture):

@@ -25,8 +25,8 @@ class ResultPicture(QWidget):
     """One picture. `measure` runs outside of the GUI thread; `show_measured` shows its result.
 
     Signals:
-        chosen: the Conditions of the rows behind what was clicked.
-        decided: a function from the present PredictionSettings of the model to new ones.
+        chosen: the Conditions of the rows behind the clicked part.
+        decided: a function from the current PredictionSettings of the model to new ones.
     """
 
     chosen = Signal(tuple)
@@ -41,7 +41,7 @@ class ResultPicture(QWidget):
 
     @abstractmethod
     def show_chosen(self, conditions: Conditions) -> None:
-        """Mark what was clicked for these conditions; nothing if they are empty."""
+        """Mark the part clicked for these conditions; nothing if they are empty."""
 
     @abstractmethod
     def figure(self) -> Figure | None:
@@ -105,7 +105,7 @@ class ChartPicture(ResultPicture):
             return None
         return chart_figure(self.key, in_language(self.title), self.caption, chart)
 
-    def _on_pressed(self, number: int) -> None:
+    def _on_pressed(self, index: int) -> None:
         assert self.view.chart is not None
-        self.view.mark(-1 if self.view.marked == number else number)
-        self.chosen.emit(self.view.chart.zones[number].selection)
+        self.view.mark(-1 if self.view.marked == index else index)
+        self.chosen.emit(self.view.chart.zones[index].selection)

@@ -25,15 +25,15 @@ from engine.results.calibration import (
 from engine.results.fitting import applied_temperature, has_temperature
 from engine.results.predictions import Predictions
 
-BELIEVED = 0.03  # an ECE below it is called good
+GOOD_ECE = 0.03  # an ECE below it is called good
 GAIN = 1e-3  # nats a row, below which another temperature is not worth it
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """The bins, the present temperature, and the one that fits the rows best.
+    """The bins, the current temperature, and the one that fits the rows best.
 
-    `best` divides the raw logits; `fitted` is relative to the present temperature.
+    `best` divides the raw logits; `fitted` is relative to the current temperature.
     """
 
     bins: tuple[Bin, ...]
@@ -54,9 +54,9 @@ class Reliability:
 
 def measured_reliability(predictions: Predictions) -> Reliability:
     """The reliability diagram, and temperature scaling if the task has it."""
-    facts = predictions.info
-    fitted = temperature(predictions) if has_temperature(facts.task) else None
-    return Reliability(reliability(predictions), applied_temperature(facts), fitted)
+    info = predictions.info
+    fitted = temperature(predictions) if has_temperature(info.task) else None
+    return Reliability(reliability(predictions), applied_temperature(info), fitted)
 
 
 class ReliabilityPicture(ChartPicture):
@@ -116,7 +116,7 @@ class ReliabilityPicture(ChartPicture):
         if not bins:
             return self.tr("No row has a probability and a label.")
         text = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
-        if error < BELIEVED:
+        if error < GOOD_ECE:
             text += " " + self.tr("The probabilities can be trusted.")
         elif excess > 0:
             text += " " + self.tr(

@@ -18,14 +18,14 @@ from engine.results.predictions import Predictions
 from engine.results.slices import MIN_ROWS, Slice, WorstSlices, score_slices, worst_slices
 
 SLICE_NAME_CHARACTERS = 200
-NOTHING = WorstSlices((), 0, 0)
+NO_SLICES = WorstSlices((), 0, 0)
 
 
 @dataclass(frozen=True)
 class Slices(Lines):
     """Named slices, then those that were found."""
 
-    found: WorstSlices = NOTHING
+    found: WorstSlices = NO_SLICES
     named: tuple[Slice, ...] = ()
 
 

@@ -115,8 +115,8 @@ class ThresholdPicture(ChartPicture):
         self.reset.setVisible(used is not None and abs(used - HALF) > SAME)
 
     def _curve(self) -> Curve | None:
-        number, curves = self.label.currentIndex(), self.measured.curves if self.measured else ()
-        return curves[number] if 0 <= number < len(curves) else None
+        index, curves = self.label.currentIndex(), self.measured.curves if self.measured else ()
+        return curves[index] if 0 <= index < len(curves) else None
 
     def _draw(self) -> None:
         curve = self._curve()
@@ -164,20 +164,20 @@ class ThresholdPicture(ChartPicture):
         """The threshold nearest to a value of x."""
         if self.form.choice() == THRESHOLD:
             return x
-        away = np.abs(self._rates(curve) - x)
-        nearest = np.flatnonzero(away == away.min())
+        distance = np.abs(self._rates(curve) - x)
+        nearest = np.flatnonzero(distance == distance.min())
         # of equal recall the highest precision, else the highest recall
-        number = nearest[0] if self.form.choice() == PR else nearest[-1]
-        return min(1.0, max(0.0, float(curve.thresholds[number])))
+        index = nearest[0] if self.form.choice() == PR else nearest[-1]
+        return min(1.0, max(0.0, float(curve.thresholds[index])))
 
     def _note(self, curve: Curve) -> str:
-        whole = ""
+        area = ""
         if self.form.choice() == PR:
-            whole = self.tr("Average precision {0} for “{1}”.").format(
+            area = self.tr("Average precision {0} for “{1}”.").format(
                 _shown(curve.average_precision), curve.label
             )
         elif self.form.choice() == ROC:
-            whole = self.tr("Area under the ROC curve {0} for “{1}”.").format(
+            area = self.tr("Area under the ROC curve {0} for “{1}”.").format(
                 _shown(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
@@ -189,7 +189,7 @@ class ThresholdPicture(ChartPicture):
             text += " " + self.tr("The model predicts it from {0} on.").format(
                 numbers.percent(used)
             )
-        return f"{whole} {text}".strip()
+        return f"{area} {text}".strip()
 
     def _on_moved(self, x: float) -> None:
         curve = self._curve()

@@ -16,18 +16,18 @@ ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token
 
 
-@lru_cache(maxsize=4_096)  # painters ask for the same tokens again and again
+@lru_cache(maxsize=4_096)  # the same tokens are painted repeatedly
 def token_text(text: str) -> str:
     """A token as one short line; invisible characters are written out."""
     shown = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{shown[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else shown
 
 
-def continues_word(tokens: Sequence[Token], number: int) -> bool:
+def continues_word(tokens: Sequence[Token], index: int) -> bool:
     """True if the token continues the word of the previous one."""
-    if number == 0 or tokens[number].word is None:
+    if index == 0 or tokens[index].word is None:
         return False
-    token, before = tokens[number], tokens[number - 1]
+    token, before = tokens[index], tokens[index - 1]
     return (token.word, token.segment) == (before.word, before.segment)
 
 
@@ -42,38 +42,38 @@ def chip_widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
     return widths
 
 
-def place_chips(
+def flow_chips(
     tokens: Sequence[Token],
     metrics: QFontMetricsF,
     width: float,
-    wide: Sequence[float] | None = None,
+    widths: Sequence[float] | None = None,
     height: float = 0.0,
 ) -> list[QRectF]:
     """The box of each token, in rows of at most `width`; a word stays in one row if it fits.
 
-    `wide` are the `widths` of the tokens, if already known; `height` that of a box, by default
-    of its text.
+    `widths` are those of `chip_widths`, if already known; `height` that of a box, by default of its
+    text.
     """
-    wide = chip_widths(tokens, metrics) if wide is None else wide
-    joins = [continues_word(tokens, number) for number in range(len(tokens))]
-    whole = _word_widths(wide, joins)
+    widths = chip_widths(tokens, metrics) if widths is None else widths
+    joins = [continues_word(tokens, index) for index in range(len(tokens))]
+    word_widths = _word_widths(widths, joins)
     height = height or metrics.height() + 2 * SPACE
     boxes: list[QRectF] = []
     x, y = 1.0, 1.0
-    for own, of_word, joined in zip(wide, whole, joins, strict=True):
-        x += 0 if joined or not boxes else 1.5 * SPACE
-        needed = own if joined or of_word > width - 2 else of_word
+    for chip_width, word_width, continues in zip(widths, word_widths, joins, strict=True):
+        x += 0 if continues or not boxes else 1.5 * SPACE
+        needed = chip_width if continues or word_width > width - 2 else word_width
         if x > 1 and x + needed > width:
             x, y = 1.0, y + height + ROW_GAP
-        boxes.append(QRectF(x, y, own, height))
-        x += own
+        boxes.append(QRectF(x, y, chip_width, height))
+        x += chip_width
     return boxes
 
 
-def _word_widths(wide: Sequence[float], joins: Sequence[bool]) -> list[float]:
+def _word_widths(widths: Sequence[float], joins: Sequence[bool]) -> list[float]:
     """From each token to the end of its word."""
-    whole = list(wide)
-    for number in range(len(whole) - 2, -1, -1):
-        if joins[number + 1]:
-            whole[number] += whole[number + 1]
-    return whole
+    word_widths = list(widths)
+    for index in range(len(word_widths) - 2, -1, -1):
+        if joins[index + 1]:
+            word_widths[index] += word_widths[index + 1]
+    return word_widths

@@ -19,7 +19,7 @@ def split_title(name: SplitName) -> str:
     return titles[name]
 
 
-def sizes_of_splits(rows: Mapping[SplitName, int], between: str = " · ") -> str:
+def split_sizes(rows: Mapping[SplitName, int], between: str = " · ") -> str:
     """“training 1,728 · validation 216”: the splits that have any rows."""
     templates = {
         "train": tr("training {0}"),

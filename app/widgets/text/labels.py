@@ -20,7 +20,7 @@ TextStyle = Literal[
 ]
 
 QUOTED = re.compile("(?<=[“„])\u2068?([^“”„]*?)\u2069?(?=[”“])")
-FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
 TOOLTIP_WIDTH = 90  # characters of a line
 SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # relative to the window's text
 WEIGHTS = {
@@ -57,16 +57,16 @@ class Text(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        # else the surrounding layout would be computed again
-        if (seen := visible(text)) != self.text():
-            super().setText(seen)
+        # otherwise the surrounding layout would be computed again
+        if (shown := visible(text)) != self.text():
+            super().setText(shown)
 
     def set_style(self, style: TextStyle) -> None:
         _apply_style(self, style)
 
 
 class OneLine(QLabel):
-    """One line of plain text, elided if there is no room; the tooltip has all of it."""
+    """One line of plain text, elided if it does not fit; the tooltip has all of it."""
 
     def __init__(
         self, text: str = "", style: TextStyle = "body", parent: QWidget | None = None
@@ -83,16 +83,16 @@ class OneLine(QLabel):
         if whole != self._whole:
             self._whole = whole
             self.setAccessibleName(whole)
-            self._cut()
+            self._elide()
 
-    def whole(self) -> str:
+    def full_text(self) -> str:
         return self._whole
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._cut()
+        self._elide()
 
-    def _cut(self) -> None:
+    def _elide(self) -> None:
         shown = QFontMetrics(self.font()).elidedText(
             self._whole[:1000], Qt.TextElideMode.ElideRight, self.width()
         )
@@ -139,7 +139,7 @@ def _apply_style(label: QLabel, style: TextStyle) -> None:
 
 
 def height_of_lines(box: QPlainTextEdit, lines: int) -> int:
-    """Height in px of a box that fully shows so many lines."""
+    """Height in px of a box that fully shows this number of lines."""
     box.ensurePolished()  # font and frame come from the style sheet
     frame, margin = box.contentsMargins(), box.document().documentMargin()
     line = math.ceil(QFontMetricsF(box.font()).lineSpacing())
@@ -153,7 +153,7 @@ def visible(text: str) -> str:
     the quotation marks and the number behind it.
     """
     shown = translated(text) if isinstance(text, Phrase) else text
-    if not FROM_THE_RIGHT.search(shown):
+    if not RIGHT_TO_LEFT.search(shown):
         return engine.visible.visible(shown)
     shown = QUOTED.sub(lambda match: match[1], shown)  # undo an earlier call
     return QUOTED.sub(_isolated, engine.visible.visible(shown))
@@ -165,7 +165,7 @@ def one_line(text: str, characters: int = 300) -> str:
 
 
 def _isolated(match: re.Match[str]) -> str:
-    return f"\u2068{match[1]}\u2069" if FROM_THE_RIGHT.search(match[1]) else match[1]
+    return f"\u2068{match[1]}\u2069" if RIGHT_TO_LEFT.search(match[1]) else match[1]
 
 
 def tooltip(text: str) -> str:

@@ -93,7 +93,7 @@ def moment(at: datetime | None) -> str:
 
 
 def day(at: datetime) -> str:
-    """Shortest unambiguous form: the time today, else the day."""
+    """Shortest unambiguous form: the time if today, else the day."""
     when = QDateTime.fromSecsSinceEpoch(int(at.timestamp()))
     today = QDateTime.currentDateTime().date()
     if when.date() == today:

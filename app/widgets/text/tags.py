@@ -11,7 +11,7 @@ from app.theme import SPACE, Role
 from app.widgets.drawing import fill, flow, write
 from app.widgets.text.labels import font, one_line, tooltip
 
-INSIDE = 2.5 * SPACE  # px on either side of the text
+PADDING = 2.5 * SPACE  # px on either side of the text
 GAP = 1.5 * SPACE
 
 
@@ -53,11 +53,11 @@ class Tags(QWidget):
         small, middle = font("small"), Qt.TextElideMode.ElideMiddle
         for text, box in zip(self._texts, self._boxes(self.width()), strict=True):
             fill(painter, box, theme.colour(Role.ACCENT_SOFT), box.height() / 2)
-            inner = box.adjusted(INSIDE, 0, 1 - INSIDE, 0)
+            inner = box.adjusted(PADDING, 0, 1 - PADDING, 0)
             write(painter, inner, text, small, Role.TEXT, elide=middle)
 
     def _boxes(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(font("small"))
-        widths = (metrics.horizontalAdvance(text) + 2 * INSIDE for text in self._texts)
-        fitting = (min(each, float(width)) for each in widths)
-        return flow(fitting, metrics.height() + SPACE, width, GAP, GAP)
+        widths = (metrics.horizontalAdvance(text) + 2 * PADDING for text in self._texts)
+        clipped = (min(each, float(width)) for each in widths)
+        return flow(clipped, metrics.height() + SPACE, width, GAP, GAP)

@@ -2,7 +2,7 @@
 
 Colour and the bars below a token show the segment: one line for the first text, two for the second.
 Special tokens are framed, and [UNK] has the warning colour. Tokens that continue a word adjoin the
-previous one. The height depends on the width; at most `most` tokens are painted.
+previous one. The height depends on the width; at most `limit` tokens are painted.
 """
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
@@ -20,36 +20,36 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour
 from app.widgets.drawing import write
-from app.widgets.text.chips import AS_STORED, PADDING, ROW_GAP, chip_widths, place_chips, token_text
+from app.widgets.text.chips import AS_STORED, PADDING, ROW_GAP, chip_widths, flow_chips, token_text
 from engine.messages.explore.text import Token
 
 
 class TokenRow(QWidget):
-    """Shows at most `most` tokens, and how many more there are."""
+    """Shows at most `limit` tokens, and the number of the others."""
 
-    def __init__(self, most: int = 160, with_ids: bool = False) -> None:
+    def __init__(self, limit: int = 160, with_ids: bool = False) -> None:
         super().__init__()
-        self._most, self._with_ids = most, with_ids
+        self._limit, self._with_ids = limit, with_ids
         self._tokens: tuple[Token, ...] = ()
-        self._left_out = 0
+        self._hidden_count = 0
         self._unknown = -1
         self._boxes: list[QRectF] = []
-        self._places: dict[int, list[QRectF]] = {}  # by width
+        self._layouts: dict[int, list[QRectF]] = {}  # by width
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def show_tokens(self, tokens: tuple[Token, ...], unknown: int) -> None:
         """Show tokens; `unknown` is the id of [UNK]."""
-        shown = tokens[: self._most]
+        shown = tokens[: self._limit]
         if (shown, len(tokens) - len(shown), unknown) == (
             self._tokens,
-            self._left_out,
+            self._hidden_count,
             self._unknown,
         ):
             return
-        self._tokens, self._left_out, self._unknown = shown, len(tokens) - len(shown), unknown
-        self._places = {}
+        self._tokens, self._hidden_count, self._unknown = shown, len(tokens) - len(shown), unknown
+        self._layouts = {}
         self._lay_out()
         self.setAccessibleName(self.tr("Tokens"))
         self.setAccessibleDescription(self._sentence())
@@ -64,7 +64,7 @@ class TokenRow(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        boxes = self._place(width)
+        boxes = self._boxes_at(width)
         return round(boxes[-1].bottom()) + 2 if boxes else self._line_height()
 
     def sizeHint(self) -> QSize:
@@ -81,13 +81,13 @@ class TokenRow(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self._places = {}
+            self._layouts = {}
             self._lay_out()
             self.update()
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            self._tell(event)
+            self._show_tooltip(event)
             return True
         return super().event(event)
 
@@ -97,7 +97,7 @@ class TokenRow(QWidget):
         for token, box in zip(self._tokens, self._boxes, strict=False):
             if box.intersects(QRectF(event.rect())):
                 self._paint(painter, token, box)
-        if self._left_out and self._boxes:
+        if self._hidden_count and self._boxes:
             write(
                 painter, self._boxes[-1].adjusted(0, 0, 1, 0), self._rest(), self.font(), Role.MUTED
             )
@@ -112,8 +112,8 @@ class TokenRow(QWidget):
         painter.setPen(QPen(colour(role, 0.7), 1) if is_framed else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role, 0.06 if token.special else 0.14))
         painter.drawRoundedRect(text_box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        centre, ink = Qt.AlignmentFlag.AlignCenter, Role.MUTED if token.special else Role.TEXT
-        write(painter, text_box, token_text(token.text), mono_font(), ink, centre | AS_STORED)
+        centre, color = Qt.AlignmentFlag.AlignCenter, Role.MUTED if token.special else Role.TEXT
+        write(painter, text_box, token_text(token.text), mono_font(), color, centre | AS_STORED)
         painter.setPen(QPen(bar, 1.5))
         y = text_box.bottom() + 2
         for line in range(1 + token.segment % len(SEGMENTS)):
@@ -124,25 +124,25 @@ class TokenRow(QWidget):
             write(painter, below, str(token.id), _id_font(), Role.MUTED, centre)
 
     def _lay_out(self) -> None:
-        self._boxes = self._place(self.width())
+        self._boxes = self._boxes_at(self.width())
 
-    def _place(self, width: int) -> list[QRectF]:
+    def _boxes_at(self, width: int) -> list[QRectF]:
         """Cached by width, since Qt asks for the height repeatedly."""
-        if width not in self._places:
-            self._places[width] = self._placed(width)
-        return self._places[width]
+        if width not in self._layouts:
+            self._layouts[width] = self._layout(width)
+        return self._layouts[width]
 
-    def _placed(self, width: int) -> list[QRectF]:
+    def _layout(self, width: int) -> list[QRectF]:
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = chip_widths(self._tokens, metrics)
         if self._with_ids:
             numbers = (ids.horizontalAdvance(str(token.id)) + 2 for token in self._tokens)
             widths = [max(pair) for pair in zip(widths, numbers, strict=True)]
         height = float(self._line_height())
-        boxes = place_chips(self._tokens, metrics, width, widths, height)
-        if self._left_out and boxes:
-            last, wide = boxes[-1], QFontMetricsF(self.font()).horizontalAdvance(self._rest())
-            rest = QRectF(last.right() + 2 * PADDING, last.top(), wide, height)
+        boxes = flow_chips(self._tokens, metrics, width, widths, height)
+        if self._hidden_count and boxes:
+            last, rest_width = boxes[-1], QFontMetricsF(self.font()).horizontalAdvance(self._rest())
+            rest = QRectF(last.right() + 2 * PADDING, last.top(), rest_width, height)
             if rest.right() > width:
                 rest.moveTo(PADDING, last.bottom() + ROW_GAP)
             boxes.append(rest)
@@ -156,13 +156,13 @@ class TokenRow(QWidget):
         return round(self._chip_height() + 2 * SPACE + ids)
 
     def _rest(self) -> str:
-        return self.tr("and %Ln more", "", self._left_out)
+        return self.tr("and %Ln more", "", self._hidden_count)
 
     def _sentence(self) -> str:
         tokens = " ".join(token_text(token.text) for token in self._tokens)
-        return f"{tokens} {self._rest()}" if self._left_out else tokens
+        return f"{tokens} {self._rest()}" if self._hidden_count else tokens
 
-    def _tell(self, event: QHelpEvent) -> None:
+    def _show_tooltip(self, event: QHelpEvent) -> None:
         at = QPointF(event.pos())
         for token, box in zip(self._tokens, self._boxes, strict=False):
             if box.contains(at):

@@ -24,8 +24,8 @@ from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
 from engine.messages.explore.attribution import WordEffect
 
-MOST_WORDS = 400  # painted
-MOST_CHARACTERS = 40  # of a word
+MAX_WORDS = 400  # painted
+MAX_CHARACTERS = 40  # of a word
 STRONGEST = 0.5  # opacity of the largest effect
 FOR, AGAINST = Role.CHART_1, Role.BAD
 
@@ -54,7 +54,7 @@ def tint_effects(words: Sequence[WordEffect], max_effect: float = 0.0) -> list[T
             FOR if word.effect > 0 else AGAINST,
             STRONGEST * abs(word.effect) / max_effect,
         )
-        for word in words[:MOST_WORDS]
+        for word in words[:MAX_WORDS]
     ]
 
 
@@ -87,7 +87,7 @@ class Words(QWidget):
         self.shown, self.chosen = tuple(words), chosen
         text = ", ".join(f"{word.text} {word.below}".strip() for word in self.shown)
         self.setAccessibleDescription(text)
-        self._boxes = self._place(self.width())
+        self._boxes = self._layout(self.width())
         self.updateGeometry()
         self.update()
 
@@ -95,7 +95,7 @@ class Words(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        boxes = self._place(width)
+        boxes = self._layout(width)
         return round(boxes[-1].bottom()) + 2 if boxes else 0
 
     def sizeHint(self) -> QSize:
@@ -106,7 +106,7 @@ class Words(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._boxes = self._place(self.width())
+        self._boxes = self._layout(self.width())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = horizontal_step(event)
@@ -116,9 +116,9 @@ class Words(QWidget):
         self.word_picked.emit(clamp(self.chosen + step, len(self.shown) - 1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        for number, box in enumerate(self._boxes):
+        for index, box in enumerate(self._boxes):
             if box.contains(event.position()):
-                self.word_picked.emit(number)
+                self.word_picked.emit(index)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -133,8 +133,8 @@ class Words(QWidget):
             painter.setPen(QPen(colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def _place(self, width: int) -> list[QRectF]:
-        return place_words(self.shown, width, (mono_font(), font("small")))
+    def _layout(self, width: int) -> list[QRectF]:
+        return flow_words(self.shown, width, (mono_font(), font("small")))
 
 
 def paint_words(
@@ -156,7 +156,7 @@ def paint_words(
         write(painter, lower, word.below, fonts[1], palette(Role.MUTED, 1.0), centre)
 
 
-def place_words(
+def flow_words(
     words: Sequence[TintedWord], width: float, fonts: tuple[QFont, QFont]
 ) -> list[QRectF]:
     """A box for each word, in as many rows as this width needs."""
@@ -171,10 +171,10 @@ def place_words(
 
 def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:
     """Of a word, and of the text below it."""
-    word, number = (QFontMetricsF(each).height() for each in fonts)
-    return word + SPACE, number + 1
+    word, below = (QFontMetricsF(each).height() for each in fonts)
+    return word + SPACE, below + 1
 
 
 def _shorten(text: str) -> str:
-    shown = visible(text[: MOST_CHARACTERS + 1]).replace("\n", " ")
-    return shown if len(shown) <= MOST_CHARACTERS else f"{shown[:MOST_CHARACTERS]}…"
+    shown = visible(text[: MAX_CHARACTERS + 1]).replace("\n", " ")
+    return shown if len(shown) <= MAX_CHARACTERS else f"{shown[:MAX_CHARACTERS]}…"

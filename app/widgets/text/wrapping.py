@@ -1,4 +1,4 @@
-"""Controls in rows: as many in a row as there is room for."""
+"""Controls in rows, as many in a row as fit."""
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
@@ -11,7 +11,7 @@ from app.widgets import layouts
 class Wrapping(QWidget):
     """Keeps parts in order, each at its preferred width, in as many rows as necessary.
 
-    Hidden parts take no room. `gap` is the distance of two parts in px.
+    Hidden parts take no space. `gap` is the distance of two parts in px.
     """
 
     def __init__(self, gap: int = 4 * SPACE) -> None:
@@ -28,7 +28,7 @@ class Wrapping(QWidget):
             row.addWidget(widget)
         self._parts.append(part)
         part.installEventFilter(self)
-        self._place()
+        self._lay_out()
         return part
 
     def sizeHint(self) -> QSize:
@@ -40,44 +40,44 @@ class Wrapping(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place()
+        self._lay_out()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            self._place()
+            self._lay_out()
         return super().event(event)
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
         """Lay out again when a part is shown, hidden or resized."""
         kinds = (QEvent.Type.LayoutRequest, QEvent.Type.ShowToParent, QEvent.Type.HideToParent)
         if event.type() in kinds:
-            self._place()
+            self._lay_out()
         return False
 
-    def _place(self) -> None:
-        """Move each part to its position, unless all are there already."""
-        left, top, high = 0, 0, 0
+    def _lay_out(self) -> None:
+        """Move the parts to their positions in rows."""
+        left, top, row_height = 0, 0, 0
         rows: list[list[tuple[QWidget, QRect]]] = [[]]
         for part in self._parts:
-            if part.isHidden() or not _has_something(part):
+            if part.isHidden() or not _is_filled(part):
                 continue
             size = part.sizeHint()
-            wide = min(size.width(), max(1, self.width()))
-            if left and left + wide > self.width():
-                left, top, high = 0, top + high + SPACE, 0
+            width = min(size.width(), max(1, self.width()))
+            if left and left + width > self.width():
+                left, top, row_height = 0, top + row_height + SPACE, 0
                 rows.append([])
-            rows[-1].append((part, QRect(left, top, wide, size.height())))
-            left, high = left + wide + self._gap, max(high, size.height())
+            rows[-1].append((part, QRect(left, top, width, size.height())))
+            left, row_height = left + width + self._gap, max(row_height, size.height())
         for row in rows:
             tallest = max((box.height() for _, box in row), default=0)
             for part, box in row:
                 box.setHeight(tallest)
                 if part.geometry() != box:
                     part.setGeometry(box)
-        if top + high != self.height():
-            self.setFixedHeight(top + high)
+        if top + row_height != self.height():
+            self.setFixedHeight(top + row_height)
 
 
-def _has_something(part: QWidget) -> bool:
+def _is_filled(part: QWidget) -> bool:
     inside = part.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
     return any(not widget.isHidden() for widget in inside)

@@ -125,7 +125,7 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
     assert dialog.state.target == other / "little-hf-2", "the first free name"
     qtbot.mouseClick(dialog.choices.choose_texts, Qt.MouseButton.LeftButton)
     dialog.findChildren(QFileDialog)[-1].fileSelected.emit(str(tmp_path / "rows.csv"))
-    assert "rows.csv" in dialog.choices.texts.whole()
+    assert "rows.csv" in dialog.choices.texts.full_text()
     assert dialog.state.texts == tmp_path / "rows.csv"
     qtbot.mouseClick(dialog.choices.no_texts, Qt.MouseButton.LeftButton)
     assert dialog.state.texts is None

@@ -96,7 +96,7 @@ def test_recent_runs_show_their_best_and_lead_to_it(qtbot, page, studio, went, s
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
-    assert row.name.whole() == "My <b>first</b> run"
+    assert row.name.full_text() == "My <b>first</b> run"
     assert row.figure.text() == "87.5 %" and "accuracy" in row.figure_name.text()
     assert_accessible(page)
     screen(page, "home")
@@ -115,7 +115,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
         found.name = "Renamed"
     with qtbot.waitSignal(page.state.runs_changed):
         studio.dispatcher.run_changed.emit("run-1")
-    assert rows(page) == [row] and row.name.whole() == "Renamed"
+    assert rows(page) == [row] and row.name.full_text() == "Renamed"
     trained(studio, "Second", 2)
     studio.dispatcher.run_added.emit("run-2")
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
@@ -133,9 +133,9 @@ def test_the_machine_is_told(qtbot, page, studio) -> None:
 def test_a_gpu_that_torch_cannot_use_is_told(page) -> None:
     gpu = Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cpu")
     page.health.show_machine(gpu)
-    assert "NVIDIA" in page.health.warning.text() and "CPU" in page.health.device.whole()
+    assert "NVIDIA" in page.health.warning.text() and "CPU" in page.health.device.full_text()
     page.health.show_machine(Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cu130"))
-    assert page.health.device.whole() == "NVIDIA H200" and not page.health.warning.text()
+    assert page.health.device.full_text() == "NVIDIA H200" and not page.health.warning.text()
 
 
 def test_nothing_is_read_while_nobody_looks(qtbot, page, studio) -> None:

@@ -61,7 +61,7 @@ def test_what_is_chosen_is_kept(page, studio) -> None:
     assert not kept.ask_on_close and not kept.stand_by
     studio.settings.set("ask_on_close", True)
     assert page.ask_on_close.isChecked(), "as if set elsewhere"
-    assert page.home.whole() == str(studio.home.root)
+    assert page.home.full_text() == str(studio.home.root)
 
 
 def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:

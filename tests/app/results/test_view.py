@@ -89,7 +89,7 @@ def texts(view: ResultsView) -> list[str]:
 
 def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> None:
     view = show()
-    assert view.headline.score.whole() == "Accuracy 40.0 %"
+    assert view.headline.score.full_text() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
     assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
     assert_accessible(view)
@@ -201,7 +201,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     unigram(made).write(tmp_path / "results" / "unigram-validation.parquet")
     view, gone = opened(studio, qtbot, results_of(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
-    assert view.headline.score.whole() == "Loss 4.850"
+    assert view.headline.score.full_text() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
     qtbot.waitUntil(lambda: len(view.pictures.pictures["frequency"].measured.lines) == 2)
     table = view.pictures.pictures["frequency"].table
@@ -267,14 +267,14 @@ def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, 
     assert worker.asked == []
     view.test_action.trigger()
     question(qtbot).buttons["score"].click()
-    qtbot.waitUntil(lambda: view.headline.score.whole() == "Accuracy 100.0 %")
+    qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 100.0 %")
     assert "scored 1 time(s)" in view.headline.about.text()
     assert view.choice.currentText() == "Test"
     view.test_action.trigger()  # asked once
     qtbot.waitUntil(lambda: "scored 2 time(s)" in view.headline.about.text())
     view.choice.setCurrentIndex(0)
     view.choice.activated.emit(0)
-    qtbot.waitUntil(lambda: view.headline.score.whole() == "Accuracy 40.0 %")
+    qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 40.0 %")
 
 
 def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch) -> None:
@@ -300,7 +300,7 @@ def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbo
     qtbot.waitUntil(lambda: bool(told))
     assert told[0].problem == "The file has no text."
     assert view.menu_button.isEnabled()
-    assert view.headline.score.whole() == "Accuracy 40.0 %"
+    assert view.headline.score.full_text() == "Accuracy 40.0 %"
 
 
 def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> None:

@@ -53,7 +53,7 @@ def a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab):
     qtbot.keyClicks(trying.text, "a lovely warm film")
     qtbot.waitUntil(lambda: len(trying.words.shown) == 4, timeout=PATIENCE)
     assert trying.prediction.isVisible()
-    assert trying.prediction.verdict.whole().split(" · ")[0] in ("good", "bad")
+    assert trying.prediction.verdict.full_text().split(" · ")[0] in ("good", "bad")
     assert [word.text for word in trying.words.shown] == ["a", "lovely", "warm", "film"]
     assert "lovely" in trying.words.accessibleDescription()
     assert "Effect of each word on" in trying.words_title.text()

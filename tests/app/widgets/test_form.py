@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.widgets.forms.controls import NumberField, number_text, parse_number
-from app.widgets.forms.fields import NumberOf, OneOf, Optional, YesNo
+from app.widgets.forms.fields import NumberChoice, OneOf, Optional, YesNo
 from app.widgets.forms.form import SpecForm
 from app.widgets.text.spec_texts import problem_text
 from engine.config.families.bert import BertSpec
@@ -26,9 +26,9 @@ def form(qtbot) -> SpecForm:
     return made
 
 
-def number(form: SpecForm, name: str) -> NumberOf:
+def number(form: SpecForm, name: str) -> NumberChoice:
     field = form.fields[name]
-    assert isinstance(field, NumberOf)
+    assert isinstance(field, NumberChoice)
     return field
 
 

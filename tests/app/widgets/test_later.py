@@ -19,9 +19,9 @@ def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
     tabs.addTab(later, "Two")
     tabs.resize(300, 200)
     tabs.show()
-    assert not later.is_made and not made
+    assert not later.is_built and not made
     tabs.setCurrentIndex(1)
-    assert made[0].isVisible() and later.made is made[0]
+    assert made[0].isVisible() and later.widget is made[0]
     assert made[0].width() == later.width() > 0, "laid out at once"
     tabs.setCurrentIndex(0)
     tabs.setCurrentIndex(1)
@@ -31,8 +31,8 @@ def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
 def test_who_asks_for_it_gets_it_before_it_is_shown(qtbot: QtBot) -> None:
     later = Later(lambda: QLineEdit("typed"))
     qtbot.addWidget(later)
-    assert later.made.text() == "typed" and later.made.parent() is later
-    assert later.is_made and not later.made.isVisible()
+    assert later.widget.text() == "typed" and later.widget.parent() is later
+    assert later.is_built and not later.widget.isVisible()
 
 
 def test_a_slow_widget_is_made_after_its_page(qtbot: QtBot) -> None:
@@ -40,9 +40,9 @@ def test_a_slow_widget_is_made_after_its_page(qtbot: QtBot) -> None:
     qtbot.addWidget(later)
     later.resize(300, 200)
     later.show()
-    assert not later.is_made
-    qtbot.waitUntil(lambda: later.is_made)
-    assert later.made.isVisible() and later.made.width() == later.width()
+    assert not later.is_built
+    qtbot.waitUntil(lambda: later.is_built)
+    assert later.widget.isVisible() and later.widget.width() == later.width()
     gone = Later(lambda: QLineEdit("typed"), after_its_page=True)
     gone.show()
     gone.deleteLater()

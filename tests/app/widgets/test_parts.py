@@ -81,7 +81,7 @@ def test_a_line_without_room_is_elided_and_whole_in_its_tooltip(qtbot) -> None:
     qtbot.addWidget(line)
     line.resize(120, 20)
     line.show()
-    assert line.text().endswith("…") and line.whole().startswith("a very long name")
+    assert line.text().endswith("…") and line.full_text().startswith("a very long name")
     assert "a very long name" in line.toolTip() and name_of(line)
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QScrollArea, QVBoxLay
 from pytestqt.qtbot import QtBot
 
 from app.widgets.forms.checkpoint_box import CheckpointBox
-from app.widgets.forms.controls import ComboBox, DoubleSpinBox, NumberField, SpinBox, TurnsWithFocus
+from app.widgets.forms.controls import ComboBox, DoubleSpinBox, NumberField, SpinBox, WheelMixin
 
 APP = Path(__file__).parents[3] / "app"
 KINDS = (ComboBox, NumberField, SpinBox, DoubleSpinBox)
@@ -72,4 +72,4 @@ def test_no_page_has_fields_that_are_not_of_this_kind() -> None:
     assert not found
     derived = re.compile(r"^class \w+\((?:QComboBox|Q\w*SpinBox)\)", re.MULTILINE)
     assert not [str(f) for f in APP.rglob("*.py") if derived.search(f.read_text("utf-8"))]
-    assert all(issubclass(kind, TurnsWithFocus) for kind in (*KINDS, CheckpointBox))
+    assert all(issubclass(kind, WheelMixin) for kind in (*KINDS, CheckpointBox))

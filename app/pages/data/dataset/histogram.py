@@ -50,8 +50,8 @@ class Histogram(_Histogram):
         fits = starts < max_length
         self.show_chart(
             Chart(
-                Axis(ends=(0, end), whole=True),
-                Axis(ends=(0, float(bars.max())), hidden=True),
+                Axis(limits=(0, end), whole=True),
+                Axis(limits=(0, float(bars.max())), hidden=True),
                 (
                     _bars(starts[fits], bars[fits], width, Role.CHART_1),
                     _bars(starts[~fits], bars[~fits], width, Role.WARN),
@@ -98,8 +98,8 @@ class Scale(_Histogram):
         low, high = float(edges[0]), float(edges[-1])
         self.show_chart(
             Chart(
-                Axis(ends=(low, high)),
-                Axis(ends=(0, max(float(bars.max()), 1.0)), hidden=True),
+                Axis(limits=(low, high)),
+                Axis(limits=(0, max(float(bars.max()), 1.0)), hidden=True),
                 (_bars(edges[:-1], bars, (high - low) / LABEL_BARS, Role.CHART_1),),
             )
         )

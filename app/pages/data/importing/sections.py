@@ -15,7 +15,7 @@ from app.timers import debounced
 from app.translation import in_language, tr
 from app.widgets import layouts
 from app.widgets.forms.controls import ComboBox, SeveralColumns, SpinBox, pad
-from app.widgets.text.data_texts import sizes_of_splits
+from app.widgets.text.data_texts import split_sizes
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import SPLITS, Mapping, Reading, Split
@@ -358,7 +358,7 @@ class SplitSection(Section):
         if rows is None:
             self.show_note("")
             return
-        sizes = sizes_of_splits(rows)
+        sizes = split_sizes(rows)
         if not rows["validation"]:
             sizes += "\n" + self.tr(
                 "Without a validation set, training cannot measure how well the model does on new"

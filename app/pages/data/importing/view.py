@@ -347,7 +347,7 @@ class Examples(QWidget):
 
     def _add_row(self) -> None:
         row = len(self.rows)
-        widgets = (Text("", "small", wraps=False), TokenRow(most=EXAMPLE_LENGTH), Text("", "small"))
+        widgets = (Text("", "small", wraps=False), TokenRow(EXAMPLE_LENGTH), Text("", "small"))
         widgets[2].setFixedWidth(30 * SPACE)
         for column, widget in enumerate(widgets):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)

@@ -108,7 +108,7 @@ class ModelView(Page):
         if len(paths) != 1 or not is_data_file(paths[0]) or self.use is None:
             return False
         self.tabs.setCurrentWidget(self.use)
-        self.use.made.apply_to(paths[0])
+        self.use.widget.apply_to(paths[0])
         return True
 
     def _add_actions(self, studio: Studio, model: ModelEntry, why_not_delete: str) -> None:
@@ -332,7 +332,7 @@ class TokenizerTab(QWidget):
         self.problem = Text("", "bad")
         self.normalised = ReadText(self.tr("Normalised text"), height=15 * SPACE)
         self.words = ReadText(self.tr("Words"), height=15 * SPACE)
-        self.tokens = TokenRow(most=600, with_ids=True)
+        self.tokens = TokenRow(limit=600, with_ids=True)
         self.count = Text("", "muted")
         inner = layouts.page(
             _step(self.tr("1. Normalise"), self._normalise, self.normalised),

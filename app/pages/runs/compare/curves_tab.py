@@ -84,7 +84,7 @@ class CurvesTab(QWidget):
         self.smoothing.chosen.connect(self.draw)
         for switch in (self.log, self.means):
             switch.toggled.connect(self.draw)
-        self.view.pointed.connect(lambda _, text: self.readout.setText(text))
+        self.view.hovered.connect(lambda _, text: self.readout.setText(text))
         state.read_names()
 
     def _lay_out(self) -> None:
@@ -212,7 +212,7 @@ def chart_lines(
         x = x_values(axis, row, steps, (paces or {}).get(row.id))
         if x is None:
             continue
-        y = StepSeries(x, values).smoothed(smoothing) if smoothing > 1 else values
+        y = StepSeries(x, values).smooth(smoothing) if smoothing > 1 else values
         result.append((row, x / 60 if axis == "time" else x, y))
     names = dict(zip((row.id for row in rows), distinct_names(rows), strict=True))
     colours = _indices(rows, style.colour)

@@ -14,7 +14,7 @@ from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets.charts.chart import Axis, Chart, Points, padded, value_range
+from app.widgets.charts.chart import Axis, Chart, Points, value_range, widen
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.painting import Frame, chart_figure
 from app.widgets.charts.view import ChartView
@@ -156,7 +156,7 @@ def _chart(scatter: Scatter) -> Chart:
     values = np.array([point[:2] for point in scatter.points]).reshape(-1, 2)
     colors = np.array([point[2] for point in scatter.points], dtype=int)
     x, y = (
-        Axis(title, padded(*value_range([values[:, n]]), 0.06)) for n, title in enumerate(titles)
+        Axis(title, widen(*value_range([values[:, n]]), 0.06)) for n, title in enumerate(titles)
     )
     several = len(scatter.names) > 1
     series = []

@@ -104,7 +104,7 @@ class Charts(QWidget):
             grid.setColumnStretch(column, 1)
         grid.setRowStretch(0, 3)
         grid.setRowStretch(1, 2)
-        area.hold(inner)
+        area.set_content(inner)
         return area
 
     def _set_empty_texts(self) -> None:

@@ -144,7 +144,7 @@ class RunHeader(QWidget):
             self._waiting_text(row),
         )
         self.pace.setText(" · ".join(part for part in texts if part))
-        self.bar.setAccessibleDescription(self.pace.whole())
+        self.bar.setAccessibleDescription(self.pace.full_text())
 
     def _speed_text(self, row: RunRow) -> str:
         if row.state != "running" or (speed := self._speed()) is None:

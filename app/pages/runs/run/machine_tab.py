@@ -156,7 +156,7 @@ class MachineLine(Polling):
 
     def poll(self) -> None:
         """Read the load off the GUI thread, unless it is being read."""
-        if self._reading is not None or not self._is_wanted:
+        if self._reading is not None or not self._is_polling:
             return
         folder, known = self._state.folder, self._watch
 

@@ -106,7 +106,7 @@ class RunView(QWidget):
         if len(paths) != 1 or not is_data_file(paths[0]) or row is None or row.checkpoint is None:
             return False
         self.tabs.setCurrentWidget(self.use)
-        self.use.made.apply_to(paths[0])
+        self.use.widget.apply_to(paths[0])
         return True
 
     def compare_results(self, file: Path, other: Other) -> None:
@@ -114,7 +114,7 @@ class RunView(QWidget):
         self._has_chosen_tab = True
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), True)
         self.tabs.setCurrentWidget(self.results)
-        self.results.made.compare(file, other)
+        self.results.widget.compare(file, other)
 
     def _show_results(self, row: RunRow) -> None:
         """Show the results once the run is over; a CLM has none."""
@@ -125,8 +125,8 @@ class RunView(QWidget):
         self.tabs.setTabVisible(self.tabs.indexOf(self.rows), has_results and row.is_active)
         if had_rows and not row.is_active:  # the results tab has all of its rows
             self.tabs.setCurrentWidget(self.results if is_shown else self.charts)
-        if is_shown and self.results.is_made:
-            self.results.made.show_results()
+        if is_shown and self.results.is_built:
+            self.results.widget.show_results()
         if not self._has_chosen_tab:
             self._has_chosen_tab = True
             self.tabs.setCurrentWidget(self.results if is_shown else self.charts)
@@ -137,8 +137,8 @@ class RunView(QWidget):
             return
         self._show_results(row)
         self.banner.show_run(row)
-        if self.use.is_made:
-            self.use.made.show_model(row.checkpoint, row.name)
+        if self.use.is_built:
+            self.use.widget.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)
         self.tabs.setTabVisible(seeds, bool(row.group))
         text = self.tr("Lay&er probing sweep") if row.sweep else self.tr("S&eeds")

@@ -39,7 +39,8 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     after, before = (explorer.truly(asked[side]) for side in (0, 1))
     said = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert said[0] != pytest.approx(said[1], abs=1e-9)
-    assert "Without heads 2.2, compared with tiny (all heads)." in page.comparison.status.whole()
+    text = page.comparison.status.full_text()
+    assert "Without heads 2.2, compared with tiny (all heads)." in text
     assert "Heads switched off: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
@@ -80,7 +81,7 @@ def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, exp
     QTest.keyClick(box, Qt.Key.Key_Down)
     wait(lambda: page.state.first.ablation["head_means"] is not None)
     said = "In their place: their mean over 2 text(s) of the typed list."
-    assert said in page.comparison.status.whole() and said in source(page.state)
+    assert said in page.comparison.status.full_text() and said in source(page.state)
     assert said not in source(page.state, 1)
     page.bench.show_panel("words")
     page.state.toggle_mask(2)
@@ -101,7 +102,7 @@ def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, exp
 
 
 def said_below(page) -> str:
-    return page.comparison.status.whole()
+    return page.comparison.status.full_text()
 
 
 def test_means_that_take_long_tell_how_far_they_are_and_end_with_zero(page, workers, wait):

@@ -178,10 +178,10 @@ def test_scales_end_as_far_as_any_step_needed(page, answer, wait):
 
 def test_bars_of_two_steps_have_one_scale(page, answer, wait):
     words = page.bench.docks["words"].panel.predictions
-    assert words.cards[0].bars.most < 1, "of a checkpoint they end where its largest does"
+    assert words.cards[0].bars.maximum < 1, "of a checkpoint they end where its largest does"
     for number in (6, 0, 6):
         click(page, number)
-        wait(lambda: answer() or words.cards[0].bars.most == 1)
+        wait(lambda: answer() or words.cards[0].bars.maximum == 1)
 
 
 def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wait, qtbot):

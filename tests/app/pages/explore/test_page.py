@@ -134,12 +134,12 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
 def test_tokens_are_described_and_picked_and_a_second_text_comes_and_goes(qtbot, ready, wait):
     assert_accessible(ready)
     ready.state.hover(2)
-    assert "“cat”" in ready.status.whole()
-    assert "Token 3" in ready.status.whole()
+    assert "“cat”" in ready.status.full_text()
+    assert "Token 3" in ready.status.full_text()
     ready.state.toggle_mask(2)
     ready.state.hover(1)
     ready.state.hover(2)
-    assert "masked" in ready.status.whole()
+    assert "masked" in ready.status.full_text()
     strip = ready.strip
     places = [box.center().toPoint() for box in strip.boxes]
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
@@ -183,7 +183,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     page.text.moveCursor(page.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(page.text, " .")
     qtbot.waitUntil(lambda: card().bars.shown != before, timeout=LATER)
-    assert "“cat”" in card().head.whole()
+    assert "“cat”" in card().head.full_text()
 
     page.bench.show_panel("attention")
     state = page.bench.docks["attention"].panel._state
@@ -213,7 +213,7 @@ def test_compare_puts_a_second_model_beside_the_first(ready, classifier, worksho
     assert ready.state.second.checkpoint == classifier
     assert ready.comparison.picker.chosen().path == classifier
     assert ready.comparison.picker.isVisible()
-    assert "the same tokens" in ready.comparison.status.whole()
+    assert "the same tokens" in ready.comparison.status.full_text()
     assert ready.comparison.strip_area.isHidden()
     ready.comparison.set_models([])
     assert ready.comparison.picker.chosen().path == classifier, "no longer listed, yet shown"
@@ -229,7 +229,7 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
     wait(lambda: ready.state.is_settled)
     history.compare(history.entries[-1])
     wait(lambda: ready.state.is_settled and ready.comparison.strip_area.isVisible())
-    assert "“the cat sat”" in ready.comparison.status.whole()
+    assert "“the cat sat”" in ready.comparison.status.full_text()
     second = ready.comparison.strip_area.strip
     assert len(second.boxes) == 5
     qtbot.mouseClick(second, Qt.MouseButton.LeftButton, pos=second.boxes[2].center().toPoint())

@@ -281,7 +281,7 @@ def test_which_words_made_it_say_negative(hand):
     )
     shown = view.sides[0].words.shown
     assert [word.text for word in shown] == TEXTS[0].split()
-    assert "Logit of “negative”" in view.sides[0].title.whole()
+    assert "Logit of “negative”" in view.sides[0].title.full_text()
 
 
 def test_what_did_fine_tuning_change(hand, home, model, wait):

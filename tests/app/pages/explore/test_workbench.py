@@ -247,7 +247,7 @@ def test_the_tenth_panel_has_alt_0_and_none_takes_the_keys_of_the_first():
 
 def test_every_dock_explains_itself(bench):
     dock = bench.docks["one"]
-    assert dock.line.whole() == concept("attention").line
+    assert dock.line.full_text() == concept("attention").line
     assert dock.help.toolTip()
     assert_accessible(bench)
 

@@ -75,7 +75,7 @@ def test_every_head_of_a_task_has_a_word() -> None:
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:
     model = page.list.list.cards
-    row = model.row_of(little)
+    row = model.find_row(little)
     said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     head = "masked language modelling (MLM)"
     for part in ("little", "Imported", "L 1  H 4  A 1", head, "float32"):
@@ -110,7 +110,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
 def test_a_model_is_opened_by_keyboard(qtbot, page, little) -> None:
     view = page.list.list
     view.setFocus()
-    view.setCurrentIndex(view.cards.index(view.cards.row_of(little), 0))
+    view.setCurrentIndex(view.cards.index(view.cards.find_row(little), 0))
     qtbot.keyClick(view, Qt.Key.Key_Return)
     assert page.stack.currentWidget() is page.model
     qtbot.mouseClick(page.model.back, Qt.MouseButton.LeftButton)
@@ -435,6 +435,6 @@ def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little) -> None:
     view.show()
     assert_distinct_keys(view)
     assert view.tabs.tabText(view.tabs.indexOf(results)) == "Re&sults"
-    assert results.made.score.text() == "Evalua&te on a file…"
-    assert not results.made.test_action.isVisible()
+    assert results.widget.score.text() == "Evalua&te on a file…"
+    assert not results.widget.test_action.isVisible()
     qtbot.waitUntil(lambda: view.state.contents is not None)

@@ -61,7 +61,7 @@ def test_the_picture_is_walked_by_keys_and_opens_things(page, studio, chain, qtb
     view = shown(whole, first, qtbot)
     assert_accessible(view)
     state, picture = view.state, view.picture
-    assert state.current == first and "first" in view.title.whole()
+    assert state.current == first and "first" in view.title.full_text()
     assert picture.accessibleDescription() == "first, Run, finished"
     assert [view.results.item(n).text() for n in range(view.results.count())] == [
         f"{HOSTILE} (Run, failed): checkpoint of step 10",

@@ -21,7 +21,7 @@ def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot) 
     shown = page()
     assert names(shown) == [HOSTILE]
     view = open_run(shown, run_id, qtbot)
-    assert view.header.name.whole() == HOSTILE
+    assert view.header.name.full_text() == HOSTILE
     assert view.banner.problem.text() == f"Wrong: {HOSTILE}"
     for label in shown.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or HOSTILE not in label.text()

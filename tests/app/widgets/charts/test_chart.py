@@ -61,7 +61,7 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
     view.show_chart(logged)
     assert view.span.high == pytest.approx(4.2)  # decades, with a margin
     view.grab()
-    with qtbot.waitSignal(view.pointed) as pointed:
+    with qtbot.waitSignal(view.hovered) as pointed:
         qtbot.keyClick(view, Qt.Key.Key_Right)
     assert pointed.args[1].startswith("one ")
     view.zoom(10, 20)

@@ -15,7 +15,7 @@ from app.notices import Notices
 from app.theme import Role, print_color
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.charts.figure_menu import FORMS, FigureButton
+from app.widgets.charts.figure_menu import FORMATS, FigureButton
 from engine.errors import StudioError
 
 NUMBERS = np.array([[0.25, 0.75], [1 / 3, 2 / 3]], dtype=np.float32)
@@ -128,12 +128,12 @@ def test_a_long_caption_is_whole_and_a_picture_beyond_all_size_is_refused(qapp, 
         figure.png(large)
 
 
-@pytest.mark.parametrize("key", FORMS)
+@pytest.mark.parametrize("key", FORMATS)
 def test_every_format_is_saved_with_a_notice(qtbot, button, notices, made, tmp_path, key):
-    path = tmp_path / f"kept.{FORMS[key][0]}"
+    path = tmp_path / f"kept.{FORMATS[key][0]}"
     button.save(key, path, made)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
-    assert path.read_bytes() == FORMS[key][1](made) or key == "pdf"  # which holds the time
+    assert path.read_bytes() == FORMATS[key][1](made) or key == "pdf"  # which holds the time
     assert path.stat().st_size > 0
     assert str(path) in notices.shown[0].problem
 

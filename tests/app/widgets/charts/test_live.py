@@ -52,16 +52,16 @@ def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChar
     curve.set_series("validation", [41, 81], [0.5, 0.25])
     curve.draw_now()
     values = lambda: [entry.value for entry in curve.legend.entries]  # noqa: E731
-    with qtbot.waitSignal(curve.step_pointed) as looked:
+    with qtbot.waitSignal(curve.step_hovered) as looked:
         curve.plot.hovered.emit(50.2)
     assert looked.args == [50.2]
-    assert curve.readout.whole() == "step 50"
+    assert curve.readout.full_text() == "step 50"
     assert values() == ["0.0200", "0.5000 (step 41)"], "not that of step 81"
     curve.plot.hovered.emit(40.0)
     assert values() == ["0.0250", "no value yet"]
     curve.plot.hovered.emit(float("nan"))
     assert values() == ["0.0100", "0.2500"], "the last values when nobody points"
-    assert curve.readout.whole() == ""
+    assert curve.readout.full_text() == ""
 
 
 def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) -> None:
@@ -69,9 +69,9 @@ def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) 
     curve.draw_now()
     for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
         curve.plot.hovered.emit(step)
-        assert curve.readout.whole() == text
+        assert curve.readout.full_text() == text
     curve.plot.hovered.emit(float("nan"))
-    assert curve.readout.whole() == "1.0000"
+    assert curve.readout.full_text() == "1.0000"
     curve.setFocus()
     for key, text in (
         (Qt.Key.Key_Left, "step 20: 1.0000"),
@@ -80,9 +80,9 @@ def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) 
         (Qt.Key.Key_Right, "step 20: 1.0000"),
     ):
         qtbot.keyClick(curve, key)
-        assert curve.readout.whole() == text
+        assert curve.readout.full_text() == text
     qtbot.keyClick(curve, Qt.Key.Key_Escape)
-    assert curve.readout.whole() == "1.0000"
+    assert curve.readout.full_text() == "1.0000"
 
 
 @pytest.mark.parametrize("width", [320, 480, 900])
@@ -92,13 +92,13 @@ def test_every_value_has_room(curve: LiveChart, width: int) -> None:
         curve.set_series(name, [10, 20], [0.7, 0.8])
     curve.draw_now()
     curve.plot.hovered.emit(15.0)
-    places = curve.legend.places()
+    places = curve.legend.boxes()
     assert len(places) == 5 and all(place.right() <= curve.legend.width() for place in places)
     assert places[-1].bottom() <= curve.legend.height() + 1
     assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[n + 1 :])
     lines = {place.top() for place in places}
     curve.plot.hovered.emit(float("nan"))
-    assert {place.top() for place in curve.legend.places()} == lines, "reading moves nothing"
+    assert {place.top() for place in curve.legend.boxes()} == lines, "reading moves nothing"
 
 
 def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveChart) -> None:
@@ -221,10 +221,10 @@ def test_curves_follow_the_theme(curve: LiveChart, looks: Callable[[theme.Choice
 
 def test_smoothing_is_the_mean_of_the_neighbours() -> None:
     series = StepSeries(range(7), [0, 0, 0, 7, 0, 0, 0])
-    assert series.smoothed(1).tolist() == series.values.tolist()
-    assert series.smoothed(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
+    assert series.smooth(1).tolist() == series.values.tolist()
+    assert series.smooth(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
     gaps = StepSeries(range(5), [1.0, None, 3.0, None, 5.0])
-    assert np.isnan(gaps.smoothed(3)).tolist() == [False, True, False, True, False]
+    assert np.isnan(gaps.smooth(3)).tolist() == [False, True, False, True, False]
     assert gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
 
 
@@ -236,7 +236,7 @@ def test_any_numbers_make_a_series(values: list[float | None]) -> None:
         series.extend([step], [value])
     assert len(series) == len(values)
     assert not np.isinf(series.values).any()
-    assert len(series.smoothed(5)) == len(values)
+    assert len(series.smooth(5)) == len(values)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from app import background
 from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets.charts.chart import Axis, Chart, Line, padded, value_range
+from app.widgets.charts.chart import Axis, Chart, Line, value_range, widen
 from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
@@ -87,7 +87,7 @@ class LearningCurveCard(Card):
         self.chart.show_chart(
             Chart(
                 Axis(self.tr("Labelled rows"), (0.0, float(rows.max()) * 1.05), whole=True),
-                Axis(title, padded(*value_range([values]), 0.1)),
+                Axis(title, widen(*value_range([values]), 0.1)),
                 (Line("", rows, values, dots=True),),
             )
         )

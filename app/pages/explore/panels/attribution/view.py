@@ -29,10 +29,10 @@ from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from app.widgets.text.word_effects import (
-    MOST_WORDS,
+    MAX_WORDS,
     Words,
+    flow_words,
     paint_words,
-    place_words,
     tint_effects,
 )
 from app.widgets.text.wrapping import Wrapping
@@ -316,8 +316,8 @@ class OneSide(QWidget):
         if answer.next is not None:
             return self.tr("{0} of {1} computed …").format(count(answer.done), count(answer.points))
         text = note(answer, question)
-        if len(answer.words) > MOST_WORDS:
-            text += " " + self.tr("The first %Ln word(s) are shown.", "", MOST_WORDS)
+        if len(answer.words) > MAX_WORDS:
+            text += " " + self.tr("The first %Ln word(s) are shown.", "", MAX_WORDS)
         return text
 
 
@@ -403,7 +403,7 @@ def make_figure(state: WordEffectsState) -> Figure | None:
     word_font = mono_font()
     word_font.setPixelSize(13)
     fonts = word_font, paper_font(10)
-    boxes = place_words(words, FIGURE_WIDTH, fonts)
+    boxes = flow_words(words, FIGURE_WIDTH, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_words(painter, words, boxes, print_color, fonts)

@@ -185,7 +185,7 @@ class Candidates(QWidget):
             self.tr("Candidates for “{0}”").format(word),
             f"{caption} {source(explore)}",
             Table(header, rows),
-            most=1.0,
+            maximum=1.0,
             is_paired=explore.is_compared,
         )
 

@@ -13,7 +13,7 @@ from app.widgets.charts.bars import (
     ProbabilityBars,
     bars_figure,
     percentage,
-    top_of_scale,
+    scale_end,
 )
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import Card, EmptyState
@@ -58,13 +58,13 @@ class Predictions(QWidget):
             card = PositionCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
-        explore, most = self.state.explore, self._scale(positions)
+        explore, maximum = self.state.explore, self._scale(positions)
         for index, card in enumerate(self.cards):
             card.setVisible(index < len(positions))
             if index < len(positions):
                 position = positions[index]
                 card.set_picked(position.token == explore.picked)
-                card.show_position(position, self._other(position), explore.first.mask, most)
+                card.show_position(position, self._other(position), explore.first.mask, maximum)
         self.note.setText(self._note(positions))
         self.models.setVisible(explore.is_compared)
         self.models.setText(self._models())
@@ -84,7 +84,7 @@ class Predictions(QWidget):
             for value in (bar.probability, bar.second)
             if value is not None
         ]
-        return 1.0 if self.state.explore.is_over_training else top_of_scale(shown)
+        return 1.0 if self.state.explore.is_over_training else scale_end(shown)
 
     def _models(self) -> str:
         first, second = (side.model_name for side in self.state.explore.both)
@@ -149,7 +149,7 @@ class Predictions(QWidget):
         positions, explore = self.state.positions()[:MAX_POSITIONS], self.state.explore
         if not positions:
             return None
-        columns, rows, most = [], list[list[object]](), self._scale(self.state.positions())
+        columns, rows, maximum = [], list[list[object]](), self._scale(self.state.positions())
         for position in positions:
             typed = position.actual.label if position.actual else ""
             title = f"{position.token + 1} {typed or explore.first.mask}"
@@ -167,7 +167,7 @@ class Predictions(QWidget):
         ]
         caption = self.tr(
             "Probability of the top predictions at each masked position, bars from 0 to {0}."
-        ).format(numbers.percent(most, 0))
+        ).format(numbers.percent(maximum, 0))
         if explore.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
@@ -178,7 +178,7 @@ class Predictions(QWidget):
             self.tr("Predictions for masked words"),
             f"{caption} {source(explore)}",
             Table(tuple(header), rows),
-            most=most,
+            maximum=maximum,
             is_paired=explore.is_compared,
         )
 
@@ -196,7 +196,7 @@ class PositionCard(Card):
             self.body.addWidget(widget)
 
     def show_position(
-        self, position: MaskedPosition, other: MaskedPosition | None, mask: str, most: float
+        self, position: MaskedPosition, other: MaskedPosition | None, mask: str, maximum: float
     ) -> None:
         actual = position.actual
         if actual is None:
@@ -207,7 +207,7 @@ class PositionCard(Card):
             self.verdict.setText(self._verdict(position))
         names = self.tr("Predictions"), self.tr("Predictions of two models")
         self.bars.setAccessibleName(names[other is not None])
-        self.bars.show_bars(prediction_bars(position, other), most, other is not None)
+        self.bars.show_bars(prediction_bars(position, other), maximum, other is not None)
 
     def _verdict(self, position: MaskedPosition) -> str:
         assert position.actual is not None

@@ -19,7 +19,7 @@ from app.widgets.text import numbers
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal, sign
-from app.widgets.text.word_effects import TintedWord, Words, paint_words, place_words
+from app.widgets.text.word_effects import TintedWord, Words, flow_words, paint_words
 from engine.messages.explore.text import Token
 from engine.messages.explore.token_scores import TokenScore
 
@@ -181,7 +181,7 @@ class PseudoPerplexity(QWidget):
             return None
         tokens, scores = explore.first.tokens, {score.position: score for score, _ in pairs}
         words, fonts = tint_scores(tokens, scores), (paper_font(13), paper_font(10))
-        boxes = place_words(words, PAPER_WIDTH, fonts)
+        boxes = flow_words(words, PAPER_WIDTH, fonts)
         header = [
             "position",
             "token",

@@ -64,18 +64,18 @@ def test_heads_are_picked_by_mouse_keys_boxes_and_other_panels(
     assert len(explorer.asked) == asked, "another head is another slice of the file"
     qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
     grid.hovered.emit(1, 1)
-    assert view.overview.status.whole() == "Layer 2, head 2"
+    assert view.overview.status.full_text() == "Layer 2, head 2"
 
 
 def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore, weights):
     matrix, lines = view.matrix, view.lines
     state.hover(2, 3)
     value = f"{float(weights[0, 0, 2, 3]):.4f}"
-    assert view.readout.whole() == f"From “cat” to “sat”: {value}"
+    assert view.readout.full_text() == f"From “cat” to “sat”: {value}"
     state.hover(2, -1)
-    assert view.readout.whole().startswith("“cat” attends to “")
+    assert view.readout.full_text().startswith("“cat” attends to “")
     state.hover(-1, 2)
-    assert view.readout.whole().startswith("“cat” is attended to by “")
+    assert view.readout.full_text().startswith("“cat” is attended to by “")
     explore.hover(3)
     assert state.hovered == (3, -1)
     explore.hover(-1)
@@ -109,8 +109,8 @@ def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
     share = 1 - whole[1:4, 1:4].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.filters.note.whole()
-    assert "not rescaled" in view.filters.note.whole()
+    assert f"{share:.0%}".removesuffix("%") in view.filters.note.full_text()
+    assert "not rescaled" in view.filters.note.full_text()
     assert not view.filters.note.isHidden()
     assert int(state.links.rows.max()) < 3
     state.pick(0, -1)
@@ -254,7 +254,7 @@ def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     assert state.heads == ((1, 1),)
     click(qtbot, view.overview.grid, 1, 1)
     assert state.heads == ((1, 1),)
-    assert "1 head(s) selected" in view.overview.status.whole()
+    assert "1 head(s) selected" in view.overview.status.full_text()
 
 
 def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, explore, explorer, wait):
@@ -288,9 +288,9 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
         wait(lambda: len(state.drawn))
         assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
         share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
-        assert numbers.percent(float(share), 0) in view.filters.note.whole()
+        assert numbers.percent(float(share), 0) in view.filters.note.full_text()
     state.hover(0, 0)
-    assert "not in the selected texts" in view.readout.whole()
+    assert "not in the selected texts" in view.readout.full_text()
     explore.set_texts("the cat")
     wait(lambda: explore.is_settled and explorer.asked[-1].pair is None)
     explorer.attend(explorer.asked[-1])
@@ -337,17 +337,17 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
         )
         assert np.array_equal(state.maps.thumbnails[:layers], levels(whole[:layers]))
         assert (state.maps.thumbnails[layers:] == GAP).all()
-        assert f"{layers} of 3 layers" in view.overview.status.whole()
+        assert f"{layers} of 3 layers" in view.overview.status.full_text()
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
             state.selection.pick(2, 1)
-            assert "Computing layer 3" in view.readout.whole()
+            assert "Computing layer 3" in view.readout.full_text()
             state.selection.pick(0, 0)
     state.selection.pick(2, 1)
     explorer.answered.emit(answer)
     wait(lambda: not (state.maps.thumbnails == GAP).any())
     assert np.array_equal(state.map, whole[2, 1])
-    assert "layers" not in view.overview.status.whole()
+    assert "layers" not in view.overview.status.full_text()
 
 
 def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explorer, weights):
@@ -370,7 +370,7 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
     qtbot.mouseMove(elements, elements.element(4).center().toPoint())
     qtbot.keyClick(elements, Qt.Key.Key_Right)
     at = elements._hovered
-    assert f"product over √K {decimal(shown.products[at])}" in view.pair.readout.whole()
+    assert f"product over √K {decimal(shown.products[at])}" in view.pair.readout.full_text()
     state.selection.pick(1, 1)
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 

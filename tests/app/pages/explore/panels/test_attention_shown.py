@@ -61,7 +61,7 @@ def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     state.hover(2, -1)
     shown = view.figure()
     drawn = figures.svg(shown).decode().replace("“cat”", "").replace("the cat sat", "")
-    for text in (view.readout.whole(), str(rows_of(view)), str(saved(view)), drawn):
+    for text in (view.readout.full_text(), str(rows_of(view)), str(saved(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
 
@@ -77,10 +77,10 @@ def test_of_several_heads_the_table_has_all_and_the_readout_says_which(view, sta
     values = [float(line["attention weight"]) for line in saved(view)]
     assert values == sorted(values, reverse=True)
     state.hover(1, 2)
-    assert view.readout.whole().startswith("layer 3, head 2: From “the” to “cat”")
+    assert view.readout.full_text().startswith("layer 3, head 2: From “the” to “cat”")
     state.selection.pick(0, 0)
     state.hover(1, 2)
-    assert view.readout.whole().startswith("From “the” to “cat”")
+    assert view.readout.full_text().startswith("From “the” to “cat”")
 
 
 def test_the_heads_come_back_with_the_maps_of_heads(view, state, explorer, weights, wait):

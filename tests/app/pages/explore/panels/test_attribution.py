@@ -83,7 +83,7 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     most = max(abs(word.effect) for word in shown)
     assert strong == pytest.approx([abs(word.effect) / most * STRONGEST for word in shown])
     assert_close(shown, whole(state.answered_question).words)
-    assert "Logit of “label 1”" in view.sides[0].title.whole()
+    assert "Logit of “label 1”" in view.sides[0].title.full_text()
     strongest = max(range(6), key=lambda n: abs(shown[n].effect))
     qtbot.mouseClick(view.faithfulness.run, Qt.MouseButton.LeftButton)  # 3
     serve(explorer, wait, view.faithfulness.alone.isVisible)
@@ -133,7 +133,7 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
     expected = whole(asked)
     assert state.answer.effects == pytest.approx(expected.effects, abs=1e-5)
     assert f"with {expected.points} points" in view.sides[0].note.text()
-    assert "rather than “label 2”" in view.sides[0].title.whole()
+    assert "rather than “label 2”" in view.sides[0].title.full_text()
     made = make_figure(state)
     assert made.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
     rows = made.table().rows
@@ -181,7 +181,7 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     qtbot.keyClicks(view.controls.other, "mat")
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.against == "mat")
     assert state.answer.explained.label == "dog"
-    assert "“dog” rather than “mat”" in view.sides[0].title.whole()
+    assert "“dog” rather than “mat”" in view.sides[0].title.full_text()
     qtbot.keyClicks(view.controls.token, "zzz")
     serve(explorer, wait, lambda: "no token “dogzzz”" in view.sides[0].note.text())
 
@@ -200,7 +200,7 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
         if target:
             choose(view.controls.target, target)
         serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
-        return view.sides[0].title.whole()
+        return view.sides[0].title.full_text()
 
     assert "at “sat”" in explain("token_classification", 3)
     assert state.answer.explained.position == 3
@@ -217,5 +217,5 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     wait(lambda: page.state.is_settled)
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
-    assert view.sides[1].title.whole().startswith("other · Logit of")
+    assert view.sides[1].title.full_text().startswith("other · Logit of")
     assert_close(view._states[1].words, whole(view._states[1].answered_question).words)

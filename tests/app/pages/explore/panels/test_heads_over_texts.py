@@ -36,7 +36,7 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     at = QPoint(place, header.height() // 2)
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)  # 5
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
-    assert column == sorted(column, reverse=True) and view.title.whole() == "To previous"
+    assert column == sorted(column, reverse=True) and view.title.full_text() == "To previous"
     assert np.array_equal(view.grid.values, view._state.interval("previous")[0])
     view.table.setFocus()
     view.table.selectRow(0)
@@ -90,7 +90,7 @@ def test_heads_are_ranked_by_the_loss_without_them(
     wait(lambda: "loss off" in view._state.keys and not view._state.work.is_running)
     assert view._state.keys == ("loss off", "importance", *before), "both stay side by side"
     assert view.grid.is_signed and view.rows.column_index("loss off") == 2, "in sight at once"
-    assert view.title.whole() == "Loss without it"
+    assert view.title.full_text() == "Loss without it"
     section = view.rows.column_index("loss off")
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True)

@@ -61,7 +61,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
     answer(page, explorer, task="question_answering", spans=(best, other), value=0.2)
     shown = page.bench.docks["predictions"].panel.sides[0].views["question_answering"]
-    assert shown.verdict.whole() == "cat · 70.0 %"
+    assert shown.verdict.full_text() == "cat · 70.0 %"
     selections = shown.passage.extraSelections()
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
     assert [bar.label for bar in shown.bars.shown] == ["cat", "the", "no answer"]
@@ -69,7 +69,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     page.text.set_text("what sat")
     wait(lambda: explorer.asked[-1].text == "what sat")
     answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
-    assert shown.verdict.whole() == "No answer in the passage · 90.0 %"
+    assert shown.verdict.full_text() == "No answer in the passage · 90.0 %"
     assert shown.passage.extraSelections() == []
     assert shown.passage.toPlainText() == PASSAGE
 
@@ -104,7 +104,7 @@ def show(qtbot):
 def test_spans_are_marked_in_the_text_and_named(show, screen):
     found = (span("Ada Lovelace", "person"), span("London", "place"))
     shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=found)
-    assert shown.verdict.whole() == "2 span(s)"
+    assert shown.verdict.full_text() == "2 span(s)"
     plain = shown.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
     document, marked = shown.text.document(), {}
@@ -121,7 +121,7 @@ def test_spans_are_marked_in_the_text_and_named(show, screen):
     assert_accessible(shown)
     screen(shown, "explore tags")
     show("token_classification", PredictionInput("a cat", None, TAGS), spans=(), truncated=True)
-    assert shown.verdict.whole() == "No spans in this text"
+    assert shown.verdict.full_text() == "No spans in this text"
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
 
@@ -130,7 +130,7 @@ def test_tags_of_words_are_named(show):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
     found = (span("Ada", "PROPN"), span("born", "VERB"))
     shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=found)
-    assert shown.verdict.whole() == "2 word(s)"
+    assert shown.verdict.full_text() == "2 word(s)"
     assert "Ada\u202fPROPN" in shown.text.toPlainText()
 
 
@@ -148,19 +148,19 @@ def test_each_label_has_its_own_threshold(show):
         PredictionInput("the cat sat"),
     )
     shown = show("multi_label", given, predictions=chances, predicted=("mat", "cat"))
-    assert shown.verdict.whole() == "mat, cat"
+    assert shown.verdict.full_text() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
     assert_accessible(shown)
     show("multi_label", given, predictions=ranked(("mat", 0.1)))
-    assert shown.verdict.whole() == "No label reaches its threshold"
+    assert shown.verdict.full_text() == "No label reaches its threshold"
 
 
 def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
     given = PredictionInput("the cat sat")
     shown = show("regression", given, value=3.14159, range=(0, 5))
-    assert shown.verdict.whole() == "3.142"
+    assert shown.verdict.full_text() == "3.142"
     assert shown.gauge.fraction == pytest.approx(0.628, abs=1e-3)
     assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
     assert_accessible(shown)
@@ -184,7 +184,7 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
-    assert shown.verdict.whole() == "on a dog · 70.0 %" and shown.bars.isVisible()
+    assert shown.verdict.full_text() == "on a dog · 70.0 %" and shown.bars.isVisible()
     assert_accessible(page)
     shown.lines[3].clear()
     qtbot.keyClicks(shown.lines[3], " ")
@@ -218,7 +218,7 @@ def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
     answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
     panel = page.bench.docks["predictions"].panel
     assert panel.sides[1].isVisible()
-    assert [side.views["text_classification"].verdict.whole() for side in panel.sides] == [
+    assert [side.views["text_classification"].verdict.full_text() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
     ]  # fmt: skip
     assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")

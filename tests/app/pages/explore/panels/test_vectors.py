@@ -35,10 +35,10 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
         "the [cat] sat on the mat", "a [cat] sat", "a dog . [Cat]",
     ]  # fmt: skip
     assert "Without the word: 1 text(s)." in view.note.text()
-    assert "at layer 3" in view.title.whole()
+    assert "at layer 3" in view.title.full_text()
     view.layers.setFocus()
     view.layers.selectRow(1)  # 4
-    assert "at layer 1" in view.title.whole()
+    assert "at layer 1" in view.title.full_text()
     shown = answer.layers[1]
     assert view.matrix.rows.rows[1][1] == f"{shown.cosines[1][0]:.3f}"
     assert view.layers.rows.rows[1][1:4] == tuple(
@@ -83,7 +83,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
         f"{answer.tokens[0].cosine:.3f}",
     )
     assert "Cosines to all 31 rows" in view.note.text()
-    assert view.title.whole() == "Nearest at layer 3 to the [cat] sat on the mat"
+    assert view.title.full_text() == "Nearest at layer 3 to the [cat] sat on the mat"
     view.layers.setFocus()
     view.layers.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
@@ -135,4 +135,4 @@ def test_neighbours_belong_to_the_selected_occurrence(page, explorer, wait, qtbo
     choose(view, "tokens")
     wait(lambda: explorer.of_kind("find_tokens"))
     assert explorer.of_kind("find_tokens")[-1].text == "a cat sat"
-    assert view.title.whole().endswith("a [cat] sat")
+    assert view.title.full_text().endswith("a [cat] sat")

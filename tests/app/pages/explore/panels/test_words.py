@@ -13,7 +13,7 @@ from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import Strip, StripArea
 from app.widgets.charts import figure as figures
-from app.widgets.charts.bars import Bar, percentage, top_of_scale
+from app.widgets.charts.bars import Bar, percentage, scale_end
 from app.widgets.text.numbers import decimal
 from engine.explore import token_scores
 from engine.messages.explore.text import LabelProbability
@@ -74,8 +74,8 @@ def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explo
     assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
     explorer.fill(asked, "dog", "cat", "mat")
     assert shown(view) == [["dog", "cat", "mat"]]
-    assert "“cat”" in view.predictions.cards[0].head.whole()
-    assert "rank 2" in view.predictions.cards[0].verdict.whole()
+    assert "“cat”" in view.predictions.cards[0].head.full_text()
+    assert "rank 2" in view.predictions.cards[0].verdict.full_text()
     assert state.positions()[0].rank == 2
     assert state.positions()[0].actual == LabelProbability(label="cat", probability=0.01)
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
@@ -113,7 +113,7 @@ def test_an_actual_word_beyond_the_predictions_is_below_them(view, explore, expl
     last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
     assert last.probability == pytest.approx(0.01)
-    assert "rank 1,234" in view.predictions.cards[0].verdict.whole()
+    assert "rank 1,234" in view.predictions.cards[0].verdict.full_text()
 
 
 def test_a_late_answer_is_not_drawn(view, explore, explorer):
@@ -130,7 +130,7 @@ def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
     read(explore, wait, "the [MASK] sat")
     explorer.fill(explorer.asked[-1], "cat")
     assert shown(view) == [["cat"]]
-    assert view.predictions.cards[0].head.whole() == "[MASK]"
+    assert view.predictions.cards[0].head.full_text() == "[MASK]"
 
 
 def test_without_a_masked_word_nothing_is_asked_and_a_hint_is_shown(view, explorer):
@@ -162,7 +162,7 @@ def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
     read(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
     explorer.fill(explorer.asked[-1], "cat")
     assert len(shown(view)) == MAX_POSITIONS
-    assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.whole()
+    assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.full_text()
 
 
 def test_bars_are_described_in_words(view, explore, explorer):
@@ -207,8 +207,8 @@ def test_a_causal_model_says_that_it_predicts_from_the_left(view, explore, explo
     explore.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
     assert (
-        "left-to-right" in view.predictions.note.whole()
-        and "by itself" not in view.predictions.note.whole()
+        "left-to-right" in view.predictions.note.full_text()
+        and "by itself" not in view.predictions.note.full_text()
     )
 
 
@@ -223,9 +223,9 @@ def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
     explore.toggle_mask(2)
     answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
     assert max(one.probability for one in answer.predictions[0].ranked) == 0.5
-    assert view.predictions.cards[0].bars.most == 0.5
+    assert view.predictions.cards[0].bars.maximum == 0.5
     assert "from 0 to 50 %" in view.figure().caption
-    assert [top_of_scale([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
+    assert [scale_end([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
 
 
 def test_a_saved_figure_is_exact(view, explore, explorer):
@@ -338,8 +338,8 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
     qtbot.mouseMove(grid, place + QPoint(3, 3))
     qtbot.mouseMove(grid, place)
     best = applied.layers[1].predictions[0].ranked[0]
-    assert "layer 1" in view.lens.readout.whole()
-    assert f"“{best.label}” {percentage(best.probability)}" in view.lens.readout.whole()
+    assert "layer 1" in view.lens.readout.full_text()
+    assert f"“{best.label}” {percentage(best.probability)}" in view.lens.readout.full_text()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert explore.picked == 2
     table = saved(view.figure())

@@ -72,7 +72,7 @@ def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(comparison, 
         runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
     qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
     comparison.tabs.setCurrentWidget(comparison.settings)
-    model = comparison.settings.made.model
+    model = comparison.settings.widget.model
     row = comparison.state.rows[0]
     shown = model.headerData(1, Qt.Orientation.Horizontal)
     assert shown == f"{row.job.training.seed}\n{row.id}"
@@ -81,7 +81,7 @@ def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(comparison, 
 
 def test_nothing_and_one_value_make_no_axis(comparison) -> None:
     comparison.tabs.setCurrentWidget(comparison.parallel)
-    keys = comparison.parallel.made.keys
+    keys = comparison.parallel.widget.keys
     assert "training.learning_rate" in keys and "training.seed" in keys
     for key in keys:
         facts = column_info(key)
@@ -159,8 +159,8 @@ def test_every_picture_is_kept_with_its_numbers(comparison) -> None:
     comparison.tabs.setCurrentWidget(comparison.scatter)
     for kept in (
         comparison.curves.figure(),
-        comparison.parallel.made.view.figure(),
-        comparison.scatter.made.view.figure(),
+        comparison.parallel.widget.view.figure(),
+        comparison.scatter.widget.view.figure(),
     ):
         assert kept is not None and kept.table is not None
         assert figure.png(kept).startswith(b"\x89PNG")
@@ -171,7 +171,7 @@ def test_every_picture_is_kept_with_its_numbers(comparison) -> None:
 
 def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> None:
     assert differing_paths(four) == ["training.learning_rate", "training.seed"]
-    tab = comparison.settings.made
+    tab = comparison.settings.widget
     assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
     tab.search.setText("seed")
     assert tab.model.rowCount() == 1
@@ -189,7 +189,7 @@ def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
     shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
     assert [row.id for row in shown.chosen()] == ["run2", "run3"]
     comparison.tabs.setCurrentWidget(comparison.parallel)
-    tab = comparison.parallel.made
+    tab = comparison.parallel.widget
     view = tab.view
     view.setFocus()
     qtbot.keyClick(view, Qt.Key.Key_Up)
@@ -208,7 +208,7 @@ def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
     assert found.missing == 0 and found.names == ("1", "2")
     assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
     comparison.tabs.setCurrentWidget(comparison.scatter)
-    view = comparison.scatter.made.view
+    view = comparison.scatter.widget.view
     qtbot.keyClick(view, Qt.Key.Key_Right)
     with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
         qtbot.keyClick(view, Qt.Key.Key_Return)

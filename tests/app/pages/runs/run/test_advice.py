@@ -45,7 +45,7 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studi
     view = open_run(page(), run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
-    assert line.text.whole().startswith(
+    assert line.text.full_text().startswith(
         "No better than the majority baseline, which always predicts “positive” (60.0 %)."
     )
     with qtbot.waitSignal(studio.go) as gone:
@@ -59,10 +59,10 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studi
 
     assert line.next.text() == "1 of 2"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
-    assert "The validation set has no row with “mixed”." in line.text.whole()
+    assert "The validation set has no row with “mixed”." in line.text.full_text()
     assert line.prepare.isHidden(), "its data set is none of this home"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
-    assert line.text.whole().startswith("No better")
+    assert line.text.full_text().startswith("No better")
 
 
 def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
@@ -79,7 +79,7 @@ def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
     line = open_run(page(), run_id, qtbot).advice
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
-    assert "The validation set has no row with “mixed”." in line.text.whole()
+    assert "The validation set has no row with “mixed”." in line.text.full_text()
     with qtbot.waitSignal(studio.go) as gone:
         qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
     where, asked = gone.args

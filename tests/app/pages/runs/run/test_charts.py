@@ -53,8 +53,8 @@ def test_new_points_are_drawn_as_they_come(page, studio, make_run, qtbot) -> Non
     assert charts.loss.series("validation").values.tolist() == [0.6]
     assert charts.validation.names() == ["macro F1"]
     assert charts.last_speed() == 1234
-    with qtbot.waitSignal(charts.rate.step_pointed, raising=False, timeout=1):
-        charts.loss.step_pointed.emit(3.0)  # one crosshair for all charts, with points or without
+    with qtbot.waitSignal(charts.rate.step_hovered, raising=False, timeout=1):
+        charts.loss.step_hovered.emit(3.0)  # one crosshair for all charts, with points or without
 
 
 def test_fifty_thousand_points_open_without_holding_the_window(page, studio, make_run, qtbot):

@@ -20,7 +20,7 @@ def test_what_was_read_before_is_in_the_log(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)
-    assert view.log.made.text.toPlainText() == view.state.log
+    assert view.log.widget.text.toPlainText() == view.state.log
 
 
 def test_the_log_follows_only_for_those_who_are_at_its_end(page, studio, make_run, qtbot) -> None:
@@ -29,7 +29,7 @@ def test_the_log_follows_only_for_those_who_are_at_its_end(page, studio, make_ru
     log = studio.home.runs / run_id / "worker.log"
     log.write_text("\n".join(f"line {n}" for n in range(500)))
     view.tabs.setCurrentWidget(view.log)
-    text = view.log.made.text
+    text = view.log.widget.text
     qtbot.waitUntil(lambda: "line 499" in text.toPlainText())
     bar = text.verticalScrollBar()
     assert bar.value() == bar.maximum()

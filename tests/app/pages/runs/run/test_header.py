@@ -15,9 +15,9 @@ from tests.engine.runs import fake_worker
 def test_a_finished_run_shows_its_curves_and_what_to_do_next(page, studio, make_run, qtbot) -> None:
     run_id = make_run("done")
     view = open_run(page(), run_id, qtbot)
-    assert view.header.name.whole() == "done"
-    assert "Step 20 of 20" in view.header.pace.whole()
-    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.whole()
+    assert view.header.name.full_text() == "done"
+    assert "Step 20 of 20" in view.header.pace.full_text()
+    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.full_text()
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
     assert len(view.charts.validation.series("accuracy")) == 4
@@ -39,7 +39,7 @@ def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, mon
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
-    assert "No response from the training process for" in view.header.pace.whole()
+    assert "No response from the training process for" in view.header.pace.full_text()
     wished: list[str] = []
     monkeypatch.setattr(studio.dispatcher, "force_stop", wished.append)
     qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
@@ -62,14 +62,14 @@ def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot) -
     change_run(studio, run_id, **working)
     shown = page()
     view = open_run(shown, run_id, qtbot)
-    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.whole()
-    assert "About 3 min left" in view.header.pace.whole()  # at one step a second
+    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.full_text()
+    assert "About 3 min left" in view.header.pace.full_text()  # at one step a second
     row = shown.state.rows[run_id]
     assert COLUMNS[Column.TIME].text(row) == "3 min left"
     change_run(studio, run_id, state="paused", stage="")
     studio.dispatcher.run_changed.emit(run_id)
-    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.whole())
-    assert "left" not in view.header.pace.whole()
+    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.full_text())
+    assert "left" not in view.header.pace.full_text()
 
 
 def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_run, qtbot) -> None:

@@ -35,7 +35,7 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> 
     append_sample(folder, sample(1, 0.2))
     view = open_run(page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
-    tab = view.machine.made
+    tab = view.machine.widget
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
     assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
@@ -54,8 +54,8 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> 
 def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
-    assert view.machine.made.busy.empty.text() == "No values were recorded for this run."
-    assert not view.machine.made._timer.isActive()
+    assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
+    assert not view.machine.widget._timer.isActive()
 
 
 def test_gpus_of_equal_names_are_numbered() -> None:

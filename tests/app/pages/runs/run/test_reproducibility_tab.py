@@ -25,7 +25,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.reproducibility)
-    tab = view.reproducibility.made
+    tab = view.reproducibility.widget
     qtbot.waitUntil(lambda: bool(tab.verdict.text()))
     assert "may give slightly different weights" in tab.verdict.text()
     assert tab.obstacles.text() == "From step 5: threads 1 → 2."
@@ -56,7 +56,7 @@ def test_a_run_is_run_again_and_held_against_the_others_of_its_job(page, studio,
         folder.append(Saved(step=20, folder="x", weights=weights * 32, optimiser="cd" * 32))
     view = open_run(page(), ids[0], qtbot)
     view.tabs.setCurrentWidget(view.reproducibility)
-    tab = view.reproducibility.made
+    tab = view.reproducibility.widget
 
     def told() -> list[str]:
         labels = [label for label in tab.findChildren(QLabel) if "the same job" in label.text()]

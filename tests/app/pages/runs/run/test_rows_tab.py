@@ -47,7 +47,7 @@ def test_they_follow_the_best_evaluation(page, studio, make_run, qtbot) -> None:
     view = open_run(page(), run_id, qtbot)
     run_that_trains(view)
     view.tabs.setCurrentWidget(view.rows)
-    tab = view.rows.made
+    tab = view.rows.widget
     assert tab.isVisible() and not tab.worst.isVisible()
     assert tab.note.text() == "The best and the worst rows are shown after the first evaluation."
     write(folder, right=0.5, step=10)

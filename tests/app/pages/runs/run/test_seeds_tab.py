@@ -69,21 +69,21 @@ def test_the_column_is_shown_only_if_there_are_several_seeds(page, studio, make_
 def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen) -> None:
     shown = page()
     view = open_run(shown, ids[0], qtbot)
-    qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 3)
+    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
-    model = view.seeds.made.model
+    model = view.seeds.widget.model
     told = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
-    assert view.seeds.made.table.isColumnHidden(FEATURES)
+    assert view.seeds.widget.table.isColumnHidden(FEATURES)
     assert told == [
         ["42", "finished", "80.0 % acc"],
         ["43", "finished", "95.0 % acc"],
         ["44", "stopped", "80.0 % acc"],
     ]
-    words = view.seeds.made.summary.text()
+    words = view.seeds.widget.summary.text()
     assert "Validation accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs, 3" in words
     assert_accessible(view.seeds)
     screen(shown, "seeds")
-    view.seeds.made.table.activated.emit(model.index(1, 0))
+    view.seeds.widget.table.activated.emit(model.index(1, 0))
     assert shown.run is not None and shown.run.state.run_id == ids[1]
 
 
@@ -113,15 +113,15 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot,
     ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(sweep[:6])]
     shown = page()
     view = open_run(shown, ids[0], qtbot)
-    qtbot.waitUntil(lambda: len(view.seeds.made.model.rows) == 6)
+    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
-    model, table = view.seeds.made.model, view.seeds.made.table
+    model, table = view.seeds.widget.model, view.seeds.widget.table
     told = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
     assert [vectors for vectors, _ in told] == [value_text(row) for row in PAPER[:6]]
     assert [best for _, best in told] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
-    assert view.seeds.made.summary.text() == (
+    assert view.seeds.widget.summary.text() == (
         "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
     )
     assert_accessible(view.seeds)
@@ -147,7 +147,7 @@ def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
     view = open_run(page(), ids[0], qtbot)
     qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
     view.tabs.setCurrentWidget(view.seeds)
-    tab = view.seeds.made
+    tab = view.seeds.widget
     qtbot.waitUntil(lambda: len(tab.model.rows) == 4)
     cells = [[tab.model.index(r, c).data() for c in (FEATURES, MEAN)] for r in range(4)]
     assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"

@@ -58,12 +58,12 @@ def test_results_come_first_and_every_tab_has_its_own_alt_keys(
     shown = page()
     shown.open(run)
     view = shown.run
-    assert not view.results.is_made, "both at once would block the GUI thread twice as long"
-    qtbot.waitUntil(lambda: view.results.is_made)
+    assert not view.results.is_built, "both at once would block the GUI thread twice as long"
+    qtbot.waitUntil(lambda: view.results.is_built)
     assert view.tabs.currentWidget() is view.results
-    qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
-    assert view.results.made.headline.score.whole() == "Accuracy 50.0 %"
-    view.results.made.comparison.show()
+    qtbot.waitUntil(lambda: view.results.widget.rows.model.rowCount() == 2)
+    assert view.results.widget.headline.score.full_text() == "Accuracy 50.0 %"
+    view.results.widget.comparison.show()
     assert view.tabs.count() == 11
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)
