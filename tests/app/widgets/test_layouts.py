@@ -39,7 +39,7 @@ def test_a_grid_has_its_distances_and_boxes_flow_into_rows(qtbot: QtBot) -> None
     grid = layouts.grid(parent=outer, across=6, down=5, stretched=1)
     assert outer.layout() is grid and grid.contentsMargins().left() == 0
     assert (grid.horizontalSpacing(), grid.verticalSpacing(), grid.columnStretch(1)) == (6, 5, 1)
-    boxes = flow([40, 50, 30], height=10, room=100, gap=5, row_gap=2)
+    boxes = flow([40, 50, 30], height=10, max_width=100, gap=5, row_gap=2)
     assert [(box.x(), box.y(), box.width()) for box in boxes] == [
         (0, 0, 40),
         (45, 0, 50),

@@ -221,7 +221,8 @@ class PositionCard(Card):
 def paired_bars(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
     """The top predictions of both models by the larger probability, and the actual token."""
     probabilities = [
-        {item.label: item.probability for item in (*p.requested, *p.likely)} for p in (position, other)
+        {item.label: item.probability for item in (*p.requested, *p.likely)}
+        for p in (position, other)
     ]
     for known, actual in zip(probabilities, (position.actual, other.actual), strict=True):
         if actual is not None:
