@@ -10,7 +10,7 @@ from app.using.nearest_state import NearestState
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
-from app.widgets.progress import WHOLE
+from app.widgets.progress import BAR_STEPS
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -78,8 +78,8 @@ class NearestView(QWidget):
         self.bar.setVisible(is_working)
         if state.working is not None:
             done, total = state.working.done, state.working.total
-            self.bar.setRange(0, WHOLE if total else 0)
-            self.bar.setValue(round(WHOLE * done / total) if total else 0)
+            self.bar.setRange(0, BAR_STEPS if total else 0)
+            self.bar.setValue(round(BAR_STEPS * done / total) if total else 0)
         self.status.setText(self._status())
         self.status.set_style("bad" if state.problem else "muted")
         self.status.setVisible(bool(self.status.text()))

@@ -15,7 +15,7 @@ from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
 from app.widgets.facts import Facts
-from app.widgets.progress import WHOLE
+from app.widgets.progress import BAR_STEPS
 from app.widgets.text.labels import Text
 from engine.checkpoints.source import read_source
 from engine.hub.address import host
@@ -166,7 +166,7 @@ def test_a_model_is_sent_after_its_files_were_seen(qtbot, page, hub, studio, mon
     far = list[int]()
     dialog.progress.bar.valueChanged.connect(far.append)
     qtbot.waitUntil(lambda: page.sending.worker is None, timeout=PATIENCE)
-    assert page.sending.dialog is None and max(far) == WHOLE
+    assert page.sending.dialog is None and max(far) == BAR_STEPS
     assert hub.repos["me/mine"].private
     assert set(hub.pushed["me/mine"]) >= {"config.json", "model.safetensors", "README.md"}
     assert hub.address in studio.notices.shown[-1].problem
