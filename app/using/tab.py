@@ -21,7 +21,7 @@ from app.using.report_saver import ReportSaver, update_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Dialog, ask_for_file, foot
+from app.widgets.dialogs import Dialog, ask_for_file, footer
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.text.labels import ReadText, Text
@@ -217,7 +217,7 @@ class ElsewhereDialog(Dialog):
             margins=(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE),
         )
         close: Callable[[], object] = self.accept
-        column.addLayout(foot(buttons.plain(self.tr("&Close"), close)))
+        column.addLayout(footer(buttons.plain(self.tr("&Close"), close)))
         self.resize(*CODE_SIZE)
         background.run(self, self._write, self._on_written, self._on_failed)
 

@@ -141,7 +141,7 @@ def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):
         assert key in listed[:5] and view.shown() == listed[0], typed
         assert any(score(typed, command) is not None for command in commands), typed
     view.search.setText("qqq")
-    assert view.titles.count() == 0 and not view.nothing.isHidden()
+    assert view.titles.count() == 0 and not view.empty.isHidden()
 
 
 def test_the_page_of_a_control_is_that_of_its_setting(qtbot):
