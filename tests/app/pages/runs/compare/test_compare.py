@@ -242,7 +242,7 @@ def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path) 
     dialog.fileSelected.emit(str(path))
     dialog.close()
     assert not comparison.report.isEnabled()
-    qtbot.waitUntil(lambda: not comparison.saving.is_at_work, timeout=20_000)
+    qtbot.waitUntil(lambda: not comparison.saving.is_busy, timeout=20_000)
     page = path.read_text(encoding="utf-8")
     assert "<h1>Comparison of 4 run" in page and "Learning rate" in page
     assert page.count("<img") == len({"loss", "validation_accuracy"})
