@@ -33,7 +33,7 @@ class Subject(NamedTuple):
     """Subject of a curve: the whole machine, the run, or a GPU by index and name."""
 
     kind: Literal["machine", "run", "gpu"]
-    index: int = 0
+    gpu: int = 0
     name: str = ""
 
 

@@ -173,7 +173,7 @@ def trained(qapp: QApplication) -> Iterator[Home]:
         home.make()
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
         patch.setattr(pictures, "QUIET", QUIET)
-        studio = pictures.opened(home, qapp)
+        studio = pictures.open_studio(home, qapp)
         studio.dispatcher.begin()
         for name, job in pictures.jobs(home, starter_model()).items():
             few = job.training.model_copy(update={"steps": STEPS})
@@ -193,7 +193,7 @@ def _is_over(studio: Studio, name: str) -> bool:
 def stage(trained: Home, qapp: QApplication) -> Iterator[Stage]:
     pseudo = Pseudo()
     qapp.installTranslator(pseudo)
-    studio = pictures.opened(trained, qapp)
+    studio = pictures.open_studio(trained, qapp)
     studio.settings.set("ask_on_close", False)
     studio.settings.set("stand_by", False)
     window = MainWindow(studio)

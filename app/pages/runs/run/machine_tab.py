@@ -112,7 +112,7 @@ class MachineTab(Polling):
         self._samples, self._offset, curves = result
         for figure, by_subject in curves.items():
             curve, factor = self.figures[figure]
-            gpus = {place.index for place in by_subject if place.kind == "gpu"}
+            gpus = {place.gpu for place in by_subject if place.kind == "gpu"}
             self._cards[figure].setVisible(figure in ALWAYS or bool(by_subject))
             for subject, (steps, values) in by_subject.items():
                 scaled = [None if value is None else value * factor for value in values]
@@ -127,7 +127,7 @@ def subject_text(subject: Subject, with_number: bool = False) -> str:
         case "run":
             return tr("this run")
     name = visible(subject.name) or tr("GPU")
-    return f"{name} ({subject.index})" if with_number else name
+    return f"{name} ({subject.gpu})" if with_number else name
 
 
 LOAD_POLL_MS = 2000  # between two readings
