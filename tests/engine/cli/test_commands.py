@@ -7,13 +7,12 @@ import subprocess
 import sys
 import time
 from ast import literal_eval
-from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.cli import compose, main
+from engine.cli import main
 from engine.cli.options import get_flag
 from engine.cli.recommending import recommend_for
 from engine.config.dataset import FileData
@@ -162,33 +161,6 @@ def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkey
     assert load(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
 
 
-def test_evaluate_gives_figures(output, told, model, tmp_path):
-    data = small.sentences(tmp_path / "test.csv", rows=30)
-    metrics = told("evaluate", data, "--model", model)
-    assert {"accuracy", "f1_macro", "loss", "examples"} <= set(metrics)
-    assert metrics["examples"] == 30
-    assert metrics["accuracy"] == pytest.approx(metrics["correct"] / 30)
-    assert metrics["accuracy"] > 0.9  # six sentences are easily learned
-    assert "accuracy" in output("evaluate", data, "--model", model)
-
-
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
-def test_predict_writes_a_row_for_each_row(output, model, tmp_path, ending):
-    data, out = small.sentences(tmp_path / "new.csv", rows=10), tmp_path / f"out.{ending}"
-    output("predict", data, "--model", model, "--out", out)
-    content = out.read_text(encoding="utf-8")
-    if ending == "jsonl":
-        rows = [json.loads(line) for line in content.splitlines()]
-    else:
-        delimiter = "," if ending == "csv" else "\t"
-        rows = list(csv.DictReader(content.splitlines(), delimiter=delimiter))
-    assert len(rows) == 10
-    for row in rows:
-        shares = {label: float(row[f"p({label})"]) for label in ("good", "bad")}
-        assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
-        assert shares[row["predicted_label"]] == max(shares.values())
-
-
 def test_predict_keeps_every_column_and_escapes_formulas(output, model, tmp_path):
     data = tmp_path / "new.csv"
     given = [
@@ -279,13 +251,6 @@ def test_truncation_of_a_text_is_reported(capsys, tmp_path):
         printed = capsys.readouterr()
         assert "note: truncated to the first 512 tokens" in printed.err and printed.out
     assert np.load(out).shape[2] == 512
-
-
-def test_check_reports_the_contents_of_a_file(told, tmp_path):
-    data = small.sentences(tmp_path / "reviews.csv")
-    facts = told("check", data)
-    assert facts["ok"] and facts["rows"] == 96
-    assert facts["columns"] == ["text", "label"]
 
 
 def test_check_reports_misleading_data(output, told, tmp_path):
@@ -467,12 +432,6 @@ def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
     printed = output("job", "--data", data, "--task", kind, "--size=tiny", *given)
     job = JobSpec.model_validate_json(printed)
     assert job.task.kind == kind
-
-
-def test_no_option_sets_two_fields():
-    names = [one.name for one in signature(compose.job_command).parameters.values()]
-    assert len(names) == len(set(names))
-    assert set(get_settings(TrainingSpec)) | set(get_settings(HardwareSpec)) <= set(names)
 
 
 def test_options_that_need_another_say_so(refusal, model, tmp_path):

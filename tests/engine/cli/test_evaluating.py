@@ -140,6 +140,7 @@ def test_a_file_is_scored_and_its_rows_are_written(run, asked, tmp_path):
         asked(file, "--model", run.checkpoint(best), "--predictions", out, "--json")
     )
     assert report["examples"] == 12 and out.stat().st_size > 0
+    assert report["accuracy"] == pytest.approx(report["correct"] / 12)
     assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
 
 

@@ -112,19 +112,6 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
         capsys.readouterr()
 
 
-def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
-    output, refusal, capsys, home, tmp_path
-):
-    rows = [f"who is it {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn" for n in range(20)]
-    file = written(tmp_path, ["question,context,answer", *rows])
-    assert main(["import", str(file), "--name", "who"]) == 0
-    assert "does not contain: 10 times" in capsys.readouterr().err
-    assert "10 of 20 rows have an answer" in refusal("check", "who")
-    assert main(["fix", "who", "missing_answers", "respell"]) == 0
-    told = json.loads(output("check", "who", "--json").splitlines()[-1])
-    assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])
-
-
 def test_guessed_columns_are_reported(capsys, home, tmp_path):
     lines = ["opinion,verdict", *(f"a film number {n},{'ab'[n % 2]}" for n in range(20))]
     file = written(tmp_path, lines)
@@ -156,19 +143,6 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path
         assert [said in note for note in told["notes"] if "We guessed" in note] == [True] * bool(
             said
         )
-
-
-def test_labels_are_guessed_for_a_named_text_column(capsys, tmp_path):
-    """The job for them is a classification, not pre-training."""
-    few = ("very good", "quite bad")
-    lines = ["opinion,verdict", *(f"{few[n % 2]},{'ab'[n % 2]}" for n in range(20))]
-    file = written(tmp_path, lines)
-    assert main(["job", "--data", str(file), "--text", "opinion", *SIZE]) == 0
-    printed = capsys.readouterr()
-    job = json.loads(printed.out)
-    assert job["task"]["kind"] == "text_classification"
-    assert job["data"]["mapping"]["label"] == "verdict"
-    assert "We guessed the label column" in printed.err
 
 
 def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):

@@ -18,14 +18,11 @@ WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 
 
 @pytest.fixture
-def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def films(home: Home, tmp_path: Path) -> Path:
     """The folder of a data set “films” of the home, with one version."""
-    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     made = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
-    datasets = Home().datasets
-    datasets.mkdir(parents=True)
-    made.folder.parent.rename(datasets / "films")
-    return datasets / "films"
+    made.folder.parent.rename(home.datasets / "films")
+    return home.datasets / "films"
 
 
 def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
@@ -199,12 +196,6 @@ def test_an_escaped_text_is_recognised(output, told, tmp_path):
     output("relabel", data.folder, file)
     newest = str(data.folder.parent / "2")
     assert told("changes", newest)["changed"] == 1
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
-    return Home()
 
 
 def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, tmp_path):

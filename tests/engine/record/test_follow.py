@@ -1,4 +1,3 @@
-import os
 from datetime import timedelta
 
 import pytest
@@ -10,7 +9,6 @@ from engine.messages.events import (
     AnyEvent,
     Ended,
     Event,
-    Measured,
     Noted,
     Progressed,
     Removed,
@@ -126,13 +124,6 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
     assert followed.catch_up() == (run, []) or followed.catch_up()[1] == []
     with followed.record.read() as session:
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
-
-
-def test_the_curve_stays_after_a_resume(followed):
-    followed.record_events(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
-    followed.record_events(Started(pid=2, step=1), measured("loss", 2, 22))
-    with followed.record.read() as session:
-        assert curves(session, "one")["loss"].values.tolist() == [1, 22, 3]
 
 
 def test_a_history_of_many_thousand_events_is_recorded_whole(followed):
@@ -317,17 +308,6 @@ def test_a_foreign_folder_is_recorded_in_its_present_state(record, home):
     queued = RunFolder.create(home.runs / "queued", fake_worker.job())
     with record.session() as session:
         assert record_folder(session, queued, queued.job(), queued=True).state == "queued"
-
-
-def test_events_are_kept_in_full_after_many_restarts(followed):
-    for step in range(20):
-        run = followed.record_events(
-            Started(pid=os.getpid(), step=step), measured("loss", step, step)
-        )
-    assert run.step == 19
-    with followed.record.read() as session:
-        assert len(curves(session, "one")["loss"]) == 20
-    assert isinstance(followed.folder.last_events()[-1], Measured)
 
 
 def test_events_have_the_same_effect_together_and_one_by_one(record, home):

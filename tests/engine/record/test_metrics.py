@@ -6,7 +6,7 @@ from engine.files.home import Home
 from engine.messages.events import measured
 from engine.record.metrics import BATCH, add_metrics, curves, extreme, sparkline
 from engine.record.opening import Record
-from engine.record.runs import add_run, remove_run
+from engine.record.runs import add_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
@@ -70,10 +70,3 @@ def test_the_earliest_of_equal_values_is_the_best(record, run_id):
         )
         assert extreme(session, run_id, "f1", highest=True) == (2, 0.9)
         assert extreme(session, run_id, "f1", highest=False) == (1, 0.5)
-
-
-def test_a_run_takes_its_curves_along(record, run_id, trained):
-    with record.session() as session:
-        add_metrics(session, run_id, [measured("loss", 1, 1)])
-        remove_run(session, run_id)
-        assert curves(session, run_id) == {}

@@ -96,55 +96,23 @@ def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window):
     assert window.until(run_id, "stopped").step == 3
 
 
-def test_a_queued_run_that_is_stopped_leaves_the_queue(window):
-    long = window.add(fake_worker.job("long"))
-    waiting = window.add(fake_worker.job())
-    window.until_waiting(long)
-    window.manager.stop(waiting)
-    assert window.run(waiting).state == "stopped"
-    window.manager.stop(long)
-    window.until(long, "stopped")
+def test_a_run_on_hold_or_stopped_lets_others_go_ahead_until_it_is_resumed(window):
+    names = ("long", "held", "stopped", "neither", "other")
+    runs = {name: window.add(fake_worker.job(name)) for name in names}
+    window.until_waiting(runs["long"])
+    for name in ("held", "neither", "long"):
+        window.manager.hold(runs[name])
+    assert window.states()[runs["long"]] == "running"
+    for name in ("stopped", "neither", "long"):
+        window.manager.stop(runs[name])
+    window.until(runs["other"], "finished")
     window.refresh()
-    assert window.run(waiting).state == "stopped"
-    window.manager.resume(waiting)
-    window.until(waiting, "finished")
-
-
-def test_a_run_on_hold_lets_others_go_ahead_until_it_is_resumed(window):
-    long, held, other = (window.add(fake_worker.job(name)) for name in ("long", "held", "other"))
-    window.until_waiting(long)
-    window.manager.hold(held)
-    window.manager.hold(long)
-    assert window.states()[held] == "on hold" and window.states()[long] == "running"
-    window.manager.stop(long)
-    window.until(other, "finished")
-    window.refresh()
-    assert window.states()[held] == "on hold" and not window.manager.is_busy
+    states = [window.states()[run_id] for run_id in runs.values()]
+    assert states == ["stopped", "on hold", "stopped", "stopped", "finished"]
+    assert not window.manager.is_busy
+    held = runs["held"]
     window.manager.resume(held)
     window.until(held, "finished")
-
-
-def test_a_run_on_hold_can_be_taken_out_of_the_queue(window):
-    held = window.add(fake_worker.job())
-    window.manager.hold(held)
-    window.manager.stop(held)
-    window.refresh()
-    assert window.states()[held] == "stopped"
-
-
-def test_the_runs_that_are_to_start_next_do_so_in_their_order(window):
-    long = window.add(fake_worker.job("long"))
-    runs = {window.add(fake_worker.job(name)): name for name in "abcd"}
-    _, b, c, d = runs
-    window.until_waiting(long)
-    window.manager.start_next([c])
-    window.manager.start_next([d, b, long, "gone"])
-    window.say(long, "go on")
-    for run_id in runs:
-        window.until(run_id, "finished")
-    begun = sorted((str(window.run(run_id).started), name) for run_id, name in runs.items())
-    assert [name for _, name in begun] == ["d", "b", "c", "a"]
-    assert window.run(long).priority == 0
 
 
 def test_a_finished_run_cannot_be_resumed(window):
@@ -247,8 +215,6 @@ def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window):
     assert all(
         window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
     )
-    for run_id in ids:
-        window.until(run_id, "finished")
 
 
 def test_of_several_runs_all_are_added_or_none(window, monkeypatch):

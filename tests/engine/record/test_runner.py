@@ -56,12 +56,6 @@ def test_the_queue_is_trained_in_order_without_a_window(window):
     assert not is_held(window.home.runner_lock) and not is_held(window.home.queue_lock)
 
 
-def test_a_failure_does_not_hold_up_the_queue(window):
-    broken, short = window.add(fake_worker.job("broken")), window.add(fake_worker.job())
-    runner.run_queue(window.home)
-    assert window.states() == {broken: "crashed", short: "finished"}
-
-
 def test_while_a_window_is_open_the_runner_waits(window):
     run_id = window.add(fake_worker.job())
     window.manager.detach()
