@@ -204,12 +204,6 @@ def test_all_parts_are_run_and_those_that_failed_are_named(dev, monkeypatch, cap
     assert dev.test([]) == 0
 
 
-def test_an_unknown_command_lists_the_known_ones():
-    answer = called("frobnicate")
-    assert answer.returncode == 2
-    assert "run, test, doctor" in answer.stderr
-
-
 def test_the_first_lines_need_no_more_than_an_old_python(dev):
     """A Python that is too old must get as far as saying so: no syntax newer than 3.8."""
     import ast
@@ -224,8 +218,3 @@ def test_the_script_for_system_packages_is_sound():
     wrong = subprocess.run(["sh", str(script), "--bogus"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "--gui-tests" in wrong.stdout
-
-
-def test_the_environment_is_ignored_by_git_even_where_it_is_a_link():
-    # “.venv/” would match a folder alone
-    assert ".venv" in (REPOSITORY / ".gitignore").read_text("utf-8").splitlines()

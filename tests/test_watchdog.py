@@ -5,7 +5,7 @@ import time
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QPushButton
 
-from tests.watchdog import BLOCKED, LIMIT, on_guard
+from tests.watchdog import LIMIT, on_guard
 
 
 def block():
@@ -48,8 +48,3 @@ def test_a_quiet_loop_and_a_slow_test_are_let_be(qtbot, monkeypatch):
         block()
         qtbot.wait(round(2000 * LIMIT))
     assert dog.blocked == []
-
-
-def test_only_a_blocked_loop_is_run_again(pytestconfig):
-    assert pytestconfig.getoption("only_rerun") == [BLOCKED]
-    assert pytestconfig.getoption("reruns") == 2

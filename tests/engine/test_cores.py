@@ -47,31 +47,26 @@ def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linux:
     return Linux(tmp_path, monkeypatch)
 
 
-def test_a_plain_machine_leaves_no_choice(linux):
-    linux.has([0], [1], [2], [3])
-    assert cores.thread_candidates() == (4,)
+def pairs_of(count: int) -> list[list[int]]:
+    """Physical cores with two hardware threads each."""
+    return [[n, n + count] for n in range(count)]
 
 
-def test_a_process_that_may_use_two_of_many_cores_tries_two(linux):
-    linux.has(*([n] for n in range(64)), allowed=[8, 9])
-    assert cores.thread_candidates() == (2,)
-
-
-def test_hardware_threads_are_tried_after_the_physical_cores(linux):
-    linux.has(*([n, n + 4] for n in range(4)))
-    assert cores.thread_candidates() == (4, 8)
-
-
-def test_both_threads_of_one_core_are_one_core(linux):
-    linux.has(*([n, n + 4] for n in range(4)), allowed=[0, 4])
-    assert cores.thread_candidates() == (1, 2)
-    assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
-
-
-def test_the_quick_ones_of_two_kinds_are_tried(linux):
-    quick, slow = [[2 * n, 2 * n + 1] for n in range(6)], [[n] for n in range(12, 20)]
-    linux.has(*quick, *slow)
-    assert cores.thread_candidates() == (14, 20, 6)
+@pytest.mark.parametrize(
+    "physical, allowed, candidates",
+    [
+        ([[n] for n in range(4)], None, (4,)),
+        ([[n] for n in range(64)], [8, 9], (2,)),
+        (pairs_of(4), None, (4, 8)),
+        (pairs_of(4), [0, 4], (1, 2)),  # both threads of one core
+        ([[2 * n, 2 * n + 1] for n in range(6)] + [[n] for n in range(12, 20)], None, (14, 20, 6)),
+    ],
+)
+def test_physical_cores_then_hardware_threads_then_quick_cores_are_tried(
+    linux, physical, allowed, candidates
+):
+    linux.has(*physical, allowed=allowed)
+    assert cores.thread_candidates() == candidates
 
 
 def test_quick_ones_without_threads_are_named_by_the_system(linux):
@@ -125,7 +120,7 @@ def test_the_time_of_a_container_is_read(own, cgroup, files, expected, linux):
 
 
 def test_a_container_with_time_for_less_gets_fewer_threads(linux):
-    linux.has(*([n, n + 32] for n in range(32)))
+    linux.has(*pairs_of(32))
     linux.write("own", "0::/")
     linux.write("cgroup/cpu.max", "150000 100000")
     assert cores.thread_candidates() == (2,)
@@ -134,7 +129,8 @@ def test_a_container_with_time_for_less_gets_fewer_threads(linux):
 
 
 def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux):
-    linux.has(*([n, n + 4] for n in range(4)))
+    linux.has(*pairs_of(4))
+    assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
     assert [cores.divide_cores(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
     assert [cores.divide_cores([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
     assert [cores.divide_cores([3, 2], n, 3) for n in range(3)] == [[3], [2], [3]]
@@ -183,9 +179,6 @@ def test_a_process_keeps_to_its_cores_with_all_its_threads():
 def test_a_list_of_cores_is_read_and_written(text, numbers):
     assert parse_ranges(text) == numbers
     assert parse_ranges(format_ranges(numbers)) == numbers
-
-
-def test_a_list_is_written_as_short_as_it_can_be():
     assert format_ranges([8, 3, 0, 1, 2, 10, 11]) == "0-3,8,10-11"
 
 

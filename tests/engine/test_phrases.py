@@ -5,6 +5,7 @@ import copy
 import json
 import math
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -38,31 +39,16 @@ def test_a_text_is_its_english_sentence() -> None:
     assert said.key.startswith("“{name}” has") and said.args["rows"] == 1234
 
 
-def test_the_verb_follows_the_number_too() -> None:
+def test_noun_and_verb_follow_the_number() -> None:
     for template, one, more in (
+        ("{n} row(s)", "1 row", "2 rows"),
         ("{n} row(s) are in both", "1 row is in both", "2 rows are in both"),
-        (
-            "{n} row(s) of this file have it.",
-            "1 row of this file has it.",
-            "2 rows of this file have it.",
-        ),
-        (
-            "{n} slice(s) of 20 rows were tried",
-            "1 slice of 20 rows was tried",
-            "2 slices of 20 rows were tried",
-        ),
-        (
-            "Only {n} choice(s), but two are needed.",
-            "Only 1 choice, but two are needed.",
-            "Only 2 choices, but two are needed.",
-        ),
+        ("{n} row(s) of it have this.", "1 row of it has this.", "2 rows of it have this."),
+        ("{n} row(s) of 20 were tried", "1 row of 20 was tried", "2 rows of 20 were tried"),
+        ("Only {n} row(s), two are due.", "Only 1 row, two are due.", "Only 2 rows, two are due."),
     ):
         assert [phrase(template, n=n) for n in (1, 2)] == [one, more]
         assert apply_plural(template.replace("{n}", "%Ln"), 1) == one.replace("1", "%Ln")
-
-
-def test_the_ending_follows_the_number() -> None:
-    assert phrase("{n} row(s)", n=1) == "1 row"
     assert phrase("{n:,} row(s) of {n} class(es)", n=2000) == "2,000 rows of 2000 classes"
     assert phrase("cut to {most} row(s)", most=1) == "cut to 1 row(s)"
 
@@ -164,10 +150,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("package", ["engine", "app"])
 def test_every_error_and_every_event_can_be_translated(package: str) -> None:
+    mentions = re.compile(rf"\b({'|'.join(SAYS)})\(")  # other files need no parsing
     bare = [
         f"{file.relative_to(ROOT)}:{given.lineno}: {ast.unparse(given)}"
         for file in sorted((ROOT / package).rglob("*.py"))
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if mentions.search(code := file.read_text(encoding="utf-8"))
+        for call in ast.walk(ast.parse(code))
         if isinstance(call, ast.Call) and (name := _name(call.func)) in SAYS
         for given in (
             *call.args[: FILLED_ARGUMENTS.get(name)],

@@ -11,30 +11,29 @@ from tests.engine.training import small
 
 CASES = {
     "regression": (
-        small.labelled, ["--text=text"], ["--label=score"], ["number"], "pearson", 0.9,
+        "csv", ["--text=text"], ["--label=score"], ["number"], "pearson", 0.9,
     ),
     "multi_label": (
-        small.labelled, ["--text=text"], ["--label=topics"],
+        "csv", ["--text=text"], ["--label=topics"],
         ["labels", "p(acting)", "p(film)", "p(story)"], "f1_micro", 0.8,
     ),
     "multiple_choice": (
-        small.labelled, ["--text=text", "--endings=ending0,ending1"], ["--label=right"],
+        "csv", ["--text=text", "--endings=ending0,ending1"], ["--label=right"],
         ["choice", "probability", "p(0)", "p(1)"], "accuracy", 0.8,
     ),
-    "question_answering": (
-        small.questions, [], [], ["answer", "probability", "candidates"], "f1", 0,
-    ),
+    "question_answering": ("json", [], [], ["answer", "probability", "candidates"], "f1", 0),
     "token_classification": (
-        small.tagged, [], [], ["words", "tags", "probabilities", "spans"], "f1", 0,
+        "conll", [], [], ["words", "tags", "probabilities", "spans"], "f1", 0,
     ),
 }  # fmt: skip
+WRITERS = {"csv": small.labelled, "json": small.questions, "conll": small.tagged}
 
 
 @pytest.mark.parametrize("task", CASES)
 def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
-    write, columns, label, said, figure, least = CASES[task]
-    data, job, run = (tmp_path / name for name in ("data", "job.json", "run"))
-    write(data)
+    suffix, columns, label, said, figure, least = CASES[task]
+    data, job, run = (tmp_path / name for name in (f"data.{suffix}", "job.json", "run"))
+    WRITERS[suffix](data)
     job.write_text(
         output("job", "--data", data, *columns, *label, *SIZE, "--task", task,
             "--epochs=8", "--batch-size=8", "--learning-rate=5e-3", "--max-length=48",
@@ -44,13 +43,13 @@ def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
     output("train", job, "--into", run)
     model = ["--model", RunFolder(run).checkpoint_folders()[-1], *columns, "--max-length=48"]
     report = told("evaluate", data, *model, *label)
-    assert report["examples"] >= 48 and report[figure] >= least
+    assert report[figure] >= least
     assert figure in output("evaluate", data, *model, *label)
     out = tmp_path / "out.csv"
     output("predict", data, *model, "--out", out)
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0])[-len(said) :] == said and len(rows) == report["examples"]
+    assert list(rows[0])[-len(said) :] == said and len(rows) >= 48
     if task == "multi_label":  # predictions can be evaluated as they were written
         again = told("evaluate", out, *model, "--label=labels")
         assert again["exact_match"] == 1

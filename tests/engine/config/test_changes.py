@@ -58,12 +58,13 @@ def test_another_task_is_one_change() -> None:
 
 
 def test_a_change_is_said_with_the_title_of_the_field() -> None:
-    (change,) = changes(JOB, changed("training.batch_size", 16))
-    said = change.sentence()
-    assert said == "Batch size 16 instead of 32" and isinstance(said, Phrase)
-
-
-def test_the_name_of_a_run_is_no_change() -> None:
+    for path, value, sentence in (
+        ("training.batch_size", 16, "Batch size 16 instead of 32"),
+        ("training.dropout", 0.2, "Dropout 0.2 instead of none"),
+    ):
+        (change,) = changes(JOB, changed(path, value))
+        said = change.sentence()
+        assert said == sentence and isinstance(said, Phrase)
     assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
 
 

@@ -11,14 +11,12 @@ from engine.config.recommended import (
     LARGEST,
     PROBE_RATES,
     RATES,
-    RECOMMENDED,
     Situation,
     layer_weights,
     probe_rate,
     recommend,
 )
 from engine.config.tasks import TASKS
-from engine.config.training import TrainingSpec
 
 TEXT = TASKS["text_classification"].info
 TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
@@ -108,7 +106,3 @@ def test_the_tables_go_from_small_to_large() -> None:
     for epochs in EPOCHS.values():
         assert [one.max_rows for one in epochs] == sorted(one.max_rows for one in epochs)
         assert epochs[-1].most == math.inf
-
-
-def test_every_recommended_value_is_a_setting_that_users_see() -> None:
-    assert all(TrainingSpec.model_fields[name].title for name in RECOMMENDED)

@@ -92,15 +92,13 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_a_strange_spec_is_refused_in_a_sentence(run: RunFolder, kind: str) -> None:
+def test_strange_files_of_a_run_are_an_error_and_no_wait(run: RunFolder, kind: str) -> None:
+    put(run.log, kind)
+    assert len(run.log_end()) <= 4_000
     run.spec_file.unlink()
     put(run.spec_file, kind)
     with pytest.raises(StudioError, match="cannot be read"):
         run.job()
-
-
-@pytest.mark.parametrize("kind", STRANGE)
-def test_strange_events_are_an_error_and_no_wait(run: RunFolder, kind: str) -> None:
     put(run.events_file, kind)
     for read in (
         lambda: run.events_after(0),
@@ -136,9 +134,3 @@ def test_an_irregular_lock_file_cannot_be_held(run: RunFolder, kind: str) -> Non
         with pytest.raises((StudioError, OSError)):
             open_here(run.lock_file, os.O_RDWR | os.O_CREAT)
     assert not run.has_worker()
-
-
-@pytest.mark.parametrize("kind", STRANGE)
-def test_the_end_of_a_strange_log_is_short(run: RunFolder, kind: str) -> None:
-    put(run.log, kind)
-    assert len(run.log_end()) <= 4_000

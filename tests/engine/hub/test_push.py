@@ -24,18 +24,14 @@ def checkpoint(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_dry_run_names_every_file_and_asks_nobody(hub: Hub, checkpoint: Path) -> None:
-    planned = plan(checkpoint, NAME, private=True)
+def test_a_dry_run_asks_nobody_and_a_push_sends_what_it_said(hub: Hub, checkpoint: Path) -> None:
+    token.save_token(TOKEN)
+    planned, said = plan(checkpoint, NAME, private=True), list[Working]()
     names = [file.name for file in planned.files]
     assert {"config.json", "model.safetensors", "README.md"} <= set(names)
     assert not {"optimizer.pt", "source.json"} & set(names)
     assert planned.card == model_card(checkpoint, "hf") and planned.private
     assert not hub.asked
-
-
-def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
-    token.save_token(TOKEN)
-    planned, said = plan(checkpoint, NAME, private=True), list[Working]()
     done = push(checkpoint, NAME, private=True, emit=said.append)
     sent = hub.pushed[NAME]
     assert {name: len(content) for name, content in sent.items()} == {

@@ -6,7 +6,6 @@ import pytest
 import safetensors.numpy
 
 from engine.cli import main as command
-from engine.config.changes import changes
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import TrainingSpec
@@ -94,17 +93,6 @@ def test_impossible_changes_of_a_branch_are_refused(calm, tmp_path):
         branch(calm, 11, job, tmp_path / "branch")
     assert not (tmp_path / "branch").exists()
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
-
-
-def test_changes_are_named_field_by_field(calm):
-    job = calm.job()
-    training = job.training.model_copy(update={"seed": 7, "dropout": None})
-    found = changes(job, job.model_copy(update={"name": "x", "training": training}))
-    assert [change.path for change in found] == ["training.seed", "training.dropout"]
-    assert [change.sentence() for change in found] == [
-        "Random seed 7 instead of 42",
-        "Dropout none instead of 0.1",
-    ]
 
 
 @pytest.mark.parametrize(

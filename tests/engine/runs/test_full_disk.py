@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from engine.messages.events import Ended, Event, Measured, Noted, Saved, Waiting
 from engine.runs import full_disk
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work
+from tests.engine.faults import small_disk
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
 
@@ -30,14 +30,6 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(run: RunFolder) -> list[Event]:
     return list(run.events_after(0)[0])
-
-
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    folder = tmp_path_factory.mktemp("calm")
-    run = small.new_run(folder / "calm", small.classifying(folder))
-    assert work(run.path) == 0
-    return run
 
 
 class FullDisk:
@@ -133,27 +125,22 @@ def test_a_stop_request_is_obeyed_while_waiting():
     assert [event.kind for event in heard] == ["waiting"]  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    if os.geteuid() or subprocess.run(["mount", *options], capture_output=True).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def fill(ballast: Path) -> None:
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(4096))
 
 
-def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, small_disk):
-    run = small.new_run(small_disk / "run", calm.job())
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", kilobytes=4096) as place:
+        yield place
+
+
+def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, disk):
+    run = small.new_run(disk / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
-    ballast = small_disk / "ballast"
+    ballast = disk / "ballast"
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and event.step == 7:

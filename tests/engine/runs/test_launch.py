@@ -41,20 +41,17 @@ def test_the_command_names_the_worker_and_the_folder(monkeypatch):
     assert launch.command(folder) == [sys.executable, "--engine-worker", "train", str(folder)]
 
 
-def test_the_real_worker_finds_its_code_and_refuses_an_empty_folder(tmp_path):
-    with launch.start(tmp_path) as worker:
-        assert worker.wait() != 0
-    assert "No module named engine" not in (tmp_path / "worker.log").read_text()
-
-
-def test_a_module_in_a_run_folder_is_never_run(tmp_path, monkeypatch):
+def test_the_real_worker_runs_its_own_code_and_refuses_a_folder_without_a_job(
+    tmp_path, monkeypatch
+):
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "__init__.py").write_text("print('canary')")
     (tmp_path / "sitecustomize.py").write_text("print('canary')")
     monkeypatch.chdir(tmp_path)
     with launch.start(tmp_path) as worker:
-        worker.wait()
-    assert "canary" not in (tmp_path / "worker.log").read_text()
+        assert worker.wait() != 0
+    log = (tmp_path / "worker.log").read_text()
+    assert "canary" not in log and "No module named engine" not in log
 
 
 def test_a_worker_trains_to_its_end_and_its_output_is_logged(start):

@@ -1,32 +1,16 @@
 """Retention of checkpoints, and the consequences of deleting one."""
 
-from pathlib import Path
-
 import pytest
 
 from engine.cli import main as command
-from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.messages.events import Event, Measured
 from engine.runs import retention
-from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import read_reproducibility
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
+from tests.engine.runs.test_reproducibility import stopped_at
 from tests.engine.training import small
-
-
-def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
-    run = small.new_run(folder, job)
-
-    def on_event(event: Event) -> None:
-        if isinstance(event, Measured) and event.name == "loss" and event.step == step:
-            run.request_stop()
-
-    assert work(run.path, on_event) == 0
-    run.clear_stop()
-    return run
 
 
 def test_the_best_the_last_and_every_nth_are_kept(calm):

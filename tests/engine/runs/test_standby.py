@@ -53,13 +53,6 @@ def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
     assert first == second and first
 
 
-def test_it_ends_with_its_input(waiting):
-    process = waiting._process
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait() == 7
-
-
 def test_a_dead_standby_worker_takes_no_run(waiting, tmp_path):
     waiting._process.kill()
     waiting._process.wait()

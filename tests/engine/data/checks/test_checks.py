@@ -91,10 +91,6 @@ def of(check: str, findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.check == check]
 
 
-def test_there_is_a_case_for_every_check():
-    assert list(CASES) == list(CHECKS)
-
-
 def test_nothing_is_found_where_nothing_is_wrong(tmp_path):
     assert run_checks(stored(tmp_path / "classes", plain_rows())) == []
     assert run_checks(stored(tmp_path / "questions", questions(), QUESTIONS)) == []

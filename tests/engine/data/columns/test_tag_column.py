@@ -110,18 +110,3 @@ def test_any_column_can_hold_the_tags(tmp_path):
         mapping = Mapping(text="text", tags=column)
         dataset = imported(path, tmp_path / column, ONLY_TRAIN, mapping)
         assert dataset.rows("train").tags == tags
-
-
-def test_published_parts_become_one_set(assets, tmp_path):
-    folder = assets / "datasets" / "wnut17"
-    sources = {
-        "train": folder / "wnut17train.conll",
-        "validation": folder / "emerging.dev.conll",
-        "test": folder / "emerging.test.annotated",
-    }
-    spec = imported(sources, tmp_path / "data").spec
-    assert spec.reading.format == "conll"
-    assert spec.rows == {"train": 3394, "validation": 1009, "test": 1287}
-    names = ("corporation", "creative-work", "group", "location", "person", "product")
-    assert spec.spans == dict(zip(names, (321, 387, 468, 772, 1559, 383), strict=True))
-    assert spec.notes == ()

@@ -7,9 +7,7 @@ import pytest
 
 from engine.config.dataset import Mapping, Split
 from engine.config.tasks.multi_label import MultiLabel
-from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.config.tasks.regression import Regression
-from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import parse_numbers
 from engine.data.datasets.store import Dataset, open_dataset
@@ -66,14 +64,6 @@ def test_a_cell_that_says_neither_is_refused_with_its_line(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_classes_are_dealt_out_as_before(tmp_path):
-    rows = [f"a thing number {n},{n % 4}" for n in range(40)]
-    dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
-    labels = dataset.rows("validation").labels or []
-    assert sorted(labels) == ["0", "0", "1", "1", "2", "2", "3", "3"]
-    assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), TextClassification)
-
-
 def test_the_published_scores_are_imported(tmp_path, assets):
     source = assets / "datasets" / "stsb"
     names = {"train": "train", "validation": "dev", "test": "test"}
@@ -86,14 +76,6 @@ def test_the_published_scores_are_imported(tmp_path, assets):
     numbers = parse_numbers(open_dataset(tmp_path / "data").rows("train").labels or [])
     assert (numbers.min(), numbers.max()) == (0, 5)
     assert float(numbers.mean()) == pytest.approx(2.701, abs=1e-3)
-
-
-def test_the_published_choices_are_imported(tmp_path, assets):
-    dataset = stored(tmp_path, assets / "datasets" / "codah" / "full_data.tsv")
-    assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultipleChoice)
-    assert dataset.spec.labels == {"0": 689, "1": 684, "2": 697, "3": 706}
-    rows = dataset.rows("validation")
-    assert rows.endings is not None and len(rows.endings[0]) == 4 and len(rows) == 555
 
 
 def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_path):

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.cli import main
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats import archives
@@ -104,12 +103,6 @@ def test_members_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
     assert spec.rows == {"train": 5_000, "validation": 0, "test": 1}
     assert told == sorted(told) and max(done / total for done, total in told) <= 1
     assert set(spec.source_sha256) == {str(path) for path in sources.values()}
-
-
-def test_the_commands_take_a_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = archive(tmp_path / "a.zip", {"in/a.csv": TABLE.encode(), "b.csv": b"text\nb\n"})
-    assert main(["check", str(file / "in" / "a.csv"), "--json"]) == 0
-    assert '"rows": 5000' in capsys.readouterr().out
 
 
 def test_an_archive_with_a_password_says_so(tmp_path: Path) -> None:

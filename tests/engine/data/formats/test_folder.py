@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.config.dataset import FileData, Mapping, Split
+from engine.config.dataset import Mapping, Split
 from engine.data.datasets.collecting import source_digest
-from engine.data.datasets.store import resolve
 from engine.data.formats.reading import TableReader, preview, read, recognise
 from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
@@ -62,11 +61,6 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     assert spec.labels == {"neg": 8, "pos": 8}
     assert spec.source_sha256[str(films / "train")] == source_digest(films / "train")
     assert set(dataset.rows("validation").labels) == {"neg", "pos"}
-
-
-def test_a_job_takes_a_copy_of_the_folder(films, tmp_path):
-    source = FileData(path=films / "train", split=Split(validation=0))
-    assert len(resolve(source, tmp_path / "copy").rows("train")) == 8
 
 
 def test_documents_without_labels_lie_anywhere_below(tmp_path):

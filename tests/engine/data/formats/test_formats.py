@@ -1,6 +1,5 @@
 """`FORMATS` is the only list of formats."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,15 +89,3 @@ def test_a_format_from_outside_is_recognised_read_and_imported(
     rows = dataset.rows("train")
     assert set(rows.texts) == {"a lovely film", "a dull story"}
     assert len(rows.texts) == 40, "equal texts stay together, and each label keeps its only one"
-
-
-def test_the_commands_take_a_format_from_outside(
-    tmp_path: Path, tagged: Format, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = reviews(tmp_path)
-    assert main(["check", str(file), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["format"], facts["rows"]) == (tagged.name, 40)
-    assert main(["job", "--data", str(file)]) == 0
-    job = json.loads(capsys.readouterr().out)
-    assert job["data"]["reading"]["format"] == tagged.name

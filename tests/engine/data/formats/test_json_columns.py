@@ -59,13 +59,13 @@ def assert_alike(file: Path, content: bytes) -> None:
         assert outcome(read(file, READING)) == outcome(read(file, READING, glance=True))
 
 
-@tries(3_000)
+@tries(1_500)
 @given(pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=30))
 def test_any_pieces_give_the_same_rows_refusals_and_notes(tmp_path_factory, pieces):
     assert_alike(tmp_path_factory.getbasetemp() / "any.jsonl", "".join(pieces).encode())
 
 
-@tries(400)
+@tries(200)
 @given(
     rows=st.lists(
         st.dictionaries(st.sampled_from(["a", "b", "c", "", "ü", "a\0", "\ud800"]), JSON),

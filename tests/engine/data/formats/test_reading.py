@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import random
 import tempfile
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile, MissingColumn
-from engine.files.spreadsheet import format_table
 from engine.progress import Cancelled
 from tests.often import tries
 
@@ -65,29 +63,6 @@ def test_an_imported_table_holds_every_cell_and_line(rows):
         found = dataset.page(0, 100)
     assert spec.columns == tuple(names)
     assert [tuple(row[name] for name in names) for row in found] == rows
-
-
-def odd_text(dice: random.Random) -> str:
-    """Up to 30 characters of any kind, of all scripts and planes, but for halves of pairs."""
-    alphabets = (range(0x110000), range(0x80), ODD, range(0x590, 0x700), range(0x1F300, 0x1FAFF))
-    found = (dice.choice(dice.choice(alphabets)) for _ in range(dice.randint(1, 30)))
-    return "".join(chr(code) for code in found if not 0xD800 <= code < 0xE000) or "x"
-
-
-ODD = (*range(16), 0x85, 0xA0, 0xAD, *range(0x200B, 0x2010), 0x2028, 0x202E, 0x300, 0xFEFF)
-
-
-def test_thousands_of_odd_texts_come_through_an_import_and_an_export(tmp_path):
-    dice = random.Random(38)
-    texts = ["x" + odd_text(dice) for _ in range(3_000)]
-    source = tmp_path / "odd.csv"
-    with open(source, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("text", "label"), *((t, "a") for t in texts)])
-    import_dataset("odd", {"all": source}, Reading(), Mapping(text="text"), Split(), tmp_path / "1")
-    rows = open_dataset(tmp_path / "1").page(0, len(texts))
-    assert [row["text"] for row in rows] == texts
-    exported = format_table(["text"], [[row["text"]] for row in rows])
-    assert [row[0] for row in csv.reader(io.StringIO(exported, newline=""))][1:] == texts
 
 
 @given(st.lists(st.dictionaries(cell, cell, min_size=1, max_size=4), min_size=1, max_size=6))

@@ -44,7 +44,7 @@ def assert_alike(file: Path, content: bytes, **reading: object) -> None:
         assert outcome(read(file, how)) == outcome(read(file, how, glance=True))
 
 
-@tries(2_000)
+@tries(1_000)
 @given(
     pieces=st.lists(st.sampled_from(ODD), min_size=1, max_size=40),
     quoted=st.booleans(),
@@ -65,7 +65,7 @@ CELLS = st.one_of(
 )
 
 
-@tries(600)
+@tries(400)
 @given(
     rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=20),
     ends=st.lists(st.sampled_from(["\n", "\r\n", "\n\n", "\r", ""]), min_size=1, max_size=20),

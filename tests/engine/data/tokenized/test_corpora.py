@@ -166,14 +166,6 @@ def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
     assert found.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
 
 
-def test_a_vocabulary_is_the_same_from_the_disk(tmp_path: Path) -> None:
-    texts = words(60)
-    dataset = stored(tmp_path / "corpus", texts, 17)
-    assert learn_vocabulary(dataset.stream("train").texts, 60, True) == learn_vocabulary(
-        texts, 60, True
-    )
-
-
 def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
     stored(tmp_path / "corpus", ["a", "b"], 2)
     table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_split": ["train", "elsewhere"]})
