@@ -53,12 +53,6 @@ def test_every_shipped_folder_of_others_has_its_licence():
     }
 
 
-def test_the_licence_of_the_program_is_there_whole():
-    text = (REPOSITORY / "LICENSE").read_text("utf-8")
-    assert "Apache License" in text
-    assert "END OF TERMS AND CONDITIONS" in text
-
-
 def test_nothing_that_the_program_needs_is_left_out_of_the_package():
     """Label errors and baselines need scikit-learn, which the package once went without."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]

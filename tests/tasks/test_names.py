@@ -3,11 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from engine.config.tasks import TASKS
-from engine.results.measures import measures
-from tests.engine.results.made import classified
 
 PLACES = ("engine/config/tasks", "engine/evaluation", "engine/tasks", "app/tasks")
 TABLE = Path("engine/config/tasks/__init__.py")
@@ -23,8 +19,3 @@ def test_no_other_file_of_the_program_names_a_task() -> None:
             nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
             found += [f"{file}:{node.lineno}" for node in nodes if node.value in TASKS]
     assert not found
-
-
-def test_an_unknown_task_has_no_metrics() -> None:
-    with pytest.raises(KeyError):
-        measures(classified(["a"], ["a"], task="mood"))

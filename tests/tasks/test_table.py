@@ -159,13 +159,6 @@ def test_the_command_line_composes_jobs_for_it():
         assert repr(kind) in str(inspect.signature(job_command).parameters["task"].annotation)
 
 
-def test_without_a_task_the_command_line_takes_that_of_the_columns(tmp_path, capsys):
-    pairs(tmp_path)
-    assert main(["job", "--data", str(tmp_path / "pairs.csv"), "--size", "tiny"]) == 0
-    job = JobSpec.model_validate_json(capsys.readouterr().out)
-    assert job.task == PairClassification()
-
-
 def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_set(
     tmp_path, capsys
 ):
@@ -195,7 +188,3 @@ def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
         )
     bare = Mapping(text="text")
     assert task_problems(COLUMNS, bare, task, labels) or roles == ["text"]
-
-
-def test_every_task_has_its_job_here():
-    assert {*JOBS} == {*TASKS}

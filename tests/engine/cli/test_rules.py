@@ -15,14 +15,12 @@ from tests.engine.training import small
 FINE = [f"a film {n},{n % 2}" for n in range(20)]
 CASES = {
     "a row without a label": (["text,label", *FINE, "a film,"], "", "1 of 21 rows have no label"),
-    "a row without a text": (["text,label", *FINE, " ,1"], "", "1 of 21 rows have no text"),
     "too many labels": (
         ["text,label", *(f"a film {n},n{n}" for n in range(99))],
         "text_classification",
         "99 labels in 99 rows, too many",
     ),
     "one label": (["text,label", *["a film,good"] * 9], "", "Every label is “good”"),
-    "no rows": (["text,label"], "", "no rows"),
     "no choices": (["text,label", *FINE], "multiple_choice", "needs the choices of each row"),
     "no second text": (["text,label", *FINE], "pair_classification", "a pair needs two"),
     "no numbers": (

@@ -12,7 +12,6 @@ from engine.config.fields import (
     fields_at,
     get_level,
     get_settings,
-    get_ticks,
     may_branch,
 )
 from engine.config.job import FromScratch
@@ -49,13 +48,6 @@ def test_each_setting_stands_at_one_level() -> None:
         by_level = [fields_at(spec, level) for level in LEVELS]
         assert sorted(name for names in by_level for name in names) == sorted(get_settings(spec))
         assert fields_at(spec, *LEVELS) == tuple(get_settings(spec))
-
-
-def test_few_settings_are_simple_and_their_ticks_are_those_of_the_paper() -> None:
-    simple = fields_at(TrainingSpec, "simple")
-    assert simple == ("batch_size", "learning_rate", "epochs", "seed", "seeds")
-    assert get_ticks(TrainingSpec.model_fields["batch_size"]) == [16, 32]
-    assert get_ticks(TrainingSpec.model_fields["weight_decay"]) == []
 
 
 def test_a_branch_may_change_what_no_checkpoint_is_bound_to() -> None:

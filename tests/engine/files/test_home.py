@@ -33,8 +33,8 @@ def test_two_hundred_hostile_names_give_two_hundred_folders(tmp_path: Path) -> N
         assert path.parent == tmp_path
         path.mkdir()
     assert len(list(tmp_path.iterdir())) == 200
-    for expected in ("x", "x-2", "x-3"):
-        path = free_folder(tmp_path, "x")
+    for expected in ("mine", "mine-2", "mine-3"):
+        path = free_folder(tmp_path, "mine")
         assert path.name == expected
         path.mkdir()
 

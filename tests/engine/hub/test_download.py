@@ -14,7 +14,6 @@ from engine.hub.cost import estimate_cost
 from engine.hub.download import download, plan
 from engine.messages.hub import Planned
 from engine.messages.question import Working
-from tests.engine.hub.conftest import Memory
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
 from tests.engine.models import small
 
@@ -64,9 +63,7 @@ def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
     }
 
 
-def test_only_what_is_needed_is_fetched_and_is_a_model(
-    repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_only_what_is_needed_is_fetched_and_is_a_model(repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
     found = fetched(planned, tmp_path)
     wanted = {
@@ -88,9 +85,7 @@ def asked_for_a_plan(repo: Repo) -> list[str]:
     return [f"/api/models/{NAME}", f"/{NAME}/resolve/{repo.sha}/config.json"]
 
 
-def test_a_plan_fetches_the_config_alone_and_says_what_it_would(
-    hub: Hub, repo: Repo, tmp_path: Path
-) -> None:
+def test_a_plan_fetches_the_config_alone_and_says_what_it_would(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path, rate=1e9)
     assert planned.host == hub.address.removeprefix("http://") and planned.disk_free > 0
     assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
@@ -99,9 +94,7 @@ def test_a_plan_fetches_the_config_alone_and_says_what_it_would(
     assert planned.cost == estimate_cost(spec, 1e9)
 
 
-def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(
-    repo: Repo, tmp_path: Path
-) -> None:
+def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(repo, tmp_path):
     config = json.loads(repo.files["config.json"])
     repo.files = {**repo.files, "config.json": json.dumps(config | {"hidden_size": 0}).encode()}
     with pytest.raises(BadCheckpoint, match="hidden_size"):
@@ -113,9 +106,9 @@ def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(
 
 
 @pytest.mark.parametrize("cut", [1, 4_096, CUT, 3 * CUT + 17])
-def test_a_connection_that_breaks_again_and_again_goes_on_where_it_ended(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, cut: int
-) -> None:
+def test_a_connection_that_breaks_again_and_again_is_resumed_each_time(
+    hub, repo, files, tmp_path, cut
+):
     planned = plan(NAME, "", tmp_path)
     hub.cut, hub.cuts = cut, -1 if cut >= CUT else 40
     assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
@@ -126,9 +119,7 @@ def test_a_connection_that_breaks_again_and_again_goes_on_where_it_ended(
         assert ranges == [None, *(f"bytes={at}-" for at in steps)]
 
 
-def test_a_download_that_was_cancelled_goes_on_in_another_process(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_download_that_was_cancelled_goes_on_in_another_process(hub, repo, files, tmp_path):
     class Cancelled(BaseException):
         pass
 
@@ -152,7 +143,7 @@ def test_a_download_that_was_cancelled_goes_on_in_another_process(
     assert not list(place.rglob("*.part"))
 
 
-def test_a_second_download_asks_for_no_file(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+def test_a_second_download_asks_for_no_file(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     before = fetched(planned, tmp_path)
     hub.asked.clear()
@@ -160,17 +151,13 @@ def test_a_second_download_asks_for_no_file(hub: Hub, repo: Repo, tmp_path: Path
     assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
 
 
-def test_a_server_that_knows_no_ranges_sends_all_again(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_server_that_knows_no_ranges_sends_all_again(hub, repo, files, tmp_path):
     hub.ignores_ranges, hub.cut, hub.cuts = True, CUT, 2
     assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
 
 
 @pytest.mark.parametrize("wrong", [1, 50])
-def test_wrong_bytes_are_fetched_once_more_and_then_refused(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, wrong: int
-) -> None:
+def test_wrong_bytes_are_fetched_once_more_and_then_refused(hub, repo, files, tmp_path, wrong):
     planned = plan(NAME, "", tmp_path)
     hub.wrong = wrong
     if wrong == 1:
@@ -181,7 +168,7 @@ def test_wrong_bytes_are_fetched_once_more_and_then_refused(
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
 
-def test_a_file_that_is_not_as_listed_is_refused(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+def test_a_file_that_is_not_as_listed_is_refused(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     for size in (-1, 1):
         listed = [
@@ -194,9 +181,7 @@ def test_a_file_that_is_not_as_listed_is_refused(hub: Hub, repo: Repo, tmp_path:
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_busy_hub_is_asked_again(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, status: int
-) -> None:
+def test_a_busy_hub_is_asked_again(hub, repo, files, tmp_path, status):
     planned = plan(NAME, "", tmp_path)
     hub.refusals = [(status, {"Retry-After": "0"}), (status, {})]
     assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
@@ -212,14 +197,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("status", REFUSED)
-def test_a_refusal_is_one_sentence(hub: Hub, repo: Repo, tmp_path: Path, status: int) -> None:
+def test_a_refusal_is_one_sentence(hub, repo, tmp_path, status):
     hub.refusals = [(status, {"Retry-After": "3600"})] * 9
     with pytest.raises(StudioError, match=REFUSED[status]) as refusal:
         fetched(plan(NAME, "", tmp_path), tmp_path)
     assert refusal.value.advice
 
 
-def test_a_host_that_is_gone_is_named(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+def test_a_host_that_is_gone_is_named(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     for host in hub.hosts:
         host.shutdown()
@@ -229,7 +214,7 @@ def test_a_host_that_is_gone_is_named(hub: Hub, repo: Repo, tmp_path: Path) -> N
     assert "drop the folder" in refusal.value.advice
 
 
-def test_what_the_hub_knows_not_is_said(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+def test_what_the_hub_knows_not_is_said(hub, repo, tmp_path):
     for name, revision, said in (
         ("somebody/nothing", "", "no model somebody/nothing, or it is private"),
         (NAME, "v9", "no such revision"),
@@ -239,9 +224,7 @@ def test_what_the_hub_knows_not_is_said(hub: Hub, repo: Repo, tmp_path: Path) ->
             plan(name, revision, tmp_path)
 
 
-def test_gated_and_private_models_want_a_token(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_gated_and_private_models_want_a_token(hub, repo, files, tmp_path):
     repo.gated = True
     with pytest.raises(StudioError, match="is gated"):
         fetched(plan(NAME, "", tmp_path), tmp_path)
@@ -256,18 +239,14 @@ def test_gated_and_private_models_want_a_token(
         plan(NAME, "", tmp_path)
 
 
-def test_a_revision_stays_the_one_that_was_planned(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_revision_stays_the_one_that_was_planned(hub, repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
     hub.repos[NAME] = Repo({**files, "config.json": b"{}"})
     with pytest.raises(StudioError, match="no such file"):
         fetched(planned, tmp_path)
 
 
-def test_another_network_is_refused_before_anything_is_fetched(
-    hub: Hub, repo: Repo, tmp_path: Path
-) -> None:
+def test_another_network_is_refused_before_anything_is_fetched(hub, repo, tmp_path):
     repo.config = {"model_type": "gpt2"}
     with pytest.raises(StudioError, match="GPT-2"):
         plan(NAME, "", tmp_path)
@@ -276,18 +255,14 @@ def test_another_network_is_refused_before_anything_is_fetched(
         plan(NAME, "", tmp_path)
 
 
-def test_names_that_lead_out_of_the_folder_are_passed_over(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_names_that_lead_out_of_the_folder_are_passed_over(hub, repo, files, tmp_path):
     evil = {"../vocab.txt": b"x", "/etc/vocab.txt": b"x", "a/b/config.json": b"x"}
     repo.files = {**files, **evil}
     assert not set(fetched(plan(NAME, "", tmp_path / "in"), tmp_path / "in")) & set(evil)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(
-    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(hub, repo, files, tmp_path):
     assert not plan(NAME, "", tmp_path).notes
     repo.files = {name: content for name, content in files.items() if name != WEIGHTS}
     planned = plan(NAME, "", tmp_path)
@@ -298,9 +273,7 @@ def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(
     assert {file.name for file in planned.files} >= set(shards) and not planned.notes
 
 
-def test_a_full_disk_is_said_before_anything_is_fetched(
-    hub: Hub, repo: Repo, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_said_before_anything_is_fetched(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     huge = [file.model_copy(update={"bytes": 10**17}) for file in planned.files]
     hub.asked.clear()
@@ -309,7 +282,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(
     assert not hub.asked
 
 
-def test_a_search_says_what_is_found(hub: Hub, repo: Repo, files: dict[str, bytes]) -> None:
+def test_a_search_says_what_is_found(hub, repo, files):
     hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
     bert, gpt = client.search("tiny")
     assert (bert.name, bert.family, bert.licence, bert.offered) == (
@@ -321,23 +294,21 @@ def test_a_search_says_what_is_found(hub: Hub, repo: Repo, files: dict[str, byte
     assert gpt.gated and not gpt.offered and client.search("nowhere") == ()
 
 
-def test_the_offline_switch_of_the_library_holds(
-    hub: Hub, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_offline_switch_of_the_library_holds(hub, repo, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(StudioError, match="HF_HUB_OFFLINE"):
         plan(NAME, "", tmp_path)
     assert not hub.asked
 
 
-def test_the_sums_are_those_of_git_and_of_sha256(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+def test_the_sums_are_those_of_git_and_of_sha256(hub, repo, tmp_path):
     sums = {file.name: file.sum for file in plan(NAME, "", tmp_path).files}
     weights = repo.files[WEIGHTS]
     assert sums[WEIGHTS] == f"sha256:{hashlib.sha256(weights).hexdigest()}"
     assert sums["LICENSE"] == "git:47cbf0292a0d752e82821a2c095387c785944193"  # of git hash-object
 
 
-def test_a_token_is_kept_and_forgotten(keys: Memory) -> None:
+def test_a_token_is_kept_and_forgotten(keys):
     token.save_token(f" {TOKEN}\n")
     assert token.read_token() == TOKEN and list(keys.kept.values()) == [TOKEN]
     token.save_token("")

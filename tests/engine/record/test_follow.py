@@ -2,7 +2,6 @@ from datetime import timedelta
 
 import pytest
 
-from engine.config.tasks import TASKS
 from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import (
@@ -152,18 +151,6 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed):
     for step, loss, best in ((1, float("nan"), 1), (2, 0.9, 2), (3, 0.7, 3), (4, 0.8, 3)):
         run = followed.record_events(measured("validation_loss", step, loss))
         assert (run.best_score, run.best_step) == (0.5, best)
-
-
-@pytest.mark.parametrize("kind", TASKS)
-def test_a_run_of_every_task_has_a_best_metric(followed, kind):
-    facts = TASKS[kind].info
-    higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
-    name = f"validation_{facts.best_metric}"
-    ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})
-    points = [measured(name, step, value) for step, value in ((1, 0.5), (2, 0.75), (3, 0.25))]
-    run = followed.record_events(Started(pid=1), ready, *points)
-    assert (run.best_step, run.best_score) == ((2, 0.75) if higher else (3, 0.25))
-    assert run.best_metric == name
 
 
 def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed):

@@ -8,7 +8,7 @@ from sqlalchemy import inspect, select
 
 from engine.files.home import Home
 from engine.messages.events import Started, measured
-from engine.record.backups import all_backups, back_up
+from engine.record.backups import all_backups
 from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
@@ -95,23 +95,6 @@ def test_annotations_survive_a_rebuild(home, record, trained):
     assert (two.name, two.notes, two.star, two.tags) == ("short", "", False, [])
     assert (one.state, three.state) == ("finished", "queued")
     assert any(b.name.endswith("-rebuild.db") for b in all_backups(home.backups))
-
-
-def test_annotations_are_salvaged_from_a_damaged_record(home, trained):
-    for name in ("one", "two"):
-        trained(name)
-    rebuild(home)
-    record = open_record(home.record, home.backups)
-    with record.session() as session:
-        annotate(session, "one", name="backed up")
-    back_up(home.record, home.backups, "daily")
-    record.close()
-    home.record.write_bytes(b"\0" * 4096)
-    assert rebuild(home) == 2
-    record = open_record(home.record, home.backups)
-    with record.read() as session:
-        assert sorted(run.name for run in all_runs(session)) == ["backed up", "short"]
-    record.close()
 
 
 def test_a_queued_run_without_a_memory_of_it_is_not_trained_unasked(home):

@@ -139,7 +139,7 @@ def parquet_of(rows: int) -> bytes:
     return out.getvalue().to_pybytes()
 
 
-@pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])
+@pytest.mark.parametrize("suffix", [".gz", ".zip"])
 def test_a_copy_that_finds_no_room_is_refused_and_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
@@ -147,8 +147,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(
     content = parquet_of(20_000)
     packed = tmp_path / f"a.parquet{suffix}"
     if suffix == ".zip":
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.parquet", content)
+        archive(packed, {"a.parquet": content})
     else:
         packed.write_bytes(PACKERS[suffix](content))
     with small_disk(tmp_path / "small", kilobytes=512) as disk:
@@ -168,12 +167,11 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(
     assert len(list(read(packed, Reading(format="parquet")))) == 20_000
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path, suffix: str) -> None:
+def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path) -> None:
     """The rows of a compressed table need more space than it does, an unknown amount."""
     content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
-    packed = tmp_path / f"a.csv{suffix}"
-    packed.write_bytes(PACKERS[suffix](content.encode()))
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(content.encode()))
     with small_disk(tmp_path / "small", kilobytes=512) as disk:
         with pytest.raises(DiskFull, match="The disk is full") as refused:
             imported(packed, disk / "data" / "1")
