@@ -141,17 +141,6 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
-def test_a_job_sets_precision_and_device(output, refusal, tmp_path):
-    data = str(small.sentences(tmp_path / "data.csv"))
-    asked = ("--precision=fp16", "--device=cuda", "--threads=2", "--cores=0-1")
-    job = JobSpec.model_validate_json(output("job", "--data", data, *SIZE, *asked))
-    hardware = job.hardware
-    assert (hardware.precision, hardware.device) == ("fp16", "cuda")
-    assert (hardware.threads, hardware.cores) == (2, "0-1")
-    refused = refusal("job", "--data", data, *SIZE, "--cores=1-0")
-    assert "“1-0” runs backwards: write 0-1" in refused
-
-
 def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkeypatch):
     job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
     job["data"]["path"] = "text.txt"
@@ -163,27 +152,16 @@ def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkey
 
 def test_predict_keeps_every_column_and_escapes_formulas(output, model, tmp_path):
     data = tmp_path / "new.csv"
-    given = [
-        {"id": "7", "text": "=1+1 a lovely film", "label": "?", "note": "@x"},
-        {"id": "-8", "text": "a dull film", "label": "", "note": "-"},
-    ]
-    data.write_text(
-        "id,text,label,note\n" + "".join(",".join(row.values()) + "\n" for row in given)
-    )
+    data.write_text("id,text,label,note\n7,=1+1 a lovely film,?,@x\n-8,a dull film,,-\n")
     asked = ("predict", str(data), "--model", model, "--text", "text", "--out")
-    for name, options in (("safe.csv", ()), ("raw.tsv", ("--raw",)), ("out.jsonl", ())):
-        output(*asked, tmp_path / name, *options)
-    safe = list(csv.DictReader((tmp_path / "safe.csv").read_text().splitlines()))
-    raw = list(csv.DictReader((tmp_path / "raw.tsv").read_text().splitlines(), delimiter="\t"))
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    kept = [*given[0], "predicted_label", "probability"]
-    for rows in (safe, raw, lines):
-        assert list(rows[0])[:6] == kept
-    for rows in (raw, lines):
-        assert [{name: row[name] for name in given[0]} for row in rows] == given
-    assert [row["text"] for row in safe] == ["'=1+1 a lovely film", "a dull film"]
-    assert [row["note"] for row in safe] == ["'@x", "-"]
-    assert [row["id"] for row in safe] == ["7", "-8"]
+    output(*asked, tmp_path / "safe.csv")
+    output(*asked, tmp_path / "raw.csv", "--raw")
+    safe = list(csv.reader((tmp_path / "safe.csv").read_text().splitlines()))
+    raw = list(csv.reader((tmp_path / "raw.csv").read_text().splitlines()))
+    assert safe[0][:6] == ["id", "text", "label", "note", "predicted_label", "probability"]
+    assert safe[1][:4] == ["7", "'=1+1 a lovely film", "?", "'@x"]
+    assert raw[1][:4] == ["7", "=1+1 a lovely film", "?", "@x"]
+    assert safe[2][:4] == raw[2][:4] == ["-8", "a dull film", "", "-"]
 
 
 def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
@@ -232,14 +210,8 @@ def test_attention_is_written_as_an_array(output, model, tmp_path):
     assert len(printed.splitlines()[0].split()) == array.shape[2]
 
 
-def test_fill_ranks_words(output, capsys, tmp_path):
-    job = tmp_path / "job.json"
-    job.write_text(small.pretraining(tmp_path, steps=2).model_dump_json())
-    main(["train", str(job), "--into", str(tmp_path / "run")])
-    model = str(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
-    capsys.readouterr()
-    printed = output("fill", "a [MASK] film", "--model", model, "--top=3", "--json")
-    (mask,) = json.loads(printed)["masks"]
+def test_fill_ranks_words(told):
+    (mask,) = told("fill", "a [MASK] film", "--top=3")["masks"]
     shares = [guess["probability"] for guess in mask["predictions"]]
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
 

@@ -55,14 +55,6 @@ def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
         assert again["exact_match"] == 1
 
 
-def test_a_label_that_is_no_number_is_named(refusal, tmp_path):
-    data = tmp_path / "data.csv"
-    data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
-    given = ["--data", str(data), *SIZE, "--task=regression"]
-    printed = refusal("job", *given)
-    assert "1 of 13 rows have no number as their label, such as “much”" in printed
-
-
 def test_a_weight_for_an_unknown_label_is_refused(output, refusal, tmp_path):
     data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
     weights = '--set=task.class_weights={"great": 2}'

@@ -48,14 +48,8 @@ def test_given_values_have_the_path_of_their_field() -> None:
         "kitchen.kettle.guests": ["Ann", "Bob"],
     }
     assert given["room"] == "garden"
-
-
-def test_omitted_options_leave_the_defaults_to_the_spec() -> None:
     given, _ = run()
     assert OPTIONS.given(given) == {} and given["room"] == "kitchen"
-
-
-def test_a_switch_can_be_turned_off() -> None:
     given, _ = run("--no-loud")
     assert OPTIONS.given(given) == {"kitchen.kettle.loud": False}
 

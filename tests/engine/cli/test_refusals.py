@@ -211,54 +211,45 @@ def test_a_home_that_cannot_be_is_refused(home, says, place, capsys, monkeypatch
         assert says in said and "Traceback" not in said and len(said) <= LONGEST + len(PRINTED)
 
 
-def ended(run: Path, on_event: Callable[[Event], None]) -> tuple[int, Ended]:
-    """Train the run with a listener; returns its exit code and its Ended event."""
-    code = train(run, on_event)
-    last = RunFolder(run).last_events()[-1]
-    assert isinstance(last, Ended)
-    return code, last
+def close_the_folder(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.checkpoints.chmod(0o500)
 
 
-def test_a_folder_that_is_closed_during_training_is_no_mistake_of_the_program(place, tmp_path):
-    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
+def break_the_disk(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        monkeypatch.undo()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    def close(event: Event) -> None:
-        if isinstance(event, Measured):
-            run.checkpoints.chmod(0o500)
-
-    with without_the_rights_of_root():
-        code, last = ended(run.path, close)
-    assert (code, last.outcome, last.bug) == (1, "failed", False)
-    assert "permission" in last.problem and "checkpoints" in last.problem
+    monkeypatch.setattr(os, "fsync", fsync)
 
 
-def test_a_disk_that_fails_during_training_is_no_mistake_of_the_program(
-    place, tmp_path, monkeypatch
+def make_a_mistake(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+@pytest.mark.parametrize(
+    "act, code, says",
+    [
+        (close_the_folder, 1, "permission"),
+        (break_the_disk, 1, "input/output error"),
+        (make_a_mistake, 3, "a bug"),
+    ],
+)
+def test_a_fault_during_training_is_told_from_a_mistake_of_the_program(
+    place, tmp_path, monkeypatch, act, code, says
 ):
     run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
 
-    def fail(event: Event) -> None:
-        def fsync(_: int) -> None:
-            monkeypatch.undo()
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured):
-            monkeypatch.setattr(os, "fsync", fsync)
+            act(run, monkeypatch)
 
-    code, last = ended(run.path, fail)
-    assert (code, last.outcome, last.bug) == (1, "failed", False)
-    assert "input/output error" in last.problem
-
-
-def test_a_mistake_of_the_program_during_training_is_exit_code_three(place, tmp_path):
-    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
-
-    def break_it(event: Event) -> None:
-        if isinstance(event, Measured):
-            raise ZeroDivisionError("a bug")
-
-    code, last = ended(run.path, break_it)
-    assert (code, last.outcome, last.bug) == (3, "failed", True)
+    with without_the_rights_of_root():
+        assert train(run.path, on_event) == code
+    last = run.last_events()[-1]
+    assert isinstance(last, Ended)
+    assert (last.outcome, last.bug) == ("failed", code == 3)
+    assert says in last.problem + last.details
 
 
 @pytest.mark.parametrize("bug, code", [(True, 3), (False, 1)])

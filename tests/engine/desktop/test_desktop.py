@@ -16,7 +16,6 @@ from engine.desktop.bus import NoAnswer
 from engine.desktop.notifications import notify
 from engine.desktop.preferences import RunPreferences, RunPreferencesFile, run_preferences
 from engine.errors import StudioError
-from engine.files.home import Home
 from engine.record.follow_ups import notification_texts, notify_ends
 from engine.record.run_watch import RunEnd, RunUpdate
 from tests.engine.desktop import stand_in
@@ -76,9 +75,7 @@ def end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -
 
 
 @needs_bus
-def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(
-    bus: Callable[[], list[list[str]]], home: Home
-) -> None:
+def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(bus, home):
     wanted = RunPreferences(notify=True, sound=True)
     assert notify_ends([RunUpdate("ended", (end(),))], home, wanted) == []
     until(bus)
@@ -91,7 +88,7 @@ def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(
 
 
 @needs_bus
-def test_the_system_stays_awake_until_it_is_released(bus: Callable[[], list[list[str]]]) -> None:
+def test_the_system_stays_awake_until_it_is_released(bus):
     held = Awake()
     for _ in range(3):
         held.hold()
@@ -103,9 +100,7 @@ def test_the_system_stays_awake_until_it_is_released(bus: Callable[[], list[list
 
 
 @needs_bus
-def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
-    bus: Callable[[], list[list[str]]], tmp_path: Path
-) -> None:
+def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(bus, tmp_path):
     settings = tmp_path / "settings.json"
     settings.write_text('{"preferences": {"keep_awake": false}}')
     with awake_while_training(settings):
@@ -117,7 +112,7 @@ def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="that is how Linux is asked")
-def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere: None) -> None:
+def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere):
     with pytest.raises(NoAnswer):
         notify("t", "t", sound=False, good=True)
     held = Awake()
@@ -129,9 +124,7 @@ def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere: None)
     assert held._thread is None
 
 
-def test_what_the_user_asked_for_is_no_notification(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_user_asked_for_is_no_notification(home, monkeypatch):
     shown: list[object] = []
     monkeypatch.setattr("engine.record.follow_ups.notify", lambda *said, **more: shown.append(said))
     ended = [RunUpdate("ended", (end("stopped", by_user=True),))]
@@ -140,7 +133,7 @@ def test_what_the_user_asked_for_is_no_notification(
     assert notification_texts(end("stopped"))[0] == f"“{HOSTILE}” stopped"
 
 
-def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home: Home) -> None:
+def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home):
     home.make()
     out = home.root / "out.json"
     code = (
@@ -165,7 +158,7 @@ def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home: Ho
     }
 
 
-def test_a_command_that_cannot_be_started_is_told(home: Home) -> None:
+def test_a_command_that_cannot_be_started_is_told(home):
     home.make()
     ended = [RunUpdate("ended", (end(),))]
     for command, words in (("no-such-program x", "could not be started"), ("'open", "be read")):
@@ -175,7 +168,7 @@ def test_a_command_that_cannot_be_started_is_told(home: Home) -> None:
         on_end.split_command('"')
 
 
-def test_preferences_are_read_again_when_they_change(home: Home) -> None:
+def test_preferences_are_read_again_when_they_change(home):
     home.make()
     file = RunPreferencesFile(home.settings)
     assert file.get() == RunPreferences()

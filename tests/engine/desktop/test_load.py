@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import psutil
 import pytest
@@ -16,7 +15,7 @@ from engine.desktop.load import GpuLoad, MachineWatch, gpu_loads
 BUSY = "import time\nblock = bytearray(30_000_000)\nprint('here', flush=True)\nwhile True: pass"
 
 
-def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None:
+def test_processors_and_memory_are_those_of_a_process_and_its_children():
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None and child.stdout.readline() == b"here\n"
@@ -35,7 +34,7 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None
     assert 0 <= found.busy <= 1 and 0 < found.memory < found.memory_total
 
 
-def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
+def test_the_share_of_the_machine_is_known_to_whichever_thread_looks():
     watch, began = MachineWatch(), time.process_time()
     while time.process_time() < began + 0.1:
         pass
@@ -43,7 +42,7 @@ def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
         assert 0 < another.submit(watch.sample, os.getpid()).result().busy <= 1
 
 
-def test_of_a_process_that_is_gone_the_machine_alone_is_told() -> None:
+def test_of_a_process_that_is_gone_the_machine_alone_is_told():
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
     found = MachineWatch().sample(child.pid)
@@ -57,9 +56,7 @@ SAID = (
 
 @pytest.mark.skipif(os.name == "nt", reason="a script stands in for the driver")
 @pytest.mark.parametrize("script, gpus", [(f"printf '{SAID}'", 2), ("exit 9", 0)])
-def test_gpus_are_those_that_the_driver_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, gpus: int
-) -> None:
+def test_gpus_are_those_that_the_driver_names(tmp_path, monkeypatch, script, gpus):
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -78,7 +75,7 @@ def test_gpus_are_those_that_the_driver_names(
         assert found[1].busy is None and found[1].power is None
 
 
-def test_the_temperature_is_that_of_the_hottest_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_temperature_is_that_of_the_hottest_core(monkeypatch):
     class Sensor:
         def __init__(self, current: float) -> None:
             self.current = current

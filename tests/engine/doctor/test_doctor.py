@@ -29,7 +29,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "thread_candidates", lambda: (1,))
 
 
-def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks() -> None:
+def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks():
     assert {*checks.KINDS} == {*TASKS}
     models = questions.Models(*["any"] * 6)  # type: ignore[arg-type]
     found = {type(one) for one in questions.questions(models, material.Path("any"))}
@@ -37,9 +37,7 @@ def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_as
     assert found == asked and all(issubclass(one, Question) for one in found)
 
 
-def test_a_sound_processor_passes_every_check(
-    quick: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sound_processor_passes_every_check(quick, capsys):
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["device"] == "cpu" and report["passed"]
@@ -50,9 +48,7 @@ def test_a_sound_processor_passes_every_check(
     assert Report.model_validate(report).passed
 
 
-def test_what_failed_is_marked_and_named_and_the_rest_is_checked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_failed_is_marked_and_named_and_the_rest_is_checked(monkeypatch, capsys):
     def wrong(bench: Bench) -> Steps:
         yield "wrong", lambda: iter([bounded_figure("a product, error", 0.5, 0.1)])
         yield "worse", lambda: iter([bounded_figure("another, error", float("nan"), 0.1)])
@@ -86,9 +82,7 @@ def test_what_failed_is_marked_and_named_and_the_rest_is_checked(
 
 
 @pytest.mark.parametrize("device", ["cuda", "mps"])
-def test_a_device_that_is_not_there_is_refused_in_one_sentence(
-    device: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_is_not_there_is_refused_in_one_sentence(device, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert main(["doctor", "--device", device]) == 1
@@ -97,7 +91,7 @@ def test_a_device_that_is_not_there_is_refused_in_one_sentence(
     assert main(["doctor", "--device", "tpu"]) == 2
 
 
-def test_answers_are_apart_by_their_numbers_and_infinitely_by_anything_else() -> None:
+def test_answers_are_apart_by_their_numbers_and_infinitely_by_anything_else():
     ours = {"to": 1, "ranked": [{"label": "a", "probability": 0.5}], "milliseconds": 4.0}
     assert questions.max_difference(ours, ours | {"to": 2, "milliseconds": 9.0}) == 0
     near = ours | {"ranked": [{"label": "a", "probability": 0.25}]}

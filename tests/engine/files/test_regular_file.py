@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
 from engine.errors import StudioError
 from engine.files import regular_file
 from engine.files.regular_file import iter_lines, open_regular, read_json, read_regular
@@ -37,7 +36,7 @@ def put(path: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path: Path, kind: str) -> None:
+def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path, kind):
     path = put(tmp_path / "file", kind)
     for read in (read_regular, read_json):
         with pytest.raises(OSError, match="Errno") as caught:
@@ -48,7 +47,7 @@ def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path: Path, kind:
         )
 
 
-def test_a_limit_and_a_link(tmp_path: Path) -> None:
+def test_a_limit_and_a_link(tmp_path):
     file = tmp_path / "file"
     file.write_bytes(b"[1]")
     link = tmp_path / "link"
@@ -60,14 +59,14 @@ def test_a_limit_and_a_link(tmp_path: Path) -> None:
         open_regular(link, follows_links=False)
 
 
-def test_deep_json_is_a_value_error(tmp_path: Path) -> None:
+def test_deep_json_is_a_value_error(tmp_path):
     file = tmp_path / "deep.json"
     file.write_text("[" * 100_000)
     with pytest.raises(ValueError, match="deep"):
         read_json(file)
 
 
-def test_a_line_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_left_out(monkeypatch):
     monkeypatch.setattr(regular_file, "MAX_LINE", 5)
     content = b"one\n" + b"x" * 17 + b"\nfour\ntwo\nhalf"
     assert list(iter_lines(io.BufferedReader(io.BytesIO(content)))) == [
@@ -77,22 +76,13 @@ def test_a_line_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_a_job_is_refused_in_a_sentence(
-    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job = put(tmp_path / "job.json", kind)
-    assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 1
-    assert "job.json" in capsys.readouterr().err
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     return new_run(tmp_path / "run", classifying(tmp_path))
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_strange_files_of_a_run_are_an_error_and_no_wait(run: RunFolder, kind: str) -> None:
+def test_strange_files_of_a_run_are_an_error_and_no_wait(run, kind):
     put(run.log, kind)
     assert len(run.log_end()) <= 4_000
     run.spec_file.unlink()
@@ -110,9 +100,7 @@ def test_strange_files_of_a_run_are_an_error_and_no_wait(run: RunFolder, kind: s
             read()
 
 
-def test_a_line_of_events_without_an_end_is_skipped(
-    run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_of_events_without_an_end_is_skipped(run, monkeypatch):
     monkeypatch.setattr("engine.runs.folder.MAX_LINE", 1_000)
     run.events_file.write_bytes(b"x" * 5_000)
     byte, before, told = 0, -1, 0
@@ -127,7 +115,7 @@ def test_a_line_of_events_without_an_end_is_skipped(
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_an_irregular_lock_file_cannot_be_held(run: RunFolder, kind: str) -> None:
+def test_an_irregular_lock_file_cannot_be_held(run, kind):
     put(run.lock_file, kind)
     if kind != "endless":
         assert not is_held(run.lock_file)

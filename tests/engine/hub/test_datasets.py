@@ -1,7 +1,5 @@
 """Data sets of the hub are fetched with their splits, by name, without scripts."""
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,9 +42,7 @@ def repo(hub: Hub) -> Repo:
     return hub.repos[f"datasets/{NAME}"]
 
 
-def test_the_card_says_which_files_belong_to_which_split(
-    hub: Hub, repo: Repo, tmp_path: Path
-) -> None:
+def test_the_card_says_which_files_belong_to_which_split(hub, repo, tmp_path):
     planned = plan(Address(NAME), tmp_path)
     assert {split: len(names) for split, names in planned.splits.items()} == {
         "train": 2,
@@ -68,8 +64,8 @@ def test_the_card_says_which_files_belong_to_which_split(
 
 
 def test_a_command_imports_it_and_keeps_where_it_came_from(
-    hub: Hub, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+    hub, repo, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     assert main(["import", f"hub:{NAME}"]) == 0
     assert "10 train, 2 validation, 4 test" in capsys.readouterr().out
@@ -82,8 +78,8 @@ def test_a_command_imports_it_and_keeps_where_it_came_from(
 
 
 def test_a_subset_is_chosen_and_several_without_a_default_are_named(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+    hub, tmp_path, monkeypatch, capsys
+):
     files = {f"{kind}/{split}.csv": CSV for kind in ("news", "film") for split in ("train", "dev")}
     configs = [{"config_name": kind, "data_dir": kind} for kind in ("news", "film")]
     hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
@@ -113,7 +109,7 @@ def test_a_subset_is_chosen_and_several_without_a_default_are_named(
         (["moods.py", "README.md", ".gitattributes"], {}),
     ],
 )  # fmt: skip
-def test_without_a_card_the_names_of_files_tell(files, expected) -> None:
+def test_without_a_card_the_names_of_files_tell(files, expected):
     found = find_subsets(dict.fromkeys(files, 10), [])
     assert {name: one.splits for name, one in found.items()} == expected
 
@@ -129,18 +125,18 @@ def test_without_a_card_the_names_of_files_tell(files, expected) -> None:
         [{"split": "train", "path": "./**"}],
     ],
 )
-def test_a_card_may_be_written_in_many_ways(said) -> None:
+def test_a_card_may_be_written_in_many_ways(said):
     files = {"data/a.csv": 1, "data/b.csv": 1, "odd/deep.py": 1}
     found = find_subsets(files, [{"config_name": "x", "data_files": said}])
     assert found["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
 
 
-def test_a_card_that_is_nonsense_is_passed_over() -> None:
+def test_a_card_that_is_nonsense_is_passed_over():
     odd = [{}, {"data_files": 7}, {"data_files": [None, 3, {"path": {}}]}, {"data_dir": "nowhere"}]
     assert set(find_subsets({"a.csv": 1}, odd)) == {"default"}
 
 
-def test_rows_for_training_are_found_where_no_split_is_called_so() -> None:
+def test_rows_for_training_are_found_where_no_split_is_called_so():
     assert assign_splits({"test": ["a"]}) == ({"train": ["a"]}, [])
     assert assign_splits({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
 
@@ -156,11 +152,11 @@ def test_rows_for_training_are_found_where_no_split_is_called_so() -> None:
         ("owner/name/en@main", Address("owner/name", "en", "main")),
     ],
 )
-def test_names_are_understood(text, expected) -> None:
+def test_names_are_understood(text, expected):
     assert parse_address(text) == expected
 
 
-def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub, tmp_path):
     hub.repos[f"datasets/{NAME}"] = Repo({"moods.py": b"", "README.md": b""})
     with pytest.raises(StudioError, match="only a loading script") as error:
         plan(Address(NAME), tmp_path)
@@ -180,21 +176,19 @@ def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Pat
         plan(Address(NAME), tmp_path)
 
 
-def test_a_token_opens_what_is_private(hub: Hub, tmp_path: Path, keys, monkeypatch) -> None:
+def test_a_token_opens_what_is_private(hub, tmp_path, keys, monkeypatch):
     hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, private=True)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert plan(Address(NAME), tmp_path).splits == {"train": ("train.csv",)}
 
 
-def test_names_that_lead_out_are_not_fetched(hub: Hub, tmp_path: Path) -> None:
+def test_names_that_lead_out_are_not_fetched(hub, tmp_path):
     odd = {"../train.csv": CSV, "/etc/train.csv": CSV, ".hidden/train.csv": CSV, "ok/test.csv": CSV}
     hub.repos[f"datasets/{NAME}"] = Repo(odd)
     assert [file.name for file in plan(Address(NAME), tmp_path).files] == ["ok/test.csv"]
 
 
-def test_what_is_in_the_cache_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
-) -> None:
+def test_what_is_in_the_cache_is_listed(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "datasets--somebody--moods" / "snapshots" / "abc"
     folder.mkdir(parents=True)
     (tmp_path / "models--a--b" / "snapshots" / "abc").mkdir(parents=True)

@@ -125,15 +125,6 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_a_history_of_many_thousand_events_is_recorded_whole(followed):
-    lines = [Started(pid=1).line(), *(measured("loss", s, 1 / s).line() for s in range(1, 20_001))]
-    followed.folder.events_file.write_bytes(b"".join(lines))
-    run, heard = followed.catch_up()
-    assert run.step == 20_000 and len(heard) == 20_001
-    with followed.record.read() as session:
-        assert len(curves(session, "one")["loss"]) == 20_000
-
-
 def test_the_best_metric_is_that_which_the_worker_names(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
@@ -247,12 +238,6 @@ def test_a_stage_ends_with_the_next_event(followed):
         assert dead is not None
         crash(session, dead, followed.folder)
         assert dead.stage == ""
-
-
-def test_events_of_a_newer_worker_are_noted(followed):
-    followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
-    run = followed.record_events(Started(pid=1))
-    assert run.state == "running" and "3 events are not shown" in run.remarks[0]
 
 
 @pytest.mark.parametrize(

@@ -223,14 +223,6 @@ def test_writes_are_durable_waited_for_and_checked(record):
     assert found == ["wal", 2, 1, 10_000]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
-def test_the_record_is_private(home, record):
-    with record.session() as session:
-        set_fact(session, "x", "y")
-    for file in home.root.glob("studio.db*"):
-        assert file.stat().st_mode & 0o077 == 0
-
-
 def test_a_transaction_is_whole_or_absent(home, record):
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     with pytest.raises(ZeroDivisionError), record.session() as session:  # noqa: PT012

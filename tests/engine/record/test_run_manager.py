@@ -124,19 +124,6 @@ def test_a_finished_run_cannot_be_resumed(window):
         window.manager.resume("nobody")
 
 
-def test_a_damaged_record_is_reported_and_its_runs_are_listed(window, windows):
-    run_id = window.add(fake_worker.job())
-    window.until(run_id, "finished")
-    window.record.close()
-    for file in window.home.root.glob("studio.db*"):
-        file.write_bytes(b"broken" * 1000)
-    fresh = windows()
-    fresh.manager.watch.correct_stale()
-    updates = fresh.manager.settle()
-    assert ("run_added", (run_id,)) in updates and fresh.run(run_id).state == "finished"
-    assert any(name == "noted" and "was damaged" in str(values) for name, values in updates)
-
-
 # ── removing and taking in ───────────────────────────────────────────────────────────────────
 
 
@@ -189,14 +176,6 @@ def test_a_run_from_elsewhere_is_adopted(window, tmp_path):
     assert name == "run_added" and isinstance(run_id, str)
     run = window.run(run_id)
     assert (run.state, run.step, run.folder.parent) == ("finished", 6, window.home.runs)
-
-
-def test_a_job_that_cannot_be_written_leaves_nothing(window, monkeypatch):
-    window.home.runs.rename(window.home.root / "moved")
-    window.home.runs.write_text("a file in the place of the folder")
-    with pytest.raises(OSError, match="runs"):
-        window.add(fake_worker.job())
-    assert window.states() == {}
 
 
 # ── several seeds ────────────────────────────────────────────────────────────────────────────

@@ -9,6 +9,8 @@ from engine.record import workers
 from engine.runs import launch
 from tests.engine.runs import fake_worker
 
+pytestmark = pytest.mark.usefixtures("reserve")
+
 
 @pytest.fixture
 def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +24,6 @@ def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
 
 
-@pytest.mark.usefixtures("reserve")
 def test_a_run_uses_the_standby_worker(window):
     window.manager.stand_by()
     held = window.manager.workers.standby
@@ -34,7 +35,6 @@ def test_a_run_uses_the_standby_worker(window):
     assert run.run_folder().last_started().pid == held._process.pid
 
 
-@pytest.mark.usefixtures("reserve")
 def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(window, monkeypatch):
     window.manager.stand_by()
     run_id = window.add(fake_worker.job("long"))
@@ -51,7 +51,6 @@ def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(window, monkeyp
     assert window.manager.workers.standby is None and held._process.returncode is not None
 
 
-@pytest.mark.usefixtures("reserve")
 def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
     window.manager.stand_by()
@@ -61,7 +60,6 @@ def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
     assert window.until(window.add(fake_worker.job()), "finished").step == 6
 
 
-@pytest.mark.usefixtures("reserve")
 def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
     window.manager.stand_by()
@@ -72,7 +70,6 @@ def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
     assert run.run_folder().last_started().pid != window.manager.workers.standby._process.pid
 
 
-@pytest.mark.usefixtures("reserve")
 def test_a_standby_worker_ends_with_the_window(window):
     window.manager.stand_by()
     held = window.manager.workers.standby

@@ -50,14 +50,6 @@ def test_a_branch_shows_exactly_its_changes(calm, tmp_path, capsys):
     assert "the largest difference is" in printed
 
 
-def test_a_branch_can_have_a_smaller_micro_batch(calm, tmp_path):
-    training = calm.job().training.model_copy(update={"micro_batch_size": 3})
-    job = calm.job().model_copy(update={"training": training})
-    run = branch(calm, 20, job, tmp_path / "branch")
-    assert work(run.path) == 0
-    assert final(run) != final(calm)  # sums and dropout are in another order
-
-
 def test_a_branch_can_unfreeze_layers(calm, tmp_path):
     training = calm.job().training.model_copy(update={"frozen_layers": 2})
     frozen = small.new_run(tmp_path / "run", calm.job().model_copy(update={"training": training}))

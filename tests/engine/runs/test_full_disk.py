@@ -5,13 +5,11 @@ import errno
 import os
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.errors import DiskFull
 from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Event, Measured, Noted, Saved, Waiting
 from engine.runs import full_disk
@@ -112,17 +110,6 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
     run.clear_stop()
     assert work(run.path) == 0
     assert final(run) == final(calm)
-
-
-def test_a_stop_request_is_obeyed_while_waiting():
-    def write() -> None:
-        raise DiskFull("Full.")
-
-    heard: list[Event] = []
-    began = time.monotonic()
-    with pytest.raises(DiskFull):
-        full_disk.retry_when_full(write, heard.append, lambda: time.monotonic() - began > 0.2)
-    assert [event.kind for event in heard] == ["waiting"]  # type: ignore[attr-defined]
 
 
 def fill(ballast: Path) -> None:

@@ -30,9 +30,7 @@ def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "smbfs", "fuse.sshfs", "9p", "fuse.rclone"])
-def test_a_network_drive_is_known_by_its_file_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_network_drive_is_known_by_its_file_system(tmp_path, monkeypatch, kind):
     mount(monkeypatch, (tmp_path / "far", kind), (tmp_path / "far" / "near", "ext4"))
     assert detect_drive(tmp_path / "far" / "home") == Drive("network", kind)
     assert detect_drive(tmp_path / "far" / "near" / "home") == Drive("local", "")
@@ -41,7 +39,7 @@ def test_a_network_drive_is_known_by_its_file_system(
     assert detect_drive(tmp_path / "link" / "home").kind == "network"
 
 
-def test_a_drive_of_this_machine_is_local(tmp_path: Path) -> None:
+def test_a_drive_of_this_machine_is_local(tmp_path):
     assert detect_drive(tmp_path) == Drive("local", "")
 
 
@@ -55,16 +53,14 @@ def test_a_drive_of_this_machine_is_local(tmp_path: Path) -> None:
         ("cloud/mine", "cloud/.sync_0a1b.db", "Nextcloud"),
     ],
 )
-def test_a_synchronised_folder_is_known(
-    tmp_path: Path, folder: str, mark: str, program: str
-) -> None:
+def test_a_synchronised_folder_is_known(tmp_path, folder, mark, program):
     (tmp_path / folder).mkdir(parents=True)
     if mark:
         (tmp_path / mark).touch()
     assert detect_drive(tmp_path / folder / "home") == Drive("synced", program)
 
 
-def test_copies_in_conflict_are_known(home: Home) -> None:
+def test_copies_in_conflict_are_known(home):
     for name in ("studio.db", "studio (ann's conflicted copy 2026-11-22).db"):
         (home.root / name).touch()
     (home.root / "studio.sync-conflict-20261122-a1.db").touch()
@@ -93,9 +89,7 @@ with record.session() as session:
 """
 
 
-def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(home, monkeypatch):
     record = open_record(home.record, home.backups)
     with record.session() as session:
         for number in range(300):

@@ -20,12 +20,7 @@ HELLA = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow fall
 
 @pytest.mark.parametrize(
     "name, labels",
-    [
-        ("full_data.tsv", (689, 684, 697, 706)),
-        ("fold_0/train.tsv", (426, 402, 404, 433)),
-        ("fold_0/dev.tsv", (149, 140, 124, 143)),
-        ("fold_0/test.tsv", (114, 142, 169, 130)),
-    ],
+    [("full_data.tsv", (689, 684, 697, 706)), ("fold_0/test.tsv", (114, 142, 169, 130))],
 )
 def test_published_choices_are_read_as_counted(assets, name, labels):
     path = assets / "datasets" / "codah" / name

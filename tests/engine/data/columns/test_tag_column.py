@@ -8,7 +8,7 @@ import pytest
 from engine.config.dataset import Mapping
 from engine.data.columns.words import split_words
 from engine.data.formats.reading import recognise
-from engine.errors import BadFile, StudioError
+from engine.errors import BadFile
 from tests.engine.data.imported import ONLY_TRAIN, imported
 
 
@@ -88,12 +88,6 @@ def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
     with pytest.raises(BadFile, match="line 6: “oops” is not a valid span tag") as caught:
         imported(path, tmp_path / "data", ONLY_TRAIN)
     assert caught.value.line == 6
-
-
-def test_two_schemes_in_one_file_are_refused(tmp_path):
-    path = conll(tmp_path / "x.conll", "a:B-x b:E-x | c:U-x d:O")
-    with pytest.raises(StudioError, match="mix two schemes"):
-        imported(path, tmp_path / "data", ONLY_TRAIN)
 
 
 def test_any_column_can_hold_the_tags(tmp_path):

@@ -21,7 +21,6 @@ from engine.errors import StudioError
 from tests.often import tries
 
 THEIRS = {"BIO": IOB2, "IOB1": IOB1, "IOBES": IOBES, "BILOU": BILOU}
-ALPHABETS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
 TYPES = ["PER", "LOC", "a-b", ""]
 
 
@@ -154,20 +153,3 @@ def test_an_unknown_tag_is_named_with_its_place(tag):
     assert len(str(caught.value)) < 250
     with pytest.raises(UnknownTag, match="not a valid span tag"):
         spans_from_tags([tag])
-
-
-def test_published_tags_are_recognised(assets):
-    from engine.config.dataset import Reading
-    from engine.data.formats.conll import open_conll
-    from engine.data.formats.lines import Lines
-    from engine.data.formats.rows import Remarks
-
-    path = assets / "datasets" / "wnut17" / "wnut17train.conll"
-    content = open_conll(Lines(path, "utf-8"), Reading(format="conll"), Remarks())
-    place = content.columns.index("tags")
-    tagged = [row.cells[place].split(" ") for row in content.rows]
-    assert recognise_scheme(tagged) == "BIO"
-    for scheme in MARKS:
-        again = [tags_from_spans(spans_from_tags(tags), len(tags), scheme) for tags in tagged]
-        assert recognise_scheme(again) == scheme
-        assert [to_bio(tags, scheme) for tags in again[::10]] == [(t, []) for t in tagged[::10]]

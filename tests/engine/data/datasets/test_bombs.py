@@ -55,9 +55,7 @@ def bomb(folder: Path, rows: int, groups: int = 1) -> Path:
     return into
 
 
-def test_a_page_of_long_texts_takes_no_more_than_what_is_shown(
-    tmp_path: Path, pool: pa.MemoryPool
-) -> None:
+def test_a_page_of_long_texts_takes_no_more_than_what_is_shown(tmp_path, pool):
     dataset = open_dataset(bomb(tmp_path, rows=400))
     rows = dataset.take(np.arange(200), ["text", "label"], 2_001)
     assert len(rows) == 200
@@ -67,16 +65,14 @@ def test_a_page_of_long_texts_takes_no_more_than_what_is_shown(
     assert pool.max_memory() < 60 * MEGABYTE
 
 
-def test_more_text_than_an_import_writes_into_a_group_is_refused(
-    tmp_path: Path, pool: pa.MemoryPool
-) -> None:
+def test_more_text_than_an_import_writes_into_a_group_is_refused(tmp_path, pool):
     dataset = open_dataset(bomb(tmp_path, rows=2_000))
     with pytest.raises(StudioError, match="damaged"):
         dataset.take(np.arange(10), max_characters=100)
     assert pool.max_memory() < 60 * MEGABYTE
 
 
-def test_more_rows_than_an_import_writes_into_a_group_are_refused(tmp_path: Path) -> None:
+def test_more_rows_than_an_import_writes_into_a_group_are_refused(tmp_path):
     folder = bomb(tmp_path, rows=12_000)
     with pytest.raises(StudioError, match="damaged"):
         open_dataset(folder)

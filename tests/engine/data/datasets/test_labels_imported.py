@@ -12,7 +12,6 @@ from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import parse_numbers
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
-from engine.errors import BadFile
 from tests.engine.data.imported import imported, write_lines
 
 
@@ -56,14 +55,6 @@ def test_columns_of_yes_and_no_are_counted_and_found(tmp_path):
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
 
 
-def test_a_cell_that_says_neither_is_refused_with_its_line(tmp_path):
-    file = table(tmp_path, "text,rude", ["a b,1", "c d,0", "e f,"])
-    with pytest.raises(BadFile, match="neither yes nor no") as caught:
-        stored(tmp_path, file, Mapping(text="text", flags=("rude",)))
-    assert caught.value.line == 4
-    assert not (tmp_path / "data").exists()
-
-
 def test_the_published_scores_are_imported(tmp_path, assets):
     source = assets / "datasets" / "stsb"
     names = {"train": "train", "validation": "dev", "test": "test"}
@@ -88,13 +79,3 @@ def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_pat
     file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
     spec = imported(file, tmp_path / "names").spec
     assert any("“person” and “Person” may be one" in note for note in spec.notes)
-
-
-def test_white_space_around_a_label_makes_no_other_label(tmp_path):
-    rows = [f"a film number {n},{' good' if n % 4 == 1 else 'good' if n % 2 else 'bad  '}"
-            for n in range(40)]  # fmt: skip
-    dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
-    assert dataset.spec.labels == {"bad": 20, "good": 20}
-    assert set(dataset.rows("train").labels or []) == {"bad", "good"}
-    assert len(dataset.find(label="good")) == 20
-    assert any("30" in note and "white space" in note.lower() for note in dataset.spec.notes)

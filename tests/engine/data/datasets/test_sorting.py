@@ -43,7 +43,7 @@ def listed(dataset: Dataset, descending: bool = False) -> list[str]:
     return [row["other"] or "" for row in dataset.take(order)]
 
 
-def test_texts_are_sorted_in_any_case_and_numbers_as_numbers(store: Store) -> None:
+def test_texts_are_sorted_in_any_case_and_numbers_as_numbers(store):
     dataset = store(["pear", "", "Fig", "apple", "fig", "Öl", "zoo"])
     assert listed(dataset, descending=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
     numbers = ["-2,5", " .5", "9", "9.0", "10", "+1e3", ""]
@@ -51,7 +51,7 @@ def test_texts_are_sorted_in_any_case_and_numbers_as_numbers(store: Store) -> No
     assert listed(store([*"9876543", "10", "n/a"])) == ["10", *"3456789", "n/a"]
 
 
-def test_any_cells_are_sorted_as_python_sorts_them(store: Store) -> None:
+def test_any_cells_are_sorted_as_python_sorts_them(store):
     chance = random.Random(4)
     cells = ["".join(chance.choices(ALPHABET, k=chance.randint(0, 3))) for _ in range(400)]
     dataset = store(cells)
@@ -65,7 +65,7 @@ def test_any_cells_are_sorted_as_python_sorts_them(store: Store) -> None:
         assert found.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
 
 
-def test_lines_and_splits_have_an_order(store: Store) -> None:
+def test_lines_and_splits_have_an_order(store):
     dataset = store([str(n % 3) for n in range(30)])
     rows = np.arange(30)[::-1].copy()
     assert sort_rows(rows, column_ranks(dataset, "_line")).tolist() == list(range(30))
@@ -76,7 +76,7 @@ def test_lines_and_splits_have_an_order(store: Store) -> None:
     assert first.tolist() == sorted(first, reverse=True), "equal ones are as they were"
 
 
-def test_texts_that_begin_alike_keep_their_order(store: Store) -> None:
+def test_texts_that_begin_alike_keep_their_order(store):
     same = "w" * SORTED_CHARACTERS
     dataset = store([f"{same} z", f"{same} a", "w"])
     assert listed(dataset) == ["w", f"{same} z", f"{same} a"]
@@ -84,7 +84,7 @@ def test_texts_that_begin_alike_keep_their_order(store: Store) -> None:
     assert column_ranks(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
 
 
-def test_how_far_it_is_is_told_and_it_can_be_stopped(store: Store) -> None:
+def test_how_far_it_is_is_told_and_it_can_be_stopped(store):
     dataset = store(list("abcdefghijklmnop"))
     told: list[tuple[int, int]] = []
     column_ranks(dataset, "other", lambda *now: told.append(now))
@@ -93,9 +93,7 @@ def test_how_far_it_is_is_told_and_it_can_be_stopped(store: Store) -> None:
         column_ranks(dataset, "other", cancelled=lambda: True)
 
 
-def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(store, monkeypatch):
     dataset = store([str(n) for n in range(200)])
     size = dataset._group(0).nbytes
     monkeypatch.setattr("engine.data.datasets.store.CACHE_BYTES", 5 * size)

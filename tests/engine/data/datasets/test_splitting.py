@@ -84,9 +84,6 @@ def test_a_split_repeats_and_follows_its_seed():
     first, _ = draw_splits(1_000, 0.1, 0.1, 42)
     assert (first == draw_splits(1_000, 0.1, 0.1, 42)[0]).all()
     assert (first != draw_splits(1_000, 0.1, 0.1, 43)[0]).any()
-
-
-def test_a_split_is_the_same_for_ever():
     assert np.flatnonzero(draw_splits(20, 0.25, 0, 42)[0]).tolist() == [0, 1, 4, 10, 17]
 
 

@@ -1,5 +1,8 @@
 """All that reading a file gives, for comparing a whole reading with a glance, row by row."""
 
+import pytest
+
+from engine.data.formats import lines, text_blocks
 from engine.data.formats.reading import TableReader
 from engine.errors import BadFile
 
@@ -12,3 +15,10 @@ def outcome(table: TableReader) -> tuple[list[object], str, tuple[str, ...]]:
     except BadFile as error:
         return found, str(error), table.notes
     return found, "", table.notes
+
+
+def set_block_size(patch: pytest.MonkeyPatch, size: int) -> None:
+    """Read blocks of so many bytes, so that everything happens at the border of one."""
+    patch.setattr(lines, "BLOCK", size)
+    patch.setattr(text_blocks, "BLOCK", size)
+    patch.setattr(text_blocks, "STEP", min(size // 3, 100))

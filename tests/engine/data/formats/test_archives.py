@@ -43,7 +43,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path: Path, suffix: str) -> None:
+def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
     plain, packed = tmp_path / "a.csv", tmp_path / f"a.csv{suffix}"
     plain.write_text(TABLE, encoding="utf-8")
     content = PACKERS[suffix](TABLE.encode())
@@ -72,7 +72,7 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path: Path) -> None:
+def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path):
     other = {"__MACOSX/._a.csv": b"x", "README.md": b"about", "data/.DS_Store": b"x"}
     one = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
     assert list_parts(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
@@ -86,7 +86,7 @@ def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path: Path)
     assert [row.cells for row in read(two / "test.csv.gz", Reading())] == [("a", "1")]
 
 
-def test_members_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
+def test_members_are_imported_as_the_splits_they_are(tmp_path):
     rows = {"train.csv": TABLE.encode(), "test.csv": b"text,label\nat last,1\n"}
     file = archive(tmp_path / "a.zip", rows)
     sources = {"train": file / "train.csv", "test": file / "test.csv"}
@@ -105,7 +105,7 @@ def test_members_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
     assert set(spec.source_sha256) == {str(path) for path in sources.values()}
 
 
-def test_an_archive_with_a_password_says_so(tmp_path: Path) -> None:
+def test_an_archive_with_a_password_says_so(tmp_path):
     file = archive(tmp_path / "a.zip", {"a.csv": b"text\na\n"})
     content = bytearray(file.read_bytes())
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag of an encrypted member
@@ -116,9 +116,7 @@ def test_an_archive_with_a_password_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])
-def test_a_bomb_is_refused_before_it_fills_anything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_a_bomb_is_refused_before_it_fills_anything(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(archives, "SUSPICIOUS_BYTES", 1 << 20)
     monkeypatch.setattr(archives, "MAX_RATIO", 100)
     content, file = b"text\n" + b"a line of text\n" * 200_000, tmp_path / f"b.csv{suffix}"
@@ -140,9 +138,7 @@ def parquet_of(rows: int) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zip"])
-def test_a_copy_that_finds_no_room_is_refused_and_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
+def test_a_copy_that_finds_no_room_is_refused_and_goes(tmp_path, monkeypatch, suffix):
     """Files that a library reads by seeking are unpacked into the folder of temporary files."""
     content = parquet_of(20_000)
     packed = tmp_path / f"a.parquet{suffix}"
@@ -167,7 +163,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(
     assert len(list(read(packed, Reading(format="parquet")))) == 20_000
 
 
-def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path) -> None:
+def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path):
     """The rows of a compressed table need more space than it does, an unknown amount."""
     content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
     packed = tmp_path / "a.csv.gz"

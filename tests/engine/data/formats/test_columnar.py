@@ -20,7 +20,6 @@ from engine.data.formats import columnar
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
 from engine.progress import Cancelled
-from tests.engine.data.imported import ONLY_TRAIN, imported
 from tests.often import tries
 
 
@@ -194,15 +193,6 @@ def test_reading_can_be_followed_and_stopped(tmp_path: Path) -> None:
     assert len(told) > 5 and told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
     with pytest.raises(Cancelled):
         list(read(path, Reading(format="parquet"), cancelled=lambda: True))
-
-
-def test_a_table_and_a_text_file_are_read_each_in_its_way(tmp_path: Path) -> None:
-    rows = {"text": ["a b", "c d", "e f"], "label": ["x", "y", "x"]}
-    pq.write_table(pa.table(rows), tmp_path / "train.parquet")
-    (tmp_path / "test.csv").write_text("label,text\nx,g h\n", encoding="utf-8")
-    sources = {"train": tmp_path / "train.parquet", "test": tmp_path / "test.csv"}
-    spec = imported(sources, tmp_path / "v", ONLY_TRAIN).spec
-    assert spec.rows == {"train": 3, "validation": 0, "test": 1}
 
 
 @given(st.lists(st.tuples(texts, st.none() | st.integers(0, 3)), min_size=1, max_size=30))

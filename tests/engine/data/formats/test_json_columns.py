@@ -13,7 +13,7 @@ from engine.data.formats import json_parser, jsonl, lines, text_blocks
 from engine.data.formats.lines import Lines
 from engine.data.formats.reading import read
 from engine.errors import BadFile
-from tests.engine.data.formats.by_columns import outcome
+from tests.engine.data.formats.by_columns import outcome, set_block_size
 from tests.often import tries
 
 READING = Reading(format="jsonl", encoding="utf-8")
@@ -38,9 +38,7 @@ PIECES = [
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 24)
-    monkeypatch.setattr(text_blocks, "BLOCK", 24)
-    monkeypatch.setattr(text_blocks, "STEP", 8)
+    set_block_size(monkeypatch, 24)
 
 
 def found_keys(way, file: Path) -> tuple[object, str]:
@@ -126,9 +124,7 @@ def test_many_keys_that_few_rows_have_are_read_row_by_row(tmp_path, monkeypatch)
 
 def test_most_rows_are_cut_by_columns_also_of_a_packed_file(tmp_path, monkeypatch):
     """The slow way is taken for the first row, and around one that needs it."""
-    monkeypatch.setattr(lines, "BLOCK", 400)
-    monkeypatch.setattr(text_blocks, "BLOCK", 400)
-    monkeypatch.setattr(text_blocks, "STEP", 100)
+    set_block_size(monkeypatch, 400)
     seen: list[int] = []
     slow = json_parser.item_rows
 

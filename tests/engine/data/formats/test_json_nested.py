@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
-from engine.data.formats import json_nested, lines, text_blocks
+from engine.data.formats import json_nested
 from engine.data.formats.json_nested import MOST_NAMES, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
-from tests.engine.data.formats.by_columns import outcome
+from tests.engine.data.formats.by_columns import outcome, set_block_size
 from tests.often import tries
 
 REVIEWS = [
@@ -78,9 +78,7 @@ def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatc
 
 
 def small_blocks(patch: pytest.MonkeyPatch, looked_at: int) -> None:
-    patch.setattr(lines, "BLOCK", 40)
-    patch.setattr(text_blocks, "BLOCK", 40)
-    patch.setattr(text_blocks, "STEP", 8)
+    set_block_size(patch, 24)
     patch.setattr(json_nested, "LOOKED_AT", looked_at)
 
 

@@ -11,10 +11,9 @@ from engine.data.formats import csv_parser, lines, text_blocks
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.table import titles_above
 from engine.errors import BadFile
-from tests.engine.data.formats.by_columns import outcome
+from tests.engine.data.formats.by_columns import outcome, set_block_size
 from tests.often import tries
 
-SMALL = 24  # bytes of a block, so that everything happens at the border of one
 ODD = [
     *('"', '""', ",", "\n", "\r\n", "\r", "\0", "\ufeff", " ", "\t"),
     *("a", "bc", "ü", "\u2028", "", "sep=,"),
@@ -23,9 +22,7 @@ ODD = [
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", SMALL)
-    monkeypatch.setattr(text_blocks, "BLOCK", SMALL)
-    monkeypatch.setattr(text_blocks, "STEP", 8)
+    set_block_size(monkeypatch, 24)
 
 
 def refusal(file: Path, how: Reading) -> str:
@@ -106,9 +103,7 @@ def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
 
 def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
     """The slow way is taken only around a row that needs it."""
-    monkeypatch.setattr(lines, "BLOCK", 400)
-    monkeypatch.setattr(text_blocks, "BLOCK", 400)
-    monkeypatch.setattr(text_blocks, "STEP", 100)
+    set_block_size(monkeypatch, 400)
     seen: list[int] = []
     slow = csv_parser.even_rows
 

@@ -13,7 +13,6 @@ from engine.config.dataset import Mapping, Reading
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
-from tests.engine.data.imported import ONLY_TRAIN, imported
 
 ROWS = [["a fine day", "pos", 1, 2.5], ["a bad day", "neg", 0, -1], ["so so", "neg", 3, 0.1]]
 TEXTS = [tuple(str(cell) for cell in row) for row in ROWS]
@@ -76,7 +75,7 @@ def cells(path: Path) -> list[tuple[str, ...]]:
     return [row.cells for row in read(path, recognise(path).reading)]
 
 
-def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path: Path) -> None:
+def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path):
     empty = '<table:table-row table:number-rows-repeated="1048000"><table:table-cell'
     empty += ' table:number-columns-repeated="16384"/></table:table-row>'  # as LibreOffice ends
     files = [
@@ -93,7 +92,7 @@ def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path: Path) -> None
         assert [row.line for row in read(file, found.reading)] == [2, 3, 4]
 
 
-def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
+def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path):
     sheets = {"Read me": filled(), "One": filled(["text"], ["a b"]), "Two": filled(["text"], ["c"])}
     book = xlsx(tmp_path / "book.xlsx", sheets)
     assert list_parts(book) == [book / "One", book / "Two"]
@@ -110,7 +109,7 @@ def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
     assert cells(packed / "in" / "book.xlsx" / "Two") == [("c",)]
 
 
-def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_path: Path) -> None:
+def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_path):
     table = filled(["text", "label"], ["a b", "x"], ["c d", "y"])
     about = xlsx(tmp_path / "about.xlsx", {"About": filled(["Made in March"]), "Data": table})
     assert list_parts(about) == [about / "Data", about / "About"]
@@ -123,16 +122,7 @@ def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_pat
     assert cells(book)[0] == ("text 0",), "what has more rows is no remark"
 
 
-def test_sheets_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
-    rows = [["text", "label"], ["a b", "x"], ["c d", "y"]]
-    book = xlsx(tmp_path / "b.xlsx", {"train": filled(*rows), "test": filled(*rows[:2])})
-    sources = {"train": book / "train", "test": book / "test"}
-    dataset = imported(sources, tmp_path / "v", ONLY_TRAIN)
-    assert dataset.spec.rows == {"train": 2, "validation": 0, "test": 1}
-    assert dataset.rows("test").texts == ["a b"]
-
-
-def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path: Path) -> None:
+def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.merge_range("C2:F2", "Reviews of 2026")
         sheet.write_row("C3", ["text", "label", "when", "seen"])
@@ -157,7 +147,7 @@ def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path: Path) -> None
     assert any("Merged cells" in note for note in table.notes)
 
 
-def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path: Path) -> None:
+def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.merge_range("A1:B1", "text")
         sheet.write_row("C1", ["label", "", "label"])
@@ -170,7 +160,7 @@ def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path: Path) -> Non
     assert next(iter(table)).cells == ("first one", "second one", "x", "1")
 
 
-def test_rows_without_a_header_are_rows(tmp_path: Path) -> None:
+def test_rows_without_a_header_are_rows(tmp_path):
     book = xlsx(tmp_path / "n.xlsx", {"S": filled(*[["a text of words", n % 2] for n in range(9)])})
     found = recognise(book)
     assert not found.reading.header and found.columns == ("column 1", "column 2")
@@ -178,7 +168,7 @@ def test_rows_without_a_header_are_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "ods rows", "ods columns"])
-def test_a_cell_far_away_takes_no_memory(tmp_path: Path, kind: str) -> None:
+def test_a_cell_far_away_takes_no_memory(tmp_path, kind):
     file = tmp_path / f"far.{kind[:4].strip()}"
     if kind == "xlsx":
         xlsx(file, {"Far": filled(["a"], *[[]] * 300_000, [""] * 300 + ["b"])})
@@ -193,9 +183,7 @@ def test_a_cell_far_away_takes_no_memory(tmp_path: Path, kind: str) -> None:
         recognise(file)
 
 
-def test_a_workbook_that_unpacks_to_gigabytes_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.sheet_size.LARGEST_WORKBOOK", 1 << 20)
     book = xlsx(tmp_path / "b.xlsx", {"S": filled(["text"], ["x " * 16_000])})
     with zipfile.ZipFile(book, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -204,7 +192,7 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused(
         recognise(book)
 
 
-def test_empty_and_foreign_workbooks_say_so(tmp_path: Path) -> None:
+def test_empty_and_foreign_workbooks_say_so(tmp_path):
     with pytest.raises(BadFile, match="all of its sheets are empty"):
         recognise(xlsx(tmp_path / "e.xlsx", {"S": filled(), "T": filled()}))
     with zipfile.ZipFile(tmp_path / "w.xlsx", "w") as archive:

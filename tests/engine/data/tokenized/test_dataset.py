@@ -144,19 +144,3 @@ def test_the_key_changes_with_all_that_matters():
         cache_key("data", TOKENIZER, 16, "validation"),
     }
     assert len(keys) == 5 and cache_key("data", TOKENIZER, 16, "train") in keys
-
-
-def test_texts_are_taken_as_they_are_packed(tmp_path):
-    taken = 0
-    waiting: list[int] = []
-
-    def texts() -> Iterator[str]:
-        nonlocal taken
-        for _ in range(9_000):
-            taken += 1
-            yield "some words"
-
-    tokenize_stream(
-        texts(), TOKENIZER, 16, tmp_path / "a", lambda done, _: waiting.append(taken - done)
-    )
-    assert len(waiting) == 5 and max(waiting) == 0

@@ -1,7 +1,5 @@
 """Pairs of spans: what follows what, how long they are, and what there is to draw from."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
@@ -50,13 +48,8 @@ def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[
     seed=st.integers(0, 9),
 )
 def test_every_pair_is_what_its_class_says(
-    tokenizer: Tokenizer,
-    tmp_path_factory: pytest.TempPathFactory,
-    lengths: list[list[int]],
-    longest: int,
-    following: float,
-    seed: int,
-) -> None:
+    tokenizer, tmp_path_factory, lengths, longest, following, seed
+):
     texts = [document(64 * n, one) for n, one in enumerate(lengths)]
     folder = tmp_path_factory.mktemp("pairs") / "tokenized"
     tokenized, classes = tokenize_pairs(texts, tokenizer, longest, folder, following, seed)
@@ -76,7 +69,7 @@ def test_every_pair_is_what_its_class_says(
         assert kind == ANOTHER or (same and second[0] > first[-1])
 
 
-def test_the_share_of_true_pairs_is_as_asked(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_the_share_of_true_pairs_is_as_asked(tokenizer, tmp_path):
     texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(2000)]
     for share in (0.2, 0.8):
         tokenized, classes = tokenize_pairs(texts, tokenizer, 32, tmp_path / str(share), share, 1)
@@ -87,7 +80,7 @@ def test_the_share_of_true_pairs_is_as_asked(tokenizer: Tokenizer, tmp_path: Pat
         assert abs((classes == FOLLOWS).mean() - share) < 4 * spread
 
 
-def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_pairs(tokenizer, tmp_path):
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
     one, another = (
         tokenize_pairs(texts, tokenizer, 32, tmp_path / name, 0.5, 7)[0] for name in ("a", "b")
@@ -97,14 +90,14 @@ def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path
     ]
 
 
-def test_other_lengths_use_the_same_sentences(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_other_lengths_use_the_same_sentences(tokenizer, tmp_path):
     """Text is tokenized once: a second length needs no text."""
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
     tokenize_pairs(texts, tokenizer, 16, tmp_path / "tokenized", 0.5, 7)
     assert (tmp_path / "sentences" / "documents.npy").is_file()
 
 
-def test_texts_of_one_sentence_are_refused_in_words(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_texts_of_one_sentence_are_refused_in_words(tokenizer, tmp_path):
     with pytest.raises(StudioError, match="two sentences") as caught:
         tokenize_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "tokenized", 0.5, 0)
     assert "turn off N" in caught.value.advice
@@ -113,7 +106,7 @@ def test_texts_of_one_sentence_are_refused_in_words(tokenizer: Tokenizer, tmp_pa
         tokenize_pairs(["w1\nw2"], tokenizer, 4, tmp_path / "tokenized", 0.5, 0)
 
 
-def test_other_spans_come_from_other_documents(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_other_spans_come_from_other_documents(tokenizer, tmp_path):
     texts = [document(100 * n, [3] * 30) for n in range(4)]
     tokenized, classes = tokenize_pairs(texts, tokenizer, 12, tmp_path / "tokenized", 0.5, 3)
     for number in np.flatnonzero(classes == ANOTHER):
@@ -121,7 +114,7 @@ def test_other_spans_come_from_other_documents(tokenizer: Tokenizer, tmp_path: P
         assert first[0] // 100 != second[0] // 100
 
 
-def test_one_document_alone_is_drawn_from_itself(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_one_document_alone_is_drawn_from_itself(tokenizer, tmp_path):
     tokenized, classes = tokenize_pairs(
         [document(0, [3] * 40)], tokenizer, 16, tmp_path / "tokenized", 0.5, 0
     )
