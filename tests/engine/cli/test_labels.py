@@ -49,7 +49,7 @@ def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
     output("predict", data, *model, "--out", out)
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0])[-len(said) :] == said and len(rows) >= 48
+    assert {*said} <= {*rows[0]} and len(rows) >= 48
     if task == "multi_label":  # predictions can be evaluated as they were written
         again = told("evaluate", out, *model, "--label=labels")
         assert again["exact_match"] == 1

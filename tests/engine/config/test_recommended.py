@@ -99,7 +99,7 @@ def test_the_tables_go_from_small_to_large() -> None:
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
         assert [one.max_weights for one in rates] == sorted(one.max_weights for one in rates)
-        assert rates[-1].largest == LARGEST
+        assert rates[-1].max_weights == LARGEST
     for epochs in EPOCHS.values():
         assert [one.max_rows for one in epochs] == sorted(one.max_rows for one in epochs)
-        assert epochs[-1].most == math.inf
+        assert epochs[-1].max_rows == math.inf

@@ -30,6 +30,14 @@ def said(run: RunFolder) -> list[Event]:
     return list(run.events_after(0)[0])
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("calm")
+    run = small.new_run(folder / "calm", small.classifying(folder))
+    assert work(run.path) == 0
+    return run
+
+
 class FullDisk:
     """Every fsync and every write of an event fails between `begin` and `end`."""
 

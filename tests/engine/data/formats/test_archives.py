@@ -150,7 +150,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(tmp_path, monkeypatch, su
         monkeypatch.setattr(tempfile, "tempdir", str(disk))
         with pytest.raises(DiskFull, match="The disk is full") as refused:
             list(read(packed, Reading(format="parquet")))
-        assert refused.value.place == disk and str(disk) in refused.value.advice
+        assert refused.value.path == disk and str(disk) in refused.value.advice
         assert ("needs" in refused.value.problem) == (suffix == ".zip")  # which says it before
         assert not list(disk.iterdir()) and shutil.disk_usage(disk).used == 0
         with pytest.raises(DiskFull) as refused:
@@ -158,7 +158,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(tmp_path, monkeypatch, su
                 *("a", {"all": packed}, Reading(format="parquet")),
                 *(Mapping(text="text", label="label"), Split(), tmp_path / "data" / "1"),
             )
-        assert refused.value.place == disk and not list((tmp_path / "data").iterdir())
+        assert refused.value.path == disk and not list((tmp_path / "data").iterdir())
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert len(list(read(packed, Reading(format="parquet")))) == 20_000
 
