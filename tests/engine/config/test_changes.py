@@ -44,20 +44,18 @@ def changed(path: str, value: object) -> JobSpec:
         ("data.path", Path("other.csv"), False),
     ],
 )
-def test_a_field_says_whether_a_branch_may_change_it(
-    path: str, value: object, in_branch: bool
-) -> None:
+def test_a_field_says_whether_a_branch_may_change_it(path, value, in_branch):
     (change,) = changes(JOB, changed(path, value))
     assert (change.path, change.in_branch) == (path, in_branch)
 
 
-def test_another_task_is_one_change() -> None:
+def test_another_task_is_one_change():
     other = JOB.model_copy(update={"task": Pretraining()})
     (change,) = changes(JOB, other)
     assert change.path == "task" and not change.in_branch
 
 
-def test_a_change_is_said_with_the_title_of_the_field() -> None:
+def test_a_change_is_said_with_the_title_of_the_field():
     for path, value, sentence in (
         ("training.batch_size", 16, "Batch size 16 instead of 32"),
         ("training.dropout", 0.2, "Dropout 0.2 instead of none"),
@@ -68,7 +66,7 @@ def test_a_change_is_said_with_the_title_of_the_field() -> None:
     assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
 
 
-def test_what_differs_from_the_defaults_is_named_by_its_title() -> None:
+def test_what_differs_from_the_defaults_is_named_by_its_title():
     assert non_defaults(JOB) == []
     job = changed("training.batch_size", 16)
     assert [(one.title, shown(one.old), shown(one.new)) for one in non_defaults(job)] == [

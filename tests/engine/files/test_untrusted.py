@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_files_are_as_they_were_saved_also_empty_ones(folder: Path) -> None:
+def test_files_are_as_they_were_saved_also_empty_ones(folder):
     with verify_meanwhile(folder, [*FILES, "of another folder"]):
         read = {name: (folder / name).read_bytes() for name in FILES}
     assert read == FILES, "nothing was raised, and nothing changed"
@@ -26,9 +26,7 @@ def test_files_are_as_they_were_saved_also_empty_ones(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name, content", [("nothing", b"x"), ("weights", b""), ("weights", FILES["weights"][::-1])]
 )
-def test_a_changed_file_is_named_whatever_else_fails(
-    folder: Path, name: str, content: bytes
-) -> None:
+def test_a_changed_file_is_named_whatever_else_fails(folder, name, content):
     (folder / name).write_bytes(content)
     with (
         pytest.raises(BadCheckpoint, match=f"{name} in saved is damaged"),

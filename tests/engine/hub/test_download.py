@@ -102,6 +102,12 @@ def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(repo, t
     repo.files["config.json"] = b"[1, 2"
     with pytest.raises(BadCheckpoint, match=r"config\.json"):
         plan(NAME, "", tmp_path)
+    repo.config = {"model_type": "gpt2"}
+    with pytest.raises(StudioError, match="GPT-2"):
+        plan(NAME, "", tmp_path)
+    repo.config, repo.files = {}, {"config.json": b"{}", "vocab.txt": b""}
+    with pytest.raises(StudioError, match="no weights"):
+        plan(NAME, "", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -244,15 +250,6 @@ def test_a_revision_stays_the_one_that_was_planned(hub, repo, files, tmp_path):
     hub.repos[NAME] = Repo({**files, "config.json": b"{}"})
     with pytest.raises(StudioError, match="no such file"):
         fetched(planned, tmp_path)
-
-
-def test_another_network_is_refused_before_anything_is_fetched(hub, repo, tmp_path):
-    repo.config = {"model_type": "gpt2"}
-    with pytest.raises(StudioError, match="GPT-2"):
-        plan(NAME, "", tmp_path)
-    repo.config, repo.files = {}, {"config.json": b"{}", "vocab.txt": b""}
-    with pytest.raises(StudioError, match="no weights"):
-        plan(NAME, "", tmp_path)
 
 
 def test_names_that_lead_out_of_the_folder_are_passed_over(hub, repo, files, tmp_path):

@@ -34,6 +34,12 @@ def reopen(home: Home) -> Record:
     return open_record(home.record, home.backups)
 
 
+def run_program(code: str, *arguments: object) -> int:
+    """Run the code in a process; returns its exit code."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(CODE)}).returncode
+
+
 def files(home: Home) -> dict[str, str]:
     """Every file at the top of the home except the index of the log, which SQLite recreates."""
     found = (f for f in home.root.iterdir() if f.is_file() and not f.name.endswith("-shm"))
@@ -68,7 +74,7 @@ def test_a_newer_record_is_refused_and_not_touched(home, place, log):
     code = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
     code += "c.execute(sys.argv[2]); c.commit();"
     code += "os._exit(0)" if log == "with its log" else "c.close()"
-    subprocess.run([sys.executable, "-c", code, home.record, change], check=True)
+    assert run_program(code, home.record, change) == 0
     before = files(home)
     assert ("studio.db-wal" in before) == (log == "with its log")
     with pytest.raises(NewerRecord, match=r"newer BERT Studio \(9\.1\.2\)"):
@@ -185,11 +191,7 @@ opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), {NEXT}
 home = Home()
 opening.open_record(home.record, home.backups)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", code, opening.MIGRATIONS],
-        env={**os.environ, "PYTHONPATH": str(CODE)},
-    )
-    assert ended.returncode == -9
+    assert run_program(code, opening.MIGRATIONS) == -9
     assert state_of(home.record) == (NOW, [""])
     second_version(SECOND)
     reopen(home).close()
@@ -206,9 +208,7 @@ home = Home()
 open_record(home.record, home.backups).close()
 assert not {"alembic", "torch", "PySide6"} & set(sys.modules)
 """
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(CODE)}
-    )
+    assert run_program(code) == 0
 
 
 # ── how it is opened ─────────────────────────────────────────────────────────────────────────

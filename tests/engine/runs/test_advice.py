@@ -113,7 +113,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name: str) -> None:
+def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name):
     case, problem, change = CASES[name]
     (advice,) = advise(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
@@ -123,7 +123,7 @@ def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name: str
     assert tried.training == case.job.training.model_copy(update=dict(change))
 
 
-def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
+def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path):
     rows = [f"film {n},{'mixed' if n % 9 else 'none'},train" for n in range(40)]
     rows += [f"play {n},mixed,validation" for n in range(5)]
     file = tmp_path / "films.csv"
@@ -155,31 +155,29 @@ CHANGES: list[tuple[Measurements, Mapping[str, Any]]] = [
 
 
 @pytest.mark.parametrize("case, change", CHANGES)
-def test_the_change_follows_from_settings_and_curves(
-    case: Measurements, change: Mapping[str, Any]
-) -> None:
+def test_the_change_follows_from_settings_and_curves(case, change):
     assert [one.change for one in advise(case)] == [change]
 
 
-def test_every_advice_of_the_table_has_a_case() -> None:
+def test_every_advice_of_the_table_has_a_case():
     found = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in RULES}
     assert all(found.values()) and len(RULES) == len(CASES)
 
 
-def test_a_good_run_gets_no_advice() -> None:
+def test_a_good_run_gets_no_advice():
     assert advise(measurements()) == []
     assert advise(measurements(losses=RISING)) == [], "its score rises all the same"
     assert advise(measurements(scores=FALLEN)) == [], "its validation loss falls"
 
 
-def test_learning_is_not_judged_before_a_third_of_the_steps() -> None:
+def test_learning_is_not_judged_before_a_third_of_the_steps():
     early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
     assert advise(early) == []
     later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
     assert [one.name for one in advise(later)] == ["no better than always the same"]
 
 
-def test_advice_is_given_once_during_training_and_completely_at_the_end() -> None:
+def test_advice_is_given_once_during_training_and_completely_at_the_end():
     given = job(learning_rate=5e-5)
     advisor, told = Advisor(given), list[tuple[int, list[Advice]]]()
     advisor.on_event(prepared())

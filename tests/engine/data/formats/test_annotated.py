@@ -118,7 +118,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name, file, values", CASES)
-def test_spans_of_every_tool_become_tags(tmp_path: Path, name: str, file: str, values: Any) -> None:
+def test_spans_of_every_tool_become_tags(tmp_path, name, file, values):
     write = document if file.endswith(".json") else lines
     path = write(tmp_path / file, values)
     found = recognise(path)
@@ -133,7 +133,7 @@ def test_spans_of_every_tool_become_tags(tmp_path: Path, name: str, file: str, v
     assert dataset.rows("train").texts == [TAGGED[0], PLAIN[0]]
 
 
-def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path: Path) -> None:
+def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path):
     path = lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
     found = recognise(path)
     assert (found.reading.format, found.columns[:2]) == ("doccano", ("text", "tags"))
@@ -150,7 +150,7 @@ def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path: Path)
     assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "7"), ("c", "")]
 
 
-def test_tokens_that_a_tool_says_are_the_words(tmp_path: Path) -> None:
+def test_tokens_that_a_tool_says_are_the_words(tmp_path):
     doc = document(tmp_path / "doc.json", SPACY_DOC)
     assert recognise(doc).reading.format == "spacy"
     rows = [row.cells for row in read(doc, recognise(doc).reading)]
@@ -180,14 +180,14 @@ LABELS = [
 
 
 @pytest.mark.parametrize("name, values", LABELS)
-def test_labels_of_every_tool_stay_beside_the_text(tmp_path: Path, name: str, values: Any) -> None:
+def test_labels_of_every_tool_stay_beside_the_text(tmp_path, name, values):
     path = document(tmp_path / "a.json", values)
     found = recognise(path)
     assert found.reading.format == name and found.columns[:2] == ("text", "label")
     assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "x"), ("c", "")]
 
 
-def test_several_labels_and_spans_beside_labels(tmp_path: Path) -> None:
+def test_several_labels_and_spans_beside_labels(tmp_path):
     both = [[TEXT, {"entities": [list(SPANS[0])], "cats": {"x": 1, "y": 1}}]] * 2
     path = lines(tmp_path / "a.jsonl", both)
     table = read(path, recognise(path).reading)
@@ -196,7 +196,7 @@ def test_several_labels_and_spans_beside_labels(tmp_path: Path) -> None:
     assert cells[:2] == (TEXT, "x|y") and cells[3].startswith("B-PER I-PER O")
 
 
-def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path: Path) -> None:
+def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path):
     items = [PRODIGY[0], PRODIGY[0] | {"answer": "reject"}, PRODIGY[0] | {"answer": "ignore"}]
     path = lines(tmp_path / "p.jsonl", items)
     table = read(path, recognise(path).reading)
@@ -216,7 +216,7 @@ def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path: Path) 
         assert part in said
 
 
-def test_a_span_of_a_browser_that_counts_otherwise_is_found(tmp_path: Path) -> None:
+def test_a_span_of_a_browser_that_counts_otherwise_is_found(tmp_path):
     text = "😀 Peter and Peter"  # a browser counts the face as two
     path = document(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
     table = read(path, recognise(path).reading)
@@ -233,7 +233,7 @@ def test_a_span_of_a_browser_that_counts_otherwise_is_found(tmp_path: Path) -> N
         ([1], "not an object"),
     ],
 )
-def test_what_is_not_of_the_tool_names_its_line(tmp_path: Path, item: Any, says: str) -> None:
+def test_what_is_not_of_the_tool_names_its_line(tmp_path, item, says):
     path = lines(tmp_path / "a.jsonl", [*DOCCANO, item])
     reading = recognise(lines(tmp_path / "good.jsonl", DOCCANO)).reading
     with pytest.raises(BadFile, match=says) as caught:
@@ -241,7 +241,7 @@ def test_what_is_not_of_the_tool_names_its_line(tmp_path: Path, item: Any, says:
     assert caught.value.line == 3
 
 
-def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path: Path) -> None:
+def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
     item = {"id": 1, "text": TEXT, "label": [[25, 33, "LOC"], [25, 46, "ORG"], [30, 47, "X"]]}
     path = lines(tmp_path / "a.jsonl", [item, *DOCCANO])
     table = read(path, recognise(path).reading)
@@ -264,9 +264,7 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path: Path) -> None:
         ("ab cd", [(0, 5, "A"), (0, 5, "A")], "B-A I-A", ""),
     ],
 )
-def test_odd_spans(
-    text: str, spans_given: list[tuple[int, int, str]], tags: str, lost: str
-) -> None:
+def test_odd_spans(text, spans_given, tags, lost):
     found = tag_spans(text, [TextSpan(*span) for span in spans_given])
     assert " ".join(found.tags) == tags and "".join(found.words) == "".join(text.split())
     assert lost in " ".join(found.lost) and bool(found.lost) == bool(lost)
@@ -285,7 +283,7 @@ def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
 
 @given(marked())
 @tries(300)
-def test_spans_come_back_from_words_and_tags(case: tuple[str, list[TextSpan]]) -> None:
+def test_spans_come_back_from_words_and_tags(case):
     text, given_spans = case
     found = tag_spans(text, given_spans)
     assert "".join(found.words) == "".join(text.split()) and not found.lost
@@ -313,7 +311,7 @@ def brat(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path: Path) -> None:
+def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path):
     text = f"{TEXT}\nNothing here\r\n\nover two\nlines of it\n"
     two = text.index("two\nlines")
     ann = ANN + f"T4\tX {two} {two + 9}\ttwo lines\nR1\tin Arg1:T1 Arg2:T2\nT5\tX 0 3;4 9\tPet r\n"
@@ -336,7 +334,7 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path: Path) -> None:
     assert imported(folder, tmp_path / "v").spec.spans == {"LOC": 2, "PER": 1, "X": 1}
 
 
-def test_a_changed_annotation_is_a_changed_source(tmp_path: Path) -> None:
+def test_a_changed_annotation_is_a_changed_source(tmp_path):
     from engine.data.datasets.collecting import source_digest
 
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ANN})
@@ -353,7 +351,7 @@ def test_a_changed_annotation_is_a_changed_source(tmp_path: Path) -> None:
         ("T1\tPER 0 5\tHelga\n", 1, "does not contain “Helga” at 0"),
     ],
 )
-def test_a_wrong_line_of_brat_is_named(tmp_path: Path, ann: str, line: int, says: str) -> None:
+def test_a_wrong_line_of_brat_is_named(tmp_path, ann, line, says):
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ann})
     with pytest.raises(BadFile, match=says) as caught:
         list(read(folder, recognise(folder).reading))

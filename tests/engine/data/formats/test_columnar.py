@@ -63,9 +63,7 @@ def cells_of(value: object) -> str:
 
 @pytest.mark.parametrize("packed", [False, True], ids=["as it is", "packed"])
 @pytest.mark.parametrize("name", WRITERS)
-def test_arrow_is_given_no_file_of_python(
-    name: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arrow_is_given_no_file_of_python(name, packed, tmp_path, monkeypatch):
     """Its threads may let go of what they read while the process ends, which is aborted then if
     that belongs to Python."""
     path = tmp_path / name
@@ -91,7 +89,7 @@ def test_arrow_is_given_no_file_of_python(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_value_becomes_its_text(tmp_path: Path, name: str) -> None:
+def test_every_value_becomes_its_text(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     found = recognise(path)
@@ -115,7 +113,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=30))
 @tries(40)
-def test_any_text_comes_through(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
+def test_any_text_comes_through(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("any") / "a.parquet"
     pq.write_table(pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}), path)
     assert [row.cells for row in read(path, Reading(format="parquet"))] == rows
@@ -128,7 +126,7 @@ def with_classes(values: dict[str, Any], features: dict[str, Any]) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_classes_get_their_names_back(tmp_path: Path, name: str) -> None:
+def test_classes_get_their_names_back(tmp_path, name):
     tags = {"names": ["O", "B-LOC", "I-LOC"], "_type": "ClassLabel"}
     table = with_classes(
         {"tokens": [["in", "Rome"], ["no"]], "ner_tags": [[0, 1], [0]], "label": [1, -1]},
@@ -145,7 +143,7 @@ def test_classes_get_their_names_back(tmp_path: Path, name: str) -> None:
     assert found.mapping == Mapping(text="tokens", tags="ner_tags")
 
 
-def test_what_is_no_text_is_left_out_and_said(tmp_path: Path) -> None:
+def test_what_is_no_text_is_left_out_and_said(tmp_path):
     values = {"text": ["a", "b"], "image": [{"bytes": b"\xff", "path": "a.png"}] * 2}
     pq.write_table(pa.table(values | {"__index_level_0__": [0, 1]}), tmp_path / "a.parquet")
     table = read(tmp_path / "a.parquet", Reading(format="parquet"))
@@ -158,7 +156,7 @@ def test_what_is_no_text_is_left_out_and_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_damaged_files_end_in_a_sentence(tmp_path: Path, name: str) -> None:
+def test_damaged_files_end_in_a_sentence(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     whole = path.read_bytes()
@@ -174,7 +172,7 @@ def test_damaged_files_end_in_a_sentence(tmp_path: Path, name: str) -> None:
     assert refused
 
 
-def test_a_small_file_of_long_texts_takes_little_memory(tmp_path: Path) -> None:
+def test_a_small_file_of_long_texts_takes_little_memory(tmp_path):
     text = "the " + "x" * 1_000_000
     pq.write_table(pa.table({"text": [text] * 100}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
@@ -185,7 +183,7 @@ def test_a_small_file_of_long_texts_takes_little_memory(tmp_path: Path) -> None:
     assert pa.total_allocated_bytes() - before < 30 << 20
 
 
-def test_reading_can_be_followed_and_stopped(tmp_path: Path) -> None:
+def test_reading_can_be_followed_and_stopped(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a text"] * 40_000}), path)
     told: list[tuple[int, int]] = []
@@ -197,7 +195,7 @@ def test_reading_can_be_followed_and_stopped(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(texts, st.none() | st.integers(0, 3)), min_size=1, max_size=30))
 @tries(80)
-def test_columns_are_those_of_the_rows(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
+def test_columns_are_those_of_the_rows(tmp_path_factory, rows):
     ones, numbers = zip(*rows, strict=True)
     some = [one if number else None for one, number in rows]
     table = pa.table(

@@ -38,7 +38,7 @@ def reviews(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_says_its_name_and_title(name: str) -> None:
+def test_a_format_says_its_name_and_title(name):
     one = FORMATS[name]
     assert one.name == name and one.title and bool(one.suffixes) is (one.open_folder is None)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
@@ -46,7 +46,7 @@ def test_a_format_says_its_name_and_title(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_consumer_knows_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_consumer_knows_every_format(name, capsys):
     one = FORMATS[name]
     for suffix in one.suffixes:
         assert suffix in data_suffixes()
@@ -57,7 +57,7 @@ def test_every_consumer_knows_every_format(name: str, capsys: pytest.CaptureFixt
     assert one.title in " ".join(capsys.readouterr().out.split())
 
 
-def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path: Path) -> None:
+def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text("a text")
     assert is_text_folder(tmp_path) and holds_texts(tmp_path)
@@ -69,16 +69,14 @@ def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path: Pa
             other.unlink()
 
 
-def test_a_format_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_format_that_is_not_there_is_named(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a text")
     with pytest.raises(StudioError, match="no file format “punched cards”"):
         read(file, Reading(format="punched cards"))
 
 
-def test_a_format_from_outside_is_recognised_read_and_imported(
-    tmp_path: Path, tagged: Format
-) -> None:
+def test_a_format_from_outside_is_recognised_read_and_imported(tmp_path, tagged):
     file = reviews(tmp_path)
     found = recognise(file)
     assert found.reading.format == tagged.name and found.mapping is not None
