@@ -74,8 +74,7 @@ def test_a_worker_has_a_session_of_its_own_and_no_input(start):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_in_the_place_of_the_log_is_replaced(start, tmp_path, monkeypatch):
-    monkeypatch.setattr(launch, "command", fake_worker.command)
+def test_a_link_in_the_place_of_the_log_is_replaced(start, tmp_path):
     folder = RunFolder.create(tmp_path / "linked", fake_worker.job())
     (tmp_path / "aim").write_text("mine")
     folder.log.symlink_to(tmp_path / "aim")

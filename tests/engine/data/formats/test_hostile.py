@@ -66,5 +66,4 @@ def test_no_hostile_file_takes_much_memory(tmp_path: Path) -> None:
     """All of them in one process, at its worst moment."""
     command = [sys.executable, "-c", MEMORY, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CODE).stdout
-    print(f"{len(CASES)} hostile files: at most {int(out) / 1000:.0f} MB")
     assert int(out) < 1_000_000  # kilobytes
