@@ -20,7 +20,7 @@ from engine.runs.launch import environment
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary
 
-SIZE = 16_000_000  # characters of the corpus
+SIZE = 24_000_000  # characters of the corpus
 ROOM = SIZE / 2  # bytes by which memory may grow after the first quarter
 
 WORK = """
