@@ -257,10 +257,10 @@ class NumbersTable(QTableView):
             for n, title in enumerate(header)
         ]
         self.rows.show_rows([tuple(row) for row in rows], columns)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        sections = self.horizontalHeader()
+        sections.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         if header:
-            header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            sections.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         if 0 <= current < len(rows):
             self.selectionModel().blockSignals(True)
             self.selectRow(current)

@@ -173,7 +173,7 @@ def make_figure(state: TemplatesState) -> Figure | None:
     fillers = [token_text(word) for word in state.fillers]
     targets = [token_text(word) for word in state.targets]
     values, measure = state.shown, state.measure
-    values = np.stack([state.values(key) for key in measure_names()])  # [3, S, F, G]
+    array = np.stack([state.values(key) for key in measure_names()])  # [3, S, F, G]
     is_signed = measure == "association"
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
@@ -223,7 +223,7 @@ def make_figure(state: TemplatesState) -> Figure | None:
             NAME + CELL * len(targets) + BAR_LEFT + BAR + TICKS, max(ROW * (len(fillers) + 1), 110)
         ),
         paint=paint,
-        array=values,
+        array=array,
         table=table,
     )
 
