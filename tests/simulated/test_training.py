@@ -30,7 +30,6 @@ from tests.engine.training import small
 from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import halves, left_out
-from tests.engine.training.test_ranks import adapted
 from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
 from tests.tasks.test_table import JOBS
 
@@ -209,7 +208,7 @@ def test_time_and_memory_of_a_job_are_measured_on_a_device(
 
 
 def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
-    check(adapted(tmp_path, **FEW), tmp_path, on_device)
+    check(small.adapted(tmp_path, ema_decay=0.9, **FEW), tmp_path, on_device)
 
 
 def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there_and_back(

@@ -1,10 +1,21 @@
 """Only usable files of a hub repository are fetched."""
 
-import pytest
+import hashlib
+from pathlib import Path
 
+import pytest
+from huggingface_hub import scan_cache_dir
+
+from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
+from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.needed import TOKENIZERS, is_plain, select_files
+from engine.config.families import FAMILIES
+from engine.config.tasks import TASKS
+from engine.config.tasks.pretraining import Pretraining
 from engine.errors import BadCheckpoint
-from engine.models.checkpoint import TOKENIZER
+from engine.models.checkpoint import TOKENIZER, load
+from tests.engine.models import small
 
 BASE = ["config.json", "vocab.txt"]
 
@@ -49,3 +60,66 @@ def test_what_is_missing_is_named() -> None:
 )
 def test_a_name_that_leads_elsewhere_is_none(name: str) -> None:
     assert not is_plain(name)
+
+
+def test_only_pretraining_depends_on_the_direction_of_its_base_model() -> None:
+    for kind, task in TASKS.items():
+        for causal in (False, True):
+            problem = wrong_direction(task(kind=kind), "little", causal)
+            assert bool(problem) == (kind == "pretraining" and causal), kind
+    problem = wrong_direction(Pretraining(objective="clm"), "little", False)
+    assert problem is not None and "little is bidirectional" in problem.problem
+    assert wrong_direction(Pretraining(objective="clm"), "little", True) is None
+
+
+def test_a_family_without_an_nsp_head_says_so_where_one_is_wanted() -> None:
+    for family in FAMILIES.values():
+        assert missing_nsp_head(False, family) is None
+        problem = missing_nsp_head(True, family)
+        assert bool(problem) != family.has_nsp_head
+        assert problem is None or family.title in problem.problem
+
+
+def cached(cache: Path, name: str, folder: Path) -> Path:
+    """A model in the layout of the hub's cache: a snapshot of links into a store."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    snapshot, blobs = model / "snapshots" / ("a" * 40), model / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("a" * 40)
+    for file in folder.iterdir():
+        blob = blobs / hashlib.sha256(file.read_bytes()).hexdigest()
+        blob.write_bytes(file.read_bytes())
+        (snapshot / file.name).symlink_to(Path("..") / ".." / "blobs" / blob.name)
+    return snapshot
+
+
+def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path: Path) -> None:
+    folder, cache = small.folder(tmp_path / "mine" / "tiny"), tmp_path / "hub"
+    snapshot = cached(cache, "somebody/tiny", folder)
+    (cache / "datasets--somebody--rows").mkdir()
+    other = cached(cache, "somebody/gpt", folder)
+    (other / "config.json").unlink()
+    (other / "config.json").write_text('{"model_type": "gpt2"}')
+    library = {repo.repo_id for repo in scan_cache_dir(cache).repos}
+    found = models_elsewhere(tmp_path / "mine", cache)
+    assert found == {"tiny": folder, "somebody/tiny": snapshot}
+    assert set(found) - {"tiny"} <= library == {"somebody/tiny", "somebody/gpt"}
+    assert checkpoint_info(snapshot) == checkpoint_info(folder)
+    assert load(snapshot).info == load(folder).info
+    assert models_elsewhere(None, tmp_path / "nowhere") == {}
+
+
+@pytest.mark.parametrize(
+    "environment, expected",
+    [
+        ({"HF_HUB_CACHE": "/a/b"}, "/a/b"),
+        ({"HUGGINGFACE_HUB_CACHE": "/a/c", "HF_HOME": "/x"}, "/a/c"),
+        ({"HF_HOME": "/x"}, "/x/hub"),
+        ({"XDG_CACHE_HOME": "/y"}, "/y/huggingface/hub"),
+    ],
+)
+def test_the_cache_is_where_the_library_has_it(environment: dict[str, str], expected: str) -> None:
+    assert hub_cache(environment) == Path(expected)
+    assert hub_cache({}) == Path.home() / ".cache" / "huggingface" / "hub"

@@ -6,8 +6,10 @@ import os
 import re
 import runpy
 import warnings
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,28 +113,21 @@ def assert_equal(said: str, model: FineTuned) -> None:
         assert list(shares.values()) == pytest.approx(values, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_lines_for_transformers_say_what_the_engine_says(models, said, kind) -> None:
-    assert_equal(said[kind, "transformers"], models[kind])
+def places(kinds: Iterable[str]) -> list[Any]:
+    """By each library; most graphs are made only with --long."""
+    marks = {kind: () if kind in GRAPHS else pytest.mark.long for kind in kinds}
+    return [
+        *((kind, "transformers") for kind in kinds),
+        *(pytest.param(kind, "onnxruntime", marks=mark) for kind, mark in marks.items()),
+    ]
 
 
-@pytest.mark.parametrize(
-    "kind", [k if k in GRAPHS else pytest.param(k, marks=pytest.mark.long) for k in KINDS]
-)
-def test_the_lines_for_onnxruntime_say_what_the_engine_says(models, said, kind) -> None:
-    assert_equal(said[kind, "onnxruntime"], models[kind])
+@pytest.mark.parametrize("kind, library", places(KINDS))
+def test_the_lines_say_what_the_engine_says(models, said, kind, library) -> None:
+    assert_equal(said[kind, library], models[kind])
 
 
-@pytest.mark.parametrize(
-    "kind, library",
-    [
-        *((kind, "transformers") for kind in DECIDED),
-        *(
-            pytest.param(kind, "onnxruntime", marks=() if kind in GRAPHS else pytest.mark.long)
-            for kind in DECIDED
-        ),
-    ],
-)
+@pytest.mark.parametrize("kind, library", places(DECIDED))
 def test_the_lines_use_thresholds_and_temperature(models, said, kind, library, tmp_path) -> None:
     model = copied(models[kind], tmp_path)
     save_settings(model.checkpoint, DECIDED[kind])

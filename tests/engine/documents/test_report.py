@@ -4,8 +4,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from huggingface_hub import ModelCard
 
 from engine.config.job import RunGroup
+from engine.documents.card import model_card
 from engine.documents.report import (
     CELL_CHARACTERS,
     TRAINED,
@@ -16,12 +18,14 @@ from engine.documents.report import (
     run_report,
 )
 from engine.errors import StudioError
+from engine.models.heads import Heads
 from engine.phrases import phrase
 from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
 from tests.engine.fine_tuned import KINDS, FineTuned, copied
+from tests.engine.models.small import folder
 from tests.engine.results.made import classified
 
 HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
@@ -176,3 +180,26 @@ def test_every_task_has_a_report(tuned, kind):
     mistakes = found["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows
     assert Page(html(report)).of("h2")[0] == "What was trained"
+
+
+def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:
+    kept = read_predictions(predictions_file(model.run.results, "validation"))
+    assert kept.info.step is not None
+    best = model.run.checkpoint(kept.info.step)
+    text, score = model_card(best, "hf"), main_score(kept)
+    card = ModelCard(text)
+    assert card.data.pipeline_tag == "text-classification"
+    assert card.data.library_name == "transformers"
+    (found,) = [one for one in card.data.eval_results if one.metric_type == "accuracy"]
+    assert found.metric_value == pytest.approx(kept.info.metrics["accuracy"], abs=1e-4)
+    assert f"| this model | {score.value:.4f} | {score.low:.4f} to {score.high:.4f} |" in text
+    assert "| labels | bad, good |" in text and "| trained on | sentences.csv |" in text
+    assert f"Computed in {kept.info.precision};" in text
+    assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text
+    assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
+
+
+def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
+    text = model_card(folder(tmp_path / "model", Heads(mlm=True)), "hf")
+    assert ModelCard(text).data.pipeline_tag is None
+    assert "## Scores" not in text and "trained on" not in text and "## Use" not in text

@@ -1,12 +1,15 @@
 """Cache of loaded checkpoints."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from engine.errors import StudioError
 from engine.explore import model_cache
+from engine.explore.limits import limited_memory
 from engine.explore.model_cache import MAX_MODELS, ModelCache
 from tests.engine.models.small import folder
 
@@ -56,10 +59,33 @@ def test_a_folder_without_a_model_is_refused_in_words(tmp_path):
         ModelCache().take(tmp_path / "nothing")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_answers_of_a_device_are_those_of_the_processor(tiny_folder):
-    from engine.explore.attention import weights
+GREEDY = """
+import resource, sys
+from pathlib import Path
+from engine.explore import limits
 
-    _, here = weights(ModelCache("cpu").take(tiny_folder), "a b c")
-    _, there = weights(ModelCache("cuda").take(tiny_folder), "a b c")
-    assert abs(here - there).max() < 1e-4
+limits.OVERHEAD = 300_000_000
+before = resource.getrlimit(resource.RLIMIT_AS)
+with limits.limited_memory(Path(sys.argv[1])):
+    bytes(50_000_000)
+    try:
+        bytes(2_000_000_000)
+    except MemoryError:
+        print("refused")
+assert resource.getrlimit(resource.RLIMIT_AS) == before
+bytes(400_000_000)
+print("free again")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit it")
+def test_more_than_the_files_can_need_is_refused_and_only_inside(tmp_path):
+    (tmp_path / "model.bin").write_bytes(bytes(1000))
+    run = [sys.executable, "-c", GREEDY, str(tmp_path)]
+    told = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert told.split("\n")[:2] == ["refused", "free again"]
+
+
+def test_a_folder_that_is_not_there_is_no_error(tmp_path):
+    with limited_memory(tmp_path / "nothing"):
+        assert not (tmp_path / "nothing").exists()

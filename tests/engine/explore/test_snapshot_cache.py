@@ -1,5 +1,6 @@
 """Snapshots can answer every question, are cached, and are preloaded nearest first."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ import torch
 
 from engine.config.tasks.pretraining import Pretraining
 from engine.doctor import questions as asking
+from engine.errors import BadCheckpoint
 from engine.explore import model_cache
 from engine.explore.model_cache import ModelCache
+from engine.messages.explore.fill_mask import FillMask
 from engine.messages.question import Question
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, checkpoint_step
@@ -80,8 +83,6 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
 
 
 def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
-    from engine.messages.explore.fill_mask import FillMask
-
     context = WorkerContext(tmp_path, lambda _: None)
     question = FillMask(checkpoint=snapshot(run, 4), text="a [MASK] film", exact=False)
     said = answer(question, context)
@@ -171,8 +172,6 @@ def test_where_memory_is_short_the_farthest_goes_first(
 def test_one_that_changed_on_the_disk_is_loaded_again(
     run: RunFolder, tmp_path: Path, memory: Callable[[int], None]
 ) -> None:
-    import shutil
-
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     models = ModelCache()
     before = models.take(snapshot(copy, 4))
@@ -185,10 +184,6 @@ def test_one_that_changed_on_the_disk_is_loaded_again(
 def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
     run: RunFolder, tmp_path: Path, memory: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import shutil
-
-    from engine.errors import BadCheckpoint
-
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     (snapshot(copy, 16) / "model.safetensors").write_bytes(b"nothing")

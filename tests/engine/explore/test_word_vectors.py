@@ -7,8 +7,17 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.word_vectors import compare, find_occurrences, random_cosines
-from engine.messages.explore.word_vectors import CompareWord
+from engine.explore import over_texts as work
+from engine.explore.word_vectors import (
+    compare,
+    encode_words,
+    find_occurrences,
+    find_tokens,
+    find_words,
+    random_cosines,
+)
+from engine.messages.explore.text_set import TextSet, TypedText
+from engine.messages.explore.word_vectors import CompareWord, FindTokens, FindWords
 
 CLOSE = 1e-5
 TEXTS = ("A quiet film.", "Nobody laughs; the Film, left.", "We left.", "film film")
@@ -67,3 +76,105 @@ def test_a_word_is_found_as_a_whole_and_in_any_case() -> None:
 def test_a_word_that_is_nowhere_is_named(tiny) -> None:
     with pytest.raises(StudioError, match="No text contains the word “zebra”"):
         compare(tiny, CompareWord(checkpoint=Path("any"), word="zebra", texts=("a b",)))
+
+
+SENTENCES = ("A quiet film.", "Nobody laughs; the film, left.", "We left.", "a film film")
+SET = TextSet(typed=tuple(TypedText(text=text) for text in SENTENCES))
+FILM = {"text": "A quiet film.", "start": 8, "end": 12, "layer": 1}
+
+
+def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
+    norms = np.maximum(np.linalg.norm(others, axis=1), 1e-12)  # that of [PAD] may be 0
+    found: np.ndarray = others @ vector / norms / np.linalg.norm(vector)
+    return found
+
+
+def film_of(known) -> np.ndarray:
+    """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
+    given = known.encode_text(FILM["text"])
+    hidden = known.run(given, output_hidden_states=True).hidden_states[1][0].double().numpy()
+    inside = [n for n, token in enumerate(given.described) if token.end > 8 and token.start < 12]
+    found: np.ndarray = hidden[inside].mean(0)
+    return found
+
+
+def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
+    """The mean vector of each word by its characters, from transformers."""
+    given = known.encode_text(text)
+    out = known.run(given, output_hidden_states=True)
+    hidden = out.hidden_states[layer][0].double().numpy()
+    numbers: dict[int, list[int]] = {}
+    for number, token in enumerate(given.described):
+        if not token.special:
+            numbers.setdefault(token.word, []).append(number)
+    return {
+        (given.described[inside[0]].start, given.described[inside[-1]].end): hidden[inside].mean(0)
+        for inside in numbers.values()
+    }
+
+
+def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known) -> None:
+    question = FindTokens(checkpoint=known.folder, **FILM, top=5)
+    table = known.model.get_input_embeddings().weight.detach().double().numpy()
+    vector = film_of(known)
+    if table.shape[1] != len(vector):
+        with pytest.raises(StudioError, match="narrower than its layers"):
+            find_tokens(known.checkpoint, question)
+        return
+    found = find_tokens(known.checkpoint, question)
+    expected = cosines(vector, table[: known.checkpoint.tokenizer.size])
+    best = np.argsort(-expected)[:5]
+    assert [one.cosine for one in found.tokens] == pytest.approx(expected[best], abs=CLOSE)
+    assert found.tokens[0].token == known.checkpoint.tokenizer.tokens[best[0]]
+    assert found.rows == len(expected)
+
+
+def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
+    found = find_words(
+        known.checkpoint, FindWords(checkpoint=known.folder, texts=SET, **FILM), lambda _: None
+    )
+    query = film_of(known)
+    every = {
+        (row, *place): float(cosines(query, vector[None])[0])
+        for row, text in enumerate(SENTENCES)
+        for place, vector in words_of(known, text, 1).items()
+    }
+    assert found.is_final and found.vectors == len(every)
+    (itself,) = (place for place in every if place[0] == 0 and place[1] <= 8 < place[2])
+    del every[itself]
+    told = {(one.row, one.start, one.end): one.cosine for one in found.words}
+    assert told.keys() == every.keys(), "all words of these texts but the word itself"
+    assert max(abs(told[place] - every[place]) for place in told) < 2e-3, "kept in 16 bits"
+    assert [one.cosine for one in found.words] == sorted(told.values(), reverse=True)
+    assert SENTENCES[found.words[0].row] == found.words[0].text
+
+
+def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path, monkeypatch):
+    question = FindWords(
+        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, cache=tmp_path
+    )
+    whole = find_words(tiny, question, lambda _: None)
+    again = find_words(tiny, question, lambda _: None)
+    assert again == whole
+    other = question.model_copy(update={"start": 4, "end": 5})
+    lower = question.model_copy(update={"layer": 1})
+    assert work.question_key(other) == work.question_key(question) != work.question_key(lower)
+    monkeypatch.setattr("engine.explore.word_vectors.encode_words", None)
+    assert find_words(tiny, other, lambda _: None).vectors == whole.vectors
+    with pytest.raises(TypeError):
+        find_words(tiny, lower, lambda _: None)
+
+
+def test_words_of_pairs_are_found_in_both_texts(tiny):
+    arrays = encode_words(tiny, [("a b", "c d e"), ("f", None)], 1)
+    assert arrays["counts"].tolist() == [5, 1]
+    assert arrays["places"].tolist() == [
+        [0, 0, 1], [0, 2, 3], [1, 0, 1], [1, 2, 3], [1, 4, 5], [0, 0, 1],
+    ]  # fmt: skip
+    assert arrays["vectors"].dtype == np.float16 and np.isfinite(arrays["vectors"]).all()
+
+
+def test_a_word_that_is_not_read_is_named(tiny):
+    question = FindTokens(checkpoint=Path("any"), text="a b", start=90, end=95, layer=1)
+    with pytest.raises(StudioError, match="does not read this word"):
+        find_tokens(tiny, question)

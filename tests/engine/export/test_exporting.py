@@ -155,17 +155,6 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     assert {exporting.TEXT, exporting.DATA, "model.safetensors"} <= set(listed)
 
 
-def test_the_examples_have_all_lengths_and_what_is_hard(tmp_path):
-    words = checkpoint.load(model(tmp_path / "model", "text_classification")).tokenizer
-    encoded = [words.encode(*example[0], 512) for example in BUILT_IN]
-    assert min(len(one.ids) for one in encoded) == 2
-    assert max(len(one.ids) for one in encoded) > 128
-    assert any(1 in one.segments for one in encoded)
-    assert any(words.unknown in one.ids for one in encoded)
-    assert any(words.mask in one.ids for one in encoded)
-    assert {len(example) for example in ENDINGS} == {2, 4}
-
-
 # ── whose texts ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -15,7 +15,6 @@ from engine.checkpoints.config import parse_spec
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
-from engine.config.families.albert import AlbertSpec
 from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import Checkpoint, load, save
@@ -190,17 +189,6 @@ def test_the_usual_base_sizes_are_those_of_the_papers():
         assert sum(p.numel() for p in encoder.parameters()) == expected, family
 
 
-@pytest.mark.parametrize("groups", [2, 3, 7])
-def test_albert_shares_layers_as_published(groups, tmp_path):
-    more = {"num_hidden_layers": 7, "num_hidden_groups": groups}
-    folder, model = published_folder("albert", "Model", tmp_path / "theirs", **more)
-    loaded = load(folder)
-    assert_equal(loaded.network, model, drawn("albert"))
-    assert len(loaded.network.encoder.layers) == groups
-    layers = [h for n in range(groups) for h in loaded.spec.layer_indices(n)]
-    assert layers == list(range(1, 8))
-
-
 @pytest.mark.parametrize("padding", [0, 5])
 def test_roberta_counts_places_from_behind_padding(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
@@ -248,18 +236,11 @@ def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
 
 
 def test_shared_layers_are_at_the_height_of_the_highest():
-    spec = AlbertSpec(**{**small_albert(), "layers": 6, "layer_groups": 2})
+    spec = EXAMPLES["albert"].spec.model_copy(update={"layers": 6, "layer_groups": 2})
     assert layer_index("encoder.layers.0.attention.query.weight", spec) == 3
     assert layer_index("encoder.layers.1.attention.query.weight", spec) == 6
     assert layer_index("encoder.embeddings.widen.weight", spec) == 0
     assert layer_index("task.dense.weight", spec) == 7
-
-
-def test_an_electra_without_small_word_vectors_is_not_widened(tmp_path):
-    folder, model = published_folder("electra", "Model", tmp_path / "theirs", embedding_size=24)
-    loaded = load(folder)
-    assert not loaded.report.missing and not loaded.report.unexpected
-    assert_equal(loaded.network, model, drawn("electra"))
 
 
 def test_the_discriminator_of_electra_says_what_it_is(tmp_path):
@@ -308,37 +289,28 @@ def test_a_deberta_v3_says_that_it_has_no_head_for_masked_tokens(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"position_buckets": -1},
-        {"position_buckets": -1, "max_relative_positions": 5},
-        {"conv_kernel_size": 0, "type_vocab_size": 0},
-        {"position_biased_input": True},
-    ],
-    ids=str,
-)
-def test_every_form_of_deberta_agrees(more, tmp_path):
-    folder, model = published_folder("deberta-v2", "Model", tmp_path / "theirs", **more)
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    *(("albert", {"num_hidden_layers": 7, "num_hidden_groups": groups}) for groups in (2, 3, 7)),
+    ("electra", {"embedding_size": 24}),  # word vectors that are not widened
+    ("deberta-v2", {"position_buckets": -1}),
+    ("deberta-v2", {"position_buckets": -1, "max_relative_positions": 5}),
+    ("deberta-v2", {"conv_kernel_size": 0, "type_vocab_size": 0}),
+    ("deberta-v2", {"position_biased_input": True}),
+]
+
+
+@pytest.mark.parametrize("family,more", FORMS, ids=str)
+def test_every_form_of_a_family_agrees(family, more, tmp_path):
+    folder, model = published_folder(family, "Model", tmp_path / "theirs", **more)
     loaded = load(folder)
     assert not loaded.report.missing and not loaded.report.unexpected
-    given = drawn("deberta-v2", 3, 30)
-    assert_equal(loaded.network, model, given)
-
-
-def small_albert() -> dict:
-    return {
-        "vocab_size": 40,
-        "hidden_size": 16,
-        "heads": 2,
-        "intermediate_size": 32,
-        "max_positions": 24,
-        "embedding_size": 8,
-    }
+    assert_equal(loaded.network, model, drawn(family, 3, 30))
+    if "num_hidden_groups" in more:
+        assert len(loaded.network.encoder.layers) == more["num_hidden_groups"]
 
 
 def test_layers_that_share_weights_are_frozen_together_or_not_at_all():
-    spec = AlbertSpec(**{**small_albert(), "layers": 6, "layer_groups": 2})
+    spec = EXAMPLES["albert"].spec.model_copy(update={"layers": 6, "layer_groups": 2})
     network = Network(spec, Heads(outputs=2))
     freeze(network, 3)
     learning = {n for n, p in network.named_parameters() if p.requires_grad}

@@ -8,8 +8,6 @@ from engine.config.features import Features
 from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.engine.models import small
 from tests.engine.models.agreement import assert_close, theirs
 from tests.engine.models.small import LABELS, SPEC, batch, network, tokenizer
@@ -60,16 +58,3 @@ def test_a_left_to_right_model_that_answers_for_texts_is_read_here_alone(tmp_pat
     logits = made.logits(ids, segments, real)
     assert (logits - said).abs().max() > 0.01
     assert_close(load(tmp_path / "model").network.logits(ids, segments, real), logits)
-
-
-def test_a_vocabulary_without_marks_agrees_in_what_it_knows(tmp_path):
-    ours = Tokenizer(
-        WordPiece((*SPECIAL, "C", "O", "Cl", "=", "(", ")"), marked=False, lowercase=False)
-    )
-    ours.save(tmp_path)
-    published = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
-    for known in ("CCO", "C(=O)Cl C", "CC [MASK] O"):
-        assert published(known)["input_ids"] == ours.encode(known).ids
-    unknown = "CCxO"  # a word for it, and one character for us
-    assert published(unknown)["input_ids"][1:-1] == [ours.unknown]
-    assert [t.text for t in ours.encode(unknown).tokens][1:-1] == ["C", "C", "[UNK]", "O"]

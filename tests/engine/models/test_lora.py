@@ -22,6 +22,7 @@ from tests.engine.training.small import (
     with_hardware,
     with_training,
 )
+from tests.engine.training.small import adapted as adapted_job
 from tests.engine.training.test_loop import final, metrics
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
@@ -73,13 +74,7 @@ def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none() -> Non
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
-    """LoRA from a checkpoint."""
-    folder = tmp_path_factory.mktemp("base")
-    first = classifying(folder, steps=2)
-    base = trained(folder / "base", first)
-    training = first.training.model_copy(update={**LORA, "steps": 12, "dropout": 0.1})
-    start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
-    return JobSpec.model_validate(first.model_dump() | {"base_model": start, "training": training})
+    return adapted_job(tmp_path_factory.mktemp("base"), **LORA, steps=12, dropout=0.1)
 
 
 def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:

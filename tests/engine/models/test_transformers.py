@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import transformers
 from transformers import (
     BertForMaskedLM,
     BertForMultipleChoice,
@@ -88,10 +87,3 @@ def test_a_network_of_any_setting_gives_the_same_numbers(tmp_path):
     save(tmp_path / "saved", network(ALL, spec), tokenizer(tmp_path))
     model = theirs(BertForPreTraining, tmp_path / "saved")
     assert_equal(load(tmp_path / "saved").network, model, batch(spec))
-
-
-def test_the_tokenizer_of_a_saved_folder_is_loaded_by_transformers(tmp_path):
-    save(tmp_path / "saved", network(), tokenizer(tmp_path))
-    other = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved", local_files_only=True)
-    text = "a bc [MASK] d, e"
-    assert other(text)["input_ids"] == load(tmp_path / "saved").tokenizer.encode(text).ids

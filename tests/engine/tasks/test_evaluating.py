@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from engine.config.job import JobSpec
-from engine.config.tasks.pretraining import Pretraining
 from engine.progress import ProgressCallback
 from engine.tasks.evaluating import evaluate, for_each
 from engine.tasks.learner import PredictionCollector
@@ -19,18 +18,12 @@ from engine.training.context import RunContext
 from engine.training.setup import TrainingSetup, set_up
 from tests.engine.training import small
 
-
-def pairs(folder: Path) -> JobSpec:
-    job = small.pretraining(folder)
-    return job.model_copy(update={"task": Pretraining(nsp=True)})
-
-
 TASKS: dict[str, Callable[[Path], JobSpec]] = {
     "classes": small.classifying,
     "choices": lambda folder: small.learning("choices", folder),
     "tags": small.tagging,
     "answers": small.answering,
-    "masked words and next sentence": pairs,
+    "masked words and next sentence": small.pairs,
 }
 
 

@@ -25,7 +25,7 @@ from engine.tasks.pretraining import PretrainingLearner
 from engine.training.loop import train
 from tests.engine.models import small
 from tests.engine.models.small import ALL, SPEC
-from tests.engine.training.small import NETWORK, classifying, new_run, pretraining
+from tests.engine.training.small import NETWORK, classifying, left_to_right, new_run, pretraining
 
 CAUSAL = SPEC.model_copy(update={"causal": True})
 TASK = Pretraining(objective="clm")
@@ -42,17 +42,11 @@ def theirs(folder: Path) -> BertLMHeadModel:
     return model.eval()
 
 
-def learning(folder: Path, **training: object) -> JobSpec:
-    job = pretraining(folder, **training)
-    start = FromScratch(model=NETWORK.model_copy(update={"causal": True}))
-    return job.model_copy(update={"task": TASK, "base_model": start})
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of a short left-to-right pre-training."""
     folder = tmp_path_factory.mktemp("causal")
-    run = new_run(folder / "run", learning(folder, steps=60))
+    run = new_run(folder / "run", left_to_right(folder, steps=60))
     assert train(run.job(), run)[0] == "finished"
     return run.checkpoint_folders()[-1]
 
@@ -94,20 +88,6 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path):
 
 
 @torch.no_grad()
-def test_no_token_sees_a_later_one(tmp_path):
-    network = small.network(ALL, CAUSAL)
-    tokens, segments, _ = small.batch(CAUSAL, sequences=1)
-    other = tokens.clone()
-    other[0, 7:] = (other[0, 7:] + 1) % CAUSAL.vocab_size
-    for keep in (True, False):
-        one = network.encoder(tokens, segments, keep_weights=keep)
-        two = network.encoder(other, segments, keep_weights=keep)
-        assert torch.equal(one.last[0, :7], two.last[0, :7])
-        assert not torch.equal(one.last[0, 7:], two.last[0, 7:])
-        assert not torch.allclose(one.pooled, two.pooled), "the whole text is summed up"
-
-
-@torch.no_grad()
 def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding():
     network = small.network(ALL, CAUSAL)
     tokens, segments, real = small.batch(CAUSAL)
@@ -125,7 +105,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(trained, tmp_pat
     theirs(trained)
     told: list[object] = []
     start = {"base_model": FromCheckpoint(path=trained)}
-    job = learning(tmp_path, steps=8).model_copy(update=start)
+    job = left_to_right(tmp_path, steps=8).model_copy(update=start)
     train(job, new_run(tmp_path / "more", job), told.append)
     losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
     assert losses[0] < 3.5, "it goes on from where it was, far below ln V"
@@ -157,7 +137,7 @@ def test_the_other_objective_is_refused(tmp_path, task, causal, says):
 
 
 def test_a_job_that_cannot_be_is_refused_at_once(tmp_path):
-    good = learning(tmp_path)
+    good = left_to_right(tmp_path)
     for change, says in (
         ({"task": TASK.model_copy(update={"nsp": True})}, "CLS"),
         ({"task": Pretraining()}, "base_model.model.causal"),

@@ -24,7 +24,7 @@ from engine.models import checkpoint
 from engine.models.network import Network
 from engine.tasks import checkpoint_learner, learner_for
 from engine.tasks.evaluating import evaluate
-from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, total
+from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, padded_width, total
 from engine.tasks.predicting import Predictor
 from engine.tasks.regression import RegressionLearner
 from engine.tasks.text_classification import TextClassificationLearner
@@ -139,27 +139,20 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
         assert torch.allclose(one, other, atol=1e-6)
 
 
-def test_weights_and_smoothing_are_those_of_torch(prepared):
-    ready = prepared("weighted")
-    assert ready.learner.labels == ("bad", "good", "so-so")
-    weights = torch.tensor([12 / (3 * 6), 12 / (3 * 4), 0.3])
-    logits = ready.network.logits(
-        ready.batch.tokens, ready.batch.segments, ready.batch.attention_mask
-    )
-    wanted = F.cross_entropy(logits, ready.batch.targets, weights, label_smoothing=0.1)
-    ours = total(ready.learner.losses(ready.network, ready.batch))
-    assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
-
-
-def test_weights_of_labels_are_those_of_torch(prepared):
-    ready = prepared("weighted labels")
-    assert ready.learner.labels == ("cold", "dull", "good", "warm")
-    weights = torch.tensor([8 / 4, 3.5, 6 / 6, 8 / 4])
-    logits = ready.network.logits(
-        ready.batch.tokens, ready.batch.segments, ready.batch.attention_mask
-    )
-    wanted = F.binary_cross_entropy_with_logits(logits, ready.batch.targets, pos_weight=weights)
-    ours = total(ready.learner.losses(ready.network, ready.batch))
+@pytest.mark.parametrize("name, labels, weights", [
+    ("weighted", ("bad", "good", "so-so"), [12 / (3 * 6), 12 / (3 * 4), 0.3]),
+    ("weighted labels", ("cold", "dull", "good", "warm"), [8 / 4, 3.5, 6 / 6, 8 / 4]),
+])  # fmt: skip
+def test_weights_and_smoothing_are_those_of_torch(name, labels, weights, prepared):
+    ready = prepared(name)
+    batch, given = ready.batch, torch.tensor(weights)
+    assert ready.learner.labels == labels
+    logits = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
+    if name == "weighted":
+        wanted = F.cross_entropy(logits, batch.targets, given, label_smoothing=0.1)
+    else:
+        wanted = F.binary_cross_entropy_with_logits(logits, batch.targets, pos_weight=given)
+    ours = total(ready.learner.losses(ready.network, batch))
     assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
 
 
@@ -268,19 +261,40 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name():
         says = f"the label “{stranger}”, and the model knows “bad”, “good”"
         with pytest.raises(StudioError, match=says):
             learner.targets(Rows(["a", "b"], None, ["good", stranger]))
-
-
-def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have():
-    learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]
-    with pytest.raises(StudioError, match="the label “2”"):
-        learner.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
     numbered = TextClassificationLearner(TextClassification(labels=("1", "2", "3")))
-    with pytest.raises(StudioError, match="the label “0”"):  # not mistaken for class 1
-        numbered.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
+    for one, stranger in ((learner, "2"), (numbered, "0")):  # not mistaken for class 1
+        with pytest.raises(StudioError, match=f"the label “{stranger}”"):
+            one.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 
 def test_the_range_of_numbers_is_that_which_was_read():
     learner = RegressionLearner(Regression())
     learner.fit_labels(Rows(["a", "b"], None, ["0.1", "16777217"]))
     assert learner.task.range == (0.1, 16777217.0)
+
+
+@pytest.mark.parametrize("endings", [1, 3])
+@pytest.mark.parametrize("most", [0, 2])
+def test_parts_keep_tokens_targets_and_places(endings, most):
+    lengths = torch.tensor([5, 7, 60, 61]).repeat_interleave(endings)
+    width = padded_width(61)
+    real = torch.arange(width) < lengths[:, None]
+    tokens = torch.arange(real.numel()).reshape(real.shape) * real
+    places = torch.tensor([n * width + k for n in range(len(lengths)) for k in (1, 4)])
+    batch = Batch(
+        tokens,
+        torch.zeros_like(tokens),
+        real,
+        targets=tokens.flatten()[places],
+        positions=places,
+        inputs_per_example=endings,
+    )
+    many = Batch(**(batch._asdict() | {"targets": torch.arange(len(places))}))
+    parts, marked = batch.parts(most), many.parts(most)
+    assert [part.tokens.size(1) for part in parts] == ([8, 64] if most else [64])
+    for part in parts:
+        assert torch.equal(part.tokens.flatten()[part.positions], part.targets)
+    assert torch.equal(torch.cat([part.targets for part in marked]), torch.arange(len(places)))
+    assert sum(part.size for part in parts) == 4
+    assert sum(part.token_count for part in parts) == batch.token_count

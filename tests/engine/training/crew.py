@@ -6,41 +6,26 @@ asked for (0: none). The answer is the exit status of each rank, by number.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from engine.runs.folder import RunFolder
-from engine.runs.launch import environment
 from engine.runs.ranks import Rank
 from engine.worker.ranks import loopback
+from tests.engine.training.killing import Process
 
 
-class Crew:
-    """Handle of the process."""
-
+class Crew(Process):
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment() | loopback(),
-        )
+        super().__init__(__file__, loopback())
 
     def train(self, run: RunFolder, ranks: int, stop_after: int = 0) -> list[int]:
         """Let so many ranks train `run`; their exit codes."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         run.clear_stop()
-        line = json.dumps([str(run.path), ranks, stop_after])
-        print(line, file=self._process.stdin, flush=True)
-        codes: list[int] = json.loads(self._process.stdout.readline())
+        codes: list[int] = self.ask(str(run.path), ranks, stop_after)
         return codes
-
-    def close(self) -> None:
-        self._process.communicate()
 
 
 def main() -> None:

@@ -38,26 +38,32 @@ CALLS = {
 }
 
 
-class Killer:
-    """Handle of the process."""
+class Process:
+    """Handle of a process that answers each line of JSON with another."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: str, variables: dict[str, str]) -> None:
+        pipe = subprocess.PIPE
+        command = [sys.executable, script]
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment(),
+            command, stdin=pipe, stdout=pipe, text=True, env=environment() | variables
         )
 
-    def train(self, run: RunFolder, place: Place) -> int:
-        """Let a worker train `run`; minus the signal that it died of, or its exit code."""
+    def ask(self, *question: object) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps([str(run.path), place]), file=self._process.stdin, flush=True)
-        return int(self._process.stdout.readline())
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
         self._process.communicate()
+
+
+class Killer(Process):
+    def __init__(self) -> None:
+        super().__init__(__file__, {})
+
+    def train(self, run: RunFolder, place: Place) -> int:
+        """Let a worker train `run`; minus the signal that it died of, or its exit code."""
+        return int(self.ask(str(run.path), place))
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
-from engine.config.job import FromScratch, JobSpec
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks.multi_label import MultiLabel
 from engine.config.tasks.multiple_choice import MultipleChoice
@@ -185,6 +185,24 @@ def pretraining(folder: Path, **training: object) -> JobSpec:
 
 def new_run(folder: Path, job: JobSpec) -> RunFolder:
     return RunFolder.create(folder, job)
+
+
+def pairs(folder: Path, **training: object) -> JobSpec:
+    return pretraining(folder, **training).model_copy(update={"task": Pretraining(nsp=True)})
+
+
+def left_to_right(folder: Path, **training: object) -> JobSpec:
+    start = FromScratch(model=NETWORK.model_copy(update={"causal": True}))
+    update = {"task": Pretraining(objective="clm"), "base_model": start}
+    return pretraining(folder, **training).model_copy(update=update)
+
+
+def adapted(folder: Path, **training: object) -> JobSpec:
+    """LoRA from the checkpoint of a short run."""
+    base = trained(folder / "base", classifying(folder, steps=2))
+    start = FromCheckpoint(path=base.checkpoint(2))
+    job = classifying(folder, **{"lora_rank": 2, **training})
+    return job.model_copy(update={"base_model": start})
 
 
 def with_training(job: JobSpec, **settings: object) -> JobSpec:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.cli import main as command
-from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks import TASKS
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
@@ -38,12 +38,6 @@ def as_in_the_paper(folder: Path) -> JobSpec:
 def whole_words_static(folder: Path) -> JobSpec:
     task = Pretraining(whole_word_masking=True, masking="static")
     return small.pretraining(folder, steps=8, train_fraction=0.6).model_copy(update={"task": task})
-
-
-def left_to_right(folder: Path) -> JobSpec:
-    start = FromScratch(model=small.NETWORK.model_copy(update={"causal": True}))
-    changed = {"task": Pretraining(objective="clm"), "base_model": start}
-    return small.pretraining(folder, steps=8).model_copy(update=changed)
 
 
 def learners(kind: type[Learner]) -> list[type[Learner]]:
@@ -105,7 +99,7 @@ Check = Callable[[tuple[BatchRow, ...]], None]
 JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
     "as in the paper": (as_in_the_paper, check_pieces),
     "whole words, static": (whole_words_static, check_pieces),
-    "left to right": (left_to_right, lambda rows: None),
+    "left to right": (lambda folder: small.left_to_right(folder, steps=8), lambda rows: None),
     "classes": (lambda folder: small.classifying(folder, steps=8), check_classes),
     "answers": (lambda folder: small.answering(folder, steps=8), check_answers),
     "tags": (lambda folder: small.tagging(folder, steps=8), check_tags),

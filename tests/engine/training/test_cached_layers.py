@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.job import JobSpec
 from engine.models.encoder import Layer
 from engine.training.data.features import FeatureExtractor
 from engine.training.estimate import estimate
@@ -20,21 +20,12 @@ CACHED = {"frozen_layers": 1, "cache_frozen_layers": True}
 FEW = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
 
 
-def with_adapters(folder: Path) -> JobSpec:
-    """LoRA from the checkpoint of a short run."""
-    first = small.classifying(folder, steps=2, dropout=0.0, epsilon=1e-6)
-    run = small.trained(folder / "base", first)
-    settings = first.training.model_copy(update={"lora_rank": 2})
-    start = FromCheckpoint(path=run.checkpoint(2))
-    return first.model_copy(update={"base_model": start, "training": settings})
-
-
 TASKS: dict[str, Callable[..., JobSpec]] = {
     "tags": small.tagging,
     "answers": small.answering,
     "choices": partial(small.learning, "choices"),
     "triplets": partial(small.learning, "triplets"),
-    "adapters": with_adapters,
+    "adapters": partial(small.adapted, epsilon=1e-6),
 }
 WAYS: dict[str, dict[str, object]] = {
     "in parts": {"micro_batch_size": 3, "gradient_checkpointing": True, "train_fraction": 0.5},
@@ -42,7 +33,7 @@ WAYS: dict[str, dict[str, object]] = {
 }
 
 
-def check_same(folder: Path, job: JobSpec) -> None:
+def check_same(folder: Path, job: JobSpec, close: float = CLOSE) -> None:
     """Compare the curves of a run with and without cached layers."""
     cached = small.trained(folder / "cached", job)
     plain = small.trained(folder / "plain", small.with_training(job, cache_frozen_layers=False))
@@ -50,7 +41,7 @@ def check_same(folder: Path, job: JobSpec) -> None:
     assert ours.keys() == theirs.keys()
     assert any(name.startswith("validation_") for name, _ in ours)
     for key, value in ours.items():
-        assert (theirs[key] or 0) == pytest.approx(value or 0, rel=CLOSE, abs=CLOSE), key
+        assert (theirs[key] or 0) == pytest.approx(value or 0, rel=close, abs=close), key
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -142,8 +133,4 @@ def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
     """Features are cached in fp32 in every precision."""
     job = small.classifying(tmp_path, **FEW | CACHED)
-    job = job.model_copy(update={"hardware": job.hardware.model_copy(update={"precision": "bf16"})})
-    cached = small.trained(tmp_path / "cached", job)
-    plain = small.trained(tmp_path / "plain", small.with_training(job, cache_frozen_layers=False))
-    for key, value in metrics(cached).items():
-        assert (metrics(plain)[key] or 0) == pytest.approx(value or 0, rel=0.02, abs=0.02), key
+    check_same(tmp_path, small.with_hardware(job, precision="bf16"), close=0.02)

@@ -30,6 +30,7 @@ from engine.training.loop import train
 from engine.training.setup import set_up
 from tests.engine.training.small import (
     NETWORK,
+    adapted,
     answering,
     classifying,
     learning,
@@ -45,12 +46,7 @@ SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     """A job that starts from a checkpoint."""
-    folder = tmp_path_factory.mktemp("base")
-    first = classifying(folder, steps=4)
-    run = trained(folder / "run", first)
-    start = {"kind": "checkpoint", "path": run.checkpoint_folders()[-1]}
-    again = classifying(folder)
-    return JobSpec.model_validate(again.model_dump() | {"base_model": start})
+    return adapted(tmp_path_factory.mktemp("base"), lora_rank=0)
 
 
 def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:

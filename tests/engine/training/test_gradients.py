@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from engine.config.job import JobSpec
-from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
@@ -27,15 +26,10 @@ from tests.engine.training import small
 STEPS = 4
 
 
-def pairs(folder: Path, **training: object) -> JobSpec:
-    job = small.pretraining(folder, **training)
-    return job.model_copy(update={"task": Pretraining(nsp=True)})
-
-
 TASKS: dict[str, Callable[..., JobSpec]] = {
     "classes": small.classifying,
     "choices": lambda folder, **more: small.learning("choices", folder, **more),
-    "masked words and next sentence": pairs,
+    "masked words and next sentence": small.pairs,
 }
 
 
@@ -52,10 +46,6 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     monkeypatch.setattr(gradients, "dropout_seed", noted)
     monkeypatch.setattr(linear, "LARGE", 0)
     return took_part
-
-
-def on_two(job: JobSpec) -> JobSpec:
-    return small.with_hardware(job, threads=2)
 
 
 def trained(folder: Path, job: JobSpec, stop_after: int = STEPS) -> list[float]:
@@ -83,7 +73,7 @@ def test_both_halves_together_are_the_whole(
 ) -> None:
     for task, make in TASKS.items():
         (folder := tmp_path / task).mkdir()
-        job = on_two(make(folder, steps=STEPS, dropout=0.0, epochs=1))
+        job = small.with_hardware(make(folder, steps=STEPS, dropout=0.0, epochs=1), threads=2)
         with monkeypatch.context() as patch:
             patch.setattr(gradients, "MIN_PARALLEL", 1 << 60)
             whole = trained(folder / "whole", job)
@@ -96,8 +86,10 @@ def test_both_halves_together_are_the_whole(
 
 def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> None:
     settings = {"steps": STEPS, "dropout": 0.3, "micro_batch_size": 5}
-    job = on_two(pairs(tmp_path, **settings))
-    twice = on_two(pairs(tmp_path, **settings, gradient_checkpointing=True))
+    job = small.with_hardware(small.pairs(tmp_path, **settings), threads=2)
+    twice = small.with_hardware(
+        small.pairs(tmp_path, **settings, gradient_checkpointing=True), threads=2
+    )
     calm = trained(tmp_path / "calm", job)
     wanted = weights(tmp_path / "calm")
     for name, other, stop_after in (
@@ -124,8 +116,10 @@ def test_summed_gradients_are_those_of_torch(
         add(self, weight, addend)
 
     monkeypatch.setattr(Half, "add", noted)
-    for name, make, size in (("whole", small.classifying, 0), ("parts", pairs, 5)):
-        job = on_two(make(tmp_path, steps=STEPS, dropout=0.2, micro_batch_size=size))
+    for name, make, size in (("whole", small.classifying, 0), ("parts", small.pairs, 5)):
+        job = small.with_hardware(
+            make(tmp_path, steps=STEPS, dropout=0.2, micro_batch_size=size), threads=2
+        )
         summed = trained(tmp_path / f"{name} summed", job)
         assert added, name
         added.clear()
@@ -155,7 +149,9 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
 
     path = tmp_path / "alike.csv"
     path.write_text("text,label\n" + "so good,good\nso good,good\n" * 8 + "so bad,bad\n")
-    job = on_two(small.classifying(tmp_path, steps=1, batch_size=2, dropout=0.5))
+    job = small.with_hardware(
+        small.classifying(tmp_path, steps=1, batch_size=2, dropout=0.5), threads=2
+    )
     data = job.data.model_copy(update={"path": path})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextClassificationLearner, "losses", heard)
@@ -177,7 +173,7 @@ def test_what_goes_wrong_in_either_half_is_said(
             return losses(self, network, batch, whole)
 
         monkeypatch.setattr(TextClassificationLearner, "losses", broken)
-        job = on_two(small.classifying(tmp_path, steps=2))
+        job = small.with_hardware(small.classifying(tmp_path, steps=2), threads=2)
         with pytest.raises(StudioError, match="No such luck"):
             train(job, small.new_run(tmp_path / str(beside), job))
         assert torch.get_num_threads() == 2
@@ -193,7 +189,7 @@ def test_memory_that_is_short_in_one_half_makes_smaller_parts(
             raise MemoryError("none left")
         return losses(self, network, batch, whole)
 
-    job = on_two(small.classifying(tmp_path, steps=STEPS, dropout=0.0))
+    job = small.with_hardware(small.classifying(tmp_path, steps=STEPS, dropout=0.0), threads=2)
     enough = trained(tmp_path / "enough", job)
     monkeypatch.setattr(TextClassificationLearner, "losses", short)
     run, told = small.new_run(tmp_path / "short", job), list[Event]()

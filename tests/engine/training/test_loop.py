@@ -9,7 +9,7 @@ import pytest
 
 from engine.cli import main as command
 from engine.config.dataset import FileData
-from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.job import JobSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.files.atomic_write import sha256, verify
 from engine.messages.events import Ended, Measured, Saved, Started
@@ -55,23 +55,6 @@ def with_long_inputs(folder: Path) -> JobSpec:
     return small.pretraining(folder).model_copy(update={"task": task})
 
 
-def next_words(folder: Path) -> JobSpec:
-    job = small.pretraining(folder)
-    network = small.NETWORK.model_copy(update={"causal": True})
-    update = {"task": Pretraining(objective="clm"), "base_model": FromScratch(model=network)}
-    return job.model_copy(update=update)
-
-
-def with_adapters(folder: Path) -> JobSpec:
-    first = small.classifying(folder, steps=2)
-    base = small.new_run(folder / "base", first)
-    assert work(base.path) == 0
-    update = {"lora_rank": 2, "lora_dropout": 0.1, "ema_decay": 0.9}
-    training = first.training.model_copy(update=update)
-    start = FromCheckpoint(path=base.checkpoint(2))
-    return first.model_copy(update={"training": training, "base_model": start})
-
-
 EVERYWHERE: tuple[Place, ...] = (
     ("saving", 3),  # before there is a whole checkpoint
     ("loss", 3),  # in the middle of an epoch, with nothing saved
@@ -84,12 +67,12 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
     "classes": in_parts,
     "masked words and next sentence": with_next_sentence,
     "long inputs at the end": with_long_inputs,
-    "next word": next_words,
+    "next word": small.left_to_right,
     "answers": small.answering,
     "tags": lambda folder: small.tagging(folder, micro_batch_size=3, gradient_checkpointing=True),
     "number": lambda folder: small.learning("number", folder, dropout=0.1),
     "choices": lambda folder: small.learning("choices", folder, micro_batch_size=3, dropout=0.1),
-    "averaged adapters": with_adapters,
+    "averaged adapters": lambda folder: small.adapted(folder, lora_dropout=0.1, ema_decay=0.9),
 }
 
 

@@ -21,7 +21,7 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main as cli
-from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.job import JobSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs import launch
@@ -51,23 +51,12 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.pretraining(folder, **training).model_copy(update={"task": task})
 
 
-def adapted(folder: Path, **training: object) -> JobSpec:
-    from engine.worker.train import main as work
-
-    first = small.new_run(folder / "base", small.classifying(folder, steps=2))
-    assert work(first.path) == 0
-    job = small.classifying(folder, **training)
-    settings = job.training.model_copy(update={"lora_rank": 2, "ema_decay": 0.9})
-    start = FromCheckpoint(path=first.checkpoint(2))
-    return job.model_copy(update={"training": settings, "base_model": start})
-
-
 # one for each way in which a share of a batch is taken or learned from; that the losses of shares
 # add up to that of the batch is shown for every task in tests/engine/tasks
 TASKS: dict[str, Callable[..., JobSpec]] = {
     "answers": small.answering,
     "choices": lambda folder, **t: small.learning("choices", folder, micro_batch_size=3, **t),
-    "averaged adapters": adapted,
+    "averaged adapters": lambda folder, **t: small.adapted(folder, ema_decay=0.9, **t),
     "cached layers": lambda folder, **t: small.tagging(
         folder, frozen_layers=1, cache_frozen_layers=True, **t
     ),
@@ -320,16 +309,12 @@ def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path: Pa
     job = small.classifying(tmp_path)
     stages: list[str] = []
     alone = estimate(job, stages.append)
-    both = estimate(with_processes(job, 2), stages.append)
+    both = estimate(small.with_hardware(job, processes=2), stages.append)
     assert both.steps == alone.steps
     assert both.memory == pytest.approx(2 * alone.memory, rel=0.1)
 
 
 # ── the worker and its ranks as processes ────────────────────────────────────────────────────
-
-
-def with_processes(job: JobSpec, processes: int) -> JobSpec:
-    return small.with_hardware(job, processes=processes)
 
 
 def until(what: Callable[[], object]) -> None:
@@ -354,7 +339,9 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
     numbers: tuple[int, ...], crew: Crew, tmp_path: Path
 ) -> None:
     """So does a worker, with which its ranks end."""
-    job = with_processes(small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), 2)
+    job = small.with_hardware(
+        small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), processes=2
+    )
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
     for number in numbers:  # the one that writes is the second
         before, worker = last_step(hurt), launch.start(hurt.path)

@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.config.tasks.pretraining import Pretraining
+from engine.tasks.evaluating import batches_by_length
+from engine.tasks.rng import rng_for
 from engine.training import loop
 from engine.training.context import RunContext
+from engine.training.data.batch_order import BatchOrder
 from engine.training.data.prefetch import batches
 from engine.training.setup import set_up
 from engine.worker.train import main as work
@@ -14,6 +20,7 @@ from tests.engine.training import small
 from tests.engine.training.finished import losses, notes, trained
 from tests.engine.training.small import new_run, pretraining
 from tests.engine.training.test_loop import final, metrics
+from tests.often import tries
 
 
 def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
@@ -74,3 +81,53 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert stopped and final(early) == final(plain) and metrics(early) == metrics(plain)
     counted = {step: n for (name, step), n in metrics(early).items() if name == "tokens"}
     assert counted == {step + 1: sum(tokens[: step + 1]) for step in range(14)}
+
+
+LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
+
+
+@given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
+@tries(100)
+def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
+    order = BatchOrder(LENGTHS[:count], batch, seed)
+    for epoch in range(2):
+        first = epoch * order.steps_per_epoch
+        steps = range(first, first + order.steps_per_epoch)
+        seen = np.concatenate([order.indices(step) for step in steps])
+        assert sorted(seen) == list(range(count))
+
+
+def test_a_step_asked_alone_is_the_step_asked_in_turn() -> None:
+    in_order = BatchOrder(LENGTHS, 16, 3)
+    batches = [in_order.indices(step) for step in range(3 * in_order.steps_per_epoch)]
+    for step in (150, 0, 70, 188):
+        assert (BatchOrder(LENGTHS, 16, 3).indices(step) == batches[step]).all()
+
+
+def test_epochs_and_seeds_differ() -> None:
+    order = BatchOrder(LENGTHS, 16, 3)
+    assert (order.indices(0) != order.indices(order.steps_per_epoch)).any()
+    assert (BatchOrder(LENGTHS, 16, 4).indices(0) != order.indices(0)).any()
+
+
+def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> None:
+    order = BatchOrder(LENGTHS, 16, 3)
+    batches = [LENGTHS[order.indices(step)] for step in range(order.steps_per_epoch - 1)]
+    drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
+    spread = np.mean([np.ptp(one) for one in batches])
+    assert spread == pytest.approx(np.mean(np.ptp(drawn, axis=1)), rel=0.1)
+    assert all((np.diff(one) >= 0).all() for one in batches)
+
+
+def test_a_share_of_the_data_is_drawn_once() -> None:
+    order = BatchOrder(LENGTHS, 10, 3, fraction=0.1)
+    assert (len(order), order.steps_per_epoch) == (100, 10)
+    epochs = [
+        {int(n) for step in range(10) for n in order.indices(epoch * 10 + step)}
+        for epoch in range(2)
+    ]
+    assert epochs[0] == epochs[1]
+
+
+def test_judging_sees_each_example_once() -> None:
+    assert sorted(np.concatenate(batches_by_length(LENGTHS, 32))) == list(range(len(LENGTHS)))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.families.bert import BertSpec
 from engine.data.tokenized.dataset import TokenizedDataset, tokenize_stream
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -14,6 +13,7 @@ from engine.tasks.learner import special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from engine.training.warm_init import LOWER_OFFSETS, warm_init, word_vectors
+from tests.engine.models.small import sized
 from tests.engine.training.small import new_run, pretraining
 
 DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]
@@ -76,13 +76,8 @@ def test_a_product_of_two_vectors_says_how_well_they_go_together(
 def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
     tokenizer: Tokenizer, text: TokenizedDataset
 ) -> None:
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=256,
-        layers=3,
-        heads=4,
-        intermediate_size=64,
-        max_positions=64,
+    spec = sized(
+        tokenizer, hidden_size=256, layers=3, heads=4, intermediate_size=64, max_positions=64
     )
     torch.manual_seed(0)
     network = Network(spec, Heads(mlm=True)).eval()
@@ -101,8 +96,8 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
 def test_every_shape_of_network_stays_finite(
     tokenizer: Tokenizer, text: TokenizedDataset, width: int, heads: int, layers: int, head: Heads
 ) -> None:
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
+    spec = sized(
+        tokenizer,
         hidden_size=width,
         layers=layers,
         heads=heads,
@@ -120,14 +115,7 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
     alone = tokenize_stream(["tea"], tokenizer, 8, tmp_path / "tokenized")
     vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
     assert not vectors.any()
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=8,
-        layers=1,
-        heads=2,
-        intermediate_size=8,
-        max_positions=8,
-    )
+    spec = sized(tokenizer, hidden_size=8, layers=1, heads=2, intermediate_size=8, max_positions=8)
     network = Network(spec, Heads(mlm=True))
     warm_init(network, alone, special_ids(tokenizer), nothing)
     assert all(parameter.isfinite().all() for parameter in network.parameters())

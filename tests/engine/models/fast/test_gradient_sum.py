@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.config.families.bert import BertSpec
 from engine.models.fast import linear
 from engine.models.fast.gradient_sum import GradientSum, current_half, index_weights
 from engine.models.fast.linear import Linear
@@ -14,6 +13,7 @@ from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.heads import Heads, MlmHead
 from engine.models.network import Network
+from tests.engine.models.small import SPEC
 
 TOKENS, SIZE, WORDS = 23, 6, 11
 
@@ -177,16 +177,14 @@ def test_torch_goes_its_own_way_where_nothing_is_gained(monkeypatch: pytest.Monk
 
 
 def test_every_linear_layer_of_an_encoder_is_ours() -> None:
-    spec = BertSpec(vocab_size=30, hidden_size=16, layers=1, heads=2, intermediate_size=32)
-    layers = Network(spec, Heads(outputs=2)).encoder.layers
+    layers = Network(SPEC, Heads(outputs=2)).encoder.layers
     linears = [part for part in layers.modules() if isinstance(part, nn.Linear)]
-    assert len(linears) == 6
+    assert len(linears) == 6 * SPEC.layers
     assert all(isinstance(part, Linear) for part in linears)
 
 
 def test_the_gradient_of_a_decoder_keeps_its_memory() -> None:
-    spec = BertSpec(vocab_size=30, hidden_size=16, layers=1, heads=2, intermediate_size=32)
-    head = MlmHead(spec, nn.Embedding(30, 16))
+    head = MlmHead(SPEC, nn.Embedding(40, 16))
     places = set[int]()
     for _ in range(3):
         with GradientSum(index_weights(head.parameters())).half():

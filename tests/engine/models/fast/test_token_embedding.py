@@ -2,18 +2,14 @@
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
 
-from engine.config.families.bert import BertSpec
-from engine.models.checkpoint import load
 from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.training import gradients
-from tests.engine.training import small
+from tests.engine.models.small import SPEC
 
 ROWS, SIZE = 50, 16
 
@@ -83,39 +79,9 @@ def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
     assert not kept(tokens).requires_grad
 
 
-def tiny(heads: Heads) -> Network:
-    torch.manual_seed(0)
-    spec = BertSpec(
-        vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
-    )
-    return Network(spec, heads)
-
-
 def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
-    tied, own = tiny(Heads(mlm=True)), tiny(Heads(mlm=True, own_decoder=True))
+    tied, own = Network(SPEC, Heads(mlm=True)), Network(SPEC, Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
         network.reuse_token_gradient()
     assert tied.encoder.embeddings.token.reused_gradient is None
     assert own.encoder.embeddings.token.reused_gradient is not None
-
-
-def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On two threads, and in micro-batches with a third addend."""
-    monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)
-    kept = list[bool]()
-
-    def noted(network: Network) -> None:
-        kept.append(True)
-        keep(network)
-
-    keep = Network.reuse_token_gradient
-    found = []
-    job = small.classifying(tmp_path, steps=2, dropout=0.2, micro_batch_size=5, save_every=2)
-    job = small.with_hardware(job, threads=2)
-    for name, way in (("kept", noted), ("plain", lambda network: None)):
-        monkeypatch.setattr(Network, "reuse_token_gradient", way)
-        run = small.trained(tmp_path / name, job)
-        found.append(load(run.checkpoint(2)).network.state_dict())
-    assert len(kept) == 1
-    for key, weight in found[1].items():
-        torch.testing.assert_close(found[0][key], weight, rtol=1e-5, atol=1e-7, msg=key)

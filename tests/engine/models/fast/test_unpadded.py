@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from engine.config.families.bert import BertSpec
 from engine.models.fast import encoding
@@ -16,7 +15,6 @@ from engine.models.heads import Heads
 from engine.models.lora import add_adapters
 from engine.models.network import Network
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
-from tests.engine.models.small import SPEC
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
 SIZES = {
@@ -178,76 +176,6 @@ def test_dropped_weights_keep_the_mean():
     out = attend(q, k, v, where, 0.25).detach()
     assert out.mean().item() == pytest.approx(1, abs=0.01)
     assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
-
-
-# ── many steps ───────────────────────────────────────────────────────────────────────────────
-
-
-def trajectory(precision: torch.dtype, words: bool) -> list[float]:
-    """The losses of 20 steps of AdamW with clipping, from the same weights on the same batches."""
-    torch.manual_seed(1)
-    spec = SPEC.model_copy(update=NO_DROPOUT)
-    network = Network(spec, Heads(mlm=words, outputs=0 if words else 2)).train()
-    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01)
-    losses = []
-    for step in range(20):
-        drawn = torch.Generator().manual_seed(step % 5)
-        lengths = torch.randint(2, 20, (8, 1), generator=drawn).sort(0).values
-        real = torch.arange(20) < lengths
-        tokens = torch.randint(0, 40, (8, 20), generator=drawn) * real
-        places = real.flatten().nonzero()[::4, 0]
-        with torch.autocast("cpu", precision, enabled=precision != torch.float32):
-            if words:
-                last = network.encode(tokens, tokens * 0, real, places).last
-                targets = tokens.flatten()[places] // 2
-                loss = network.mlm.loss(last, targets, len(targets))
-            else:
-                logits = network.logits(tokens, tokens * 0, real)
-                loss = F.cross_entropy(logits, tokens[:, 1] % 2)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
-        losses.append(loss.item())
-    return losses
-
-
-def plain_cross_entropy(rows, decoder, bias, targets, count, room):
-    return F.cross_entropy(F.linear(rows, decoder, bias).float(), targets, reduction="sum") / count
-
-
-@pytest.mark.parametrize("words", [True, False], ids=["masked words", "classes"])
-def test_many_steps_are_those_of_the_plain_way(words, with_padding, monkeypatch):
-    fast, coarse = (trajectory(precision, words) for precision in (torch.float32, torch.bfloat16))
-    with_padding()
-    monkeypatch.setattr("engine.models.heads.cross_entropy", plain_cross_entropy)
-    plain = trajectory(torch.float32, words)
-    assert plain[-1] < plain[0]
-    assert fast == pytest.approx(plain, abs=1e-5)
-    assert coarse == pytest.approx(plain, abs=2e-3)
-
-
-# ── the plan ─────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("heads", [{"outputs": 2}, {"mlm": True}], ids=["task", "words"])
-def test_a_planned_batch_waits_for_no_device(heads, monkeypatch):
-    network = Network(FAMILIES["bert"], Heads(**heads)).eval()
-    tokens, segments, mask = rectangle()
-    some = PLACES["some"]
-    planned = network.unpad(mask.sum(1).numpy(), 20, some)
-
-    def wait(*given, **more):
-        raise AssertionError("a device is waited for")
-
-    for name in ("cpu", "item", "tolist", "numpy", "__bool__", "__int__"):
-        monkeypatch.setattr(torch.Tensor, name, wait)
-    with torch.inference_mode():
-        if "outputs" in heads:
-            assert network.logits(tokens, segments, mask, planned).shape == (5, 2)
-        else:
-            encoded = network.encode(tokens, segments, mask, some, planned)
-            assert encoded.last.shape == (6, 16)
 
 
 def test_a_plan_that_is_made_before_is_the_one_that_is_made_then():
