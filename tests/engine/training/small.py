@@ -201,8 +201,8 @@ def adapted(folder: Path, **training: object) -> JobSpec:
     """LoRA from the checkpoint of a short run."""
     base = trained(folder / "base", classifying(folder, steps=2))
     start = FromCheckpoint(path=base.checkpoint(2))
-    job = classifying(folder, **{"lora_rank": 2, **training})
-    return job.model_copy(update={"base_model": start})
+    job = classifying(folder).model_copy(update={"base_model": start})
+    return with_training(job, **{"lora_rank": 2, **training})
 
 
 def with_training(job: JobSpec, **settings: object) -> JobSpec:
