@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from engine.applying.chunks import Chunks, kept_rows
+from engine.applying.chunks import Chunks, stored_rows
 from engine.data.datasets.rows import Rows
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.data.formats.reading import TableReader, read
@@ -37,36 +37,36 @@ SHOWN_CHARACTERS = 500  # of a cell in the preview
 Emit = Callable[[Working], object]
 
 
-class Stretch(NamedTuple):
+class RowBlock(NamedTuple):
     """Consecutive rows of a file: cells by column, and their lines."""
 
     cells: dict[str, list[str]]
     lines: list[int]
 
 
-def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> Applied:
+def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> Applied:
     """Run an Apply with a predictor of its checkpoint; `emit` is called for every batch.
 
     Raises:
         BadFile: with the line; the rows before it are saved.
         StudioError: if file, model, threshold and format do not match.
     """
-    check_suffix(wanted.out, WRITERS)
-    _refuse_itself(wanted)
-    progress = _Progress(wanted, emit)
-    table = read(wanted.given.path, wanted.given.reading, progress.read)
-    chunks = Chunks.begin(wanted)
-    for part in stretches(table, CHUNK_ROWS, chunks.rows):
+    check_suffix(request.out, WRITERS)
+    _refuse_itself(request)
+    progress = _Progress(request, emit)
+    table = read(request.given.path, request.given.reading, progress.read)
+    chunks = Chunks.begin(request)
+    for part in iter_blocks(table, CHUNK_ROWS, chunks.rows):
         progress.begin(chunks.rows, len(part.lines))
-        rows = Rows.from_columns(wanted.given.mapping, part.cells, part.lines)
-        chunk = chunk_of(part.cells, predictor.predict(rows, progress.predicted))
-        check_threshold(chunk, wanted.threshold)
+        rows = Rows.from_columns(request.given.mapping, part.cells, part.lines)
+        chunk = build_chunk(part.cells, predictor.predict(rows, progress.predicted))
+        check_threshold(chunk, request.threshold)
         chunks.add(chunk)
         trim_memory()
     if not chunks.rows:
-        raise _no_rows(wanted.given.path)
-    emit(Working(to=wanted.number, stage=phrase("Writing the result")))
-    return _finish(wanted, chunks, predictor)
+        raise _no_rows(request.given.path)
+    emit(Working(to=request.number, stage=phrase("Writing the result")))
+    return _finish(request, chunks, predictor)
 
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
@@ -75,50 +75,50 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     check_suffix(apply_question.out, WRITERS)
     _refuse_itself(apply_question)
     table = read(apply_question.given.path, apply_question.given.reading, glance=True)
-    first = next(stretches(table, question.rows), None)
+    first = next(iter_blocks(table, question.rows), None)
     if first is None:
         raise _no_rows(apply_question.given.path)
     rows = Rows.from_columns(apply_question.given.mapping, first.cells, first.lines)
-    chunk = chunk_of(first.cells, predictor.predict(rows))
+    chunk = build_chunk(first.cells, predictor.predict(rows))
     check_threshold(chunk, apply_question.threshold)
-    shown = written(chunk, apply_question.threshold)
+    shown = format_chunk(chunk, apply_question.threshold)
     return FirstPredicted(
         to=question.number,
         columns=tuple(shown.column_names),
-        rows=tuple(tuple(map(_shown, row.values())) for row in iter_records([shown])),
+        rows=tuple(tuple(map(_preview_cell, row.values())) for row in iter_records([shown])),
         predicted=shown.num_columns - len(table.columns),
-        cached=kept_rows(apply_question),
+        cached=stored_rows(apply_question),
     )
 
 
-def stretches(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Stretch]:
+def iter_blocks(table: TableReader, rows: int, skipped: int = 0) -> Iterator[RowBlock]:
     """The rows of a table after the first `skipped`, `rows` at a time."""
-    every = islice(table, skipped, None)
-    while some := list(islice(every, rows)):
-        columns = zip(*(row.cells for row in some), strict=True)
+    rows_left = islice(table, skipped, None)
+    while block := list(islice(rows_left, rows)):
+        columns = zip(*(row.cells for row in block), strict=True)
         cells = {name: list(column) for name, column in zip(table.columns, columns, strict=True)}
-        yield Stretch(cells, [row.line for row in some])
+        yield RowBlock(cells, [row.line for row in block])
 
 
-def _finish(wanted: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
+def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
     schema, unsure = chunks.schema, 0
 
     def tables() -> Iterator[pa.Table]:
         nonlocal unsure
         for chunk in chunks:
-            if wanted.threshold is not None:
-                below = pc.less(chunk[CERTAINTY], pa.scalar(wanted.threshold, pa.float64()))
+            if request.threshold is not None:
+                below = pc.less(chunk[CERTAINTY], pa.scalar(request.threshold, pa.float64()))
                 unsure += below.to_pylist().count(True)
-            yield written(chunk, wanted.threshold)
+            yield format_chunk(chunk, request.threshold)
 
-    write(wanted.out, written_schema(schema, wanted.threshold), tables(), wanted.raw)
+    write(request.out, output_schema(schema, request.threshold), tables(), request.raw)
     names = outer_names(schema)
     answer = Applied(
-        to=wanted.number,
-        out=wanted.out,
+        to=request.number,
+        out=request.out,
         rows=chunks.rows,
-        prediction=next(outer for inner, outer in names.items() if inner.startswith(SAID)),
-        unsure=None if wanted.threshold is None else unsure,
+        prediction=next(outer for inner, outer in names.items() if inner.startswith(PREDICTED)),
+        unsure=None if request.threshold is None else unsure,
         computed=predictor.computed,
         notes=predictor.notes(),
     )
@@ -130,16 +130,16 @@ def _no_rows(path: Path) -> BadFile:
     return BadFile(path, phrase("There are no rows in it."), phrase("Choose a file with rows."))
 
 
-def _refuse_itself(wanted: Apply) -> None:
-    if wanted.out.exists() and wanted.out.samefile(wanted.given.path):
+def _refuse_itself(request: Apply) -> None:
+    if request.out.exists() and request.out.samefile(request.given.path):
         raise StudioError(
             "{name} is the file that is read.",
             "Choose another name for the result.",
-            name=wanted.out.name,
+            name=request.out.name,
         )
 
 
-def _shown(value: object) -> str:
+def _preview_cell(value: object) -> str:
     text = "" if value is None else str(format_cell(value))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
@@ -147,8 +147,8 @@ def _shown(value: object) -> str:
 class _Progress:
     """Progress in rows predicted and bytes of the file."""
 
-    def __init__(self, wanted: Apply, emit: Emit) -> None:
-        self._wanted, self._emit = wanted, emit
+    def __init__(self, request: Apply, emit: Emit) -> None:
+        self._request, self._emit = request, emit
         self._rows = self._new = 0
         self._first = self._last = self._read = self._size = 0  # bytes
 
@@ -164,36 +164,40 @@ class _Progress:
         fraction = done / max(total, 1)
         stage = phrase("{n:,} row(s) predicted", n=self._rows + round(fraction * self._new))
         reached = round(self._first + fraction * (self._last - self._first))
-        self._emit(Working(to=self._wanted.number, stage=stage, done=reached, total=self._size))
+        self._emit(Working(to=self._request.number, stage=stage, done=reached, total=self._size))
 
 
 SUFFIX = ".conll"
 VECTORS = ".npy"
 WRITERS = (*TABLE_WRITERS, SUFFIX, VECTORS)
-SAID = "said:"
+PREDICTED = "said:"
 CERTAINTY = "certainty"  # of each prediction, float64 from 0 to 1, or null
 UNSURE = "unsure"
 DIGITS = 6  # decimal places
 
 
-def chunk_of(cells: Mapping[str, Sequence[str]], said: Sequence[Mapping[str, Any]]) -> pa.Table:
+def build_chunk(
+    cells: Mapping[str, Sequence[str]], records: Sequence[Mapping[str, Any]]
+) -> pa.Table:
     """A chunk from the cells of its rows and their prediction records."""
-    parts = dict.fromkeys(part for row in said for part in row)
+    parts = dict.fromkeys(part for row in records for part in row)
     columns: dict[str, pa.Array[Any]] = {
         CELL + name: pa.array(column, pa.string()) for name, column in cells.items()
     }
-    columns |= {SAID + part: pa.array([_rounded(row.get(part)) for row in said]) for part in parts}
-    columns[CERTAINTY] = pa.array([certainty(row) for row in said], pa.float64())
+    columns |= {
+        PREDICTED + part: pa.array([_rounded(row.get(part)) for row in records]) for part in parts
+    }
+    columns[CERTAINTY] = pa.array([certainty(row) for row in records], pa.float64())
     return pa.table(columns)
 
 
-def certainty(said: Mapping[str, Any]) -> float | None:
+def certainty(record: Mapping[str, Any]) -> float | None:
     """Probability of a prediction, the smallest of several; None if there is none."""
-    if "probability" in said:
-        return float(said["probability"])
-    if "probabilities" in said:
-        return min(said["probabilities"], default=None)
-    probabilities = [float(p) for part, p in said.items() if part.startswith("p(")]
+    if "probability" in record:
+        return float(record["probability"])
+    if "probabilities" in record:
+        return min(record["probabilities"], default=None)
+    probabilities = [float(p) for part, p in record.items() if part.startswith("p(")]
     return min((max(p, 1 - p) for p in probabilities), default=None)
 
 
@@ -204,17 +208,17 @@ def outer_names(schema: pa.Schema) -> dict[str, str]:
     """
     cells = [name for name in schema.names if name.startswith(CELL)]
     used = {name.removeprefix(CELL) for name in cells}
-    names = [name for name in schema.names if name.startswith(SAID)]
+    names = [name for name in schema.names if name.startswith(PREDICTED)]
     return {name: name.removeprefix(CELL) for name in cells} | {
-        name: _free(name.removeprefix(SAID), used) for name in names
+        name: _free(name.removeprefix(PREDICTED), used) for name in names
     }
 
 
-def written_schema(schema: pa.Schema, threshold: float | None) -> pa.Schema:
-    return written(schema.empty_table(), threshold).schema
+def output_schema(schema: pa.Schema, threshold: float | None) -> pa.Schema:
+    return format_chunk(schema.empty_table(), threshold).schema
 
 
-def written(chunk: pa.Table, threshold: float | None) -> pa.Table:
+def format_chunk(chunk: pa.Table, threshold: float | None) -> pa.Table:
     """A chunk with its final names, marked below the threshold."""
     names = outer_names(chunk.schema)
     table = chunk.select(list(names)).rename_columns(list(names.values()))

@@ -19,13 +19,13 @@ from engine.files import atomic_write
 from engine.files.regular_file import check_regular, read_json
 from engine.messages.applying import Apply
 
-ASKED = "asked.json"
+REQUEST_FILE = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")
 # may differ on resuming
 FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
 
 
-def folder_of(out: Path) -> Path:
+def chunk_folder(out: Path) -> Path:
     return atomic_write.sibling(out, f"{out.name}.part")
 
 
@@ -41,14 +41,14 @@ class Chunks:
             raise _damaged(folder) from error
 
     @classmethod
-    def begin(cls, wanted: Apply) -> Self:
+    def begin(cls, request: Apply) -> Self:
         """The chunks of an Apply to be resumed, else none.
 
         Raises StudioError if they were made from other inputs.
         """
-        folder, content = folder_of(wanted.out), identity(wanted)
-        if folder.is_dir() and wanted.resume:
-            if not _is_of(folder, content):
+        folder, content = chunk_folder(request.out), identity(request)
+        if folder.is_dir() and request.resume:
+            if not _matches(folder, content):
                 raise StudioError(
                     "The partial result in {folder} was made from another file, model or setting.",
                     "Start anew without resuming.",
@@ -59,7 +59,7 @@ class Chunks:
         with atomic_write.disk_errors_for(folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-        atomic_write.write_file(folder / ASKED, json.dumps(content).encode("utf-8"))
+        atomic_write.write_file(folder / REQUEST_FILE, json.dumps(content).encode("utf-8"))
         return cls(folder)
 
     def add(self, chunk: pa.Table) -> None:
@@ -85,18 +85,18 @@ class Chunks:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def kept_rows(wanted: Apply) -> int:
-    folder = folder_of(wanted.out)
-    if not folder.is_dir() or not _is_of(folder, identity(wanted)):
+def stored_rows(request: Apply) -> int:
+    folder = chunk_folder(request.out)
+    if not folder.is_dir() or not _matches(folder, identity(request)):
         return 0
     return Chunks(folder).rows
 
 
-def identity(wanted: Apply) -> dict[str, object]:
+def identity(request: Apply) -> dict[str, object]:
     """Everything that predictions depend on: the request, and size and time of all files."""
-    fields: dict[str, object] = wanted.model_dump(mode="json", exclude=FREE)
-    file = wanted.given.path
-    inside = wanted.checkpoint.iterdir() if wanted.checkpoint.is_dir() else ()
+    fields: dict[str, object] = request.model_dump(mode="json", exclude=FREE)
+    file = request.given.path
+    inside = request.checkpoint.iterdir() if request.checkpoint.is_dir() else ()
     used = [file, *sorted(path for path in inside if path.is_file())]
     fields["files"] = [
         [path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in used if path.exists()
@@ -104,9 +104,9 @@ def identity(wanted: Apply) -> dict[str, object]:
     return fields
 
 
-def _is_of(folder: Path, asked: dict[str, object]) -> bool:
+def _matches(folder: Path, request: dict[str, object]) -> bool:
     try:
-        return bool(read_json(folder / ASKED) == json.loads(json.dumps(asked)))
+        return bool(read_json(folder / REQUEST_FILE) == json.loads(json.dumps(request)))
     except (OSError, ValueError):
         return False
 

@@ -60,7 +60,7 @@ def predict(
     predictions are cached next to the output file until it is complete.
     """
     from engine.applying.apply import apply
-    from engine.applying.chunks import folder_of
+    from engine.applying.chunks import chunk_folder
     from engine.tasks.predicting import Predictor
 
     named = INPUT_COLUMNS.given(given)
@@ -84,7 +84,7 @@ def predict(
         with ProgressLine(sys.stderr) as line:
             done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
     except BaseException:
-        if (cached := folder_of(question.out)).is_dir():
+        if (cached := chunk_folder(question.out)).is_dir():
             echo_error(f"The predictions so far are in {cached.name}; add --resume to continue.")
         raise
     for note in done.notes:

@@ -16,7 +16,7 @@ from engine.data.tokenized.windows import Window
 
 MAX_ANSWER_TOKENS = 30  # as in run_squad.py
 N_BEST = 20  # spans; as in run_squad.py
-CERTAIN = 1e30  # bound of all scores, so that sums and differences stay finite
+MAX_SCORE = 1e30  # bound of all scores, so that sums and differences stay finite
 
 
 class Span(NamedTuple):
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
     @property
     def doubt(self) -> float:
         """The no-answer score minus the score of the best span; finite."""
-        return self.null_score - (self.spans[0].score if self.spans else -2 * CERTAIN)
+        return self.null_score - (self.spans[0].score if self.spans else -2 * MAX_SCORE)
 
     def answer(self, context: str, threshold: float = 0.0) -> str:
         """The text of the best span; empty if the doubt is above `threshold`.
@@ -49,10 +49,10 @@ class Choice(NamedTuple):
 
 
 def choose(
-    found: Sequence[Window],
+    windows: Sequence[Window],
     starts: Sequence[ArrayLike],
     ends: Sequence[ArrayLike],
-    longest: int = MAX_ANSWER_TOKENS,
+    max_tokens: int = MAX_ANSWER_TOKENS,
     kept: int = N_BEST,
 ) -> Choice:
     """Find the best spans in all windows of a context, and the no-answer score.
@@ -63,49 +63,55 @@ def choose(
     no-answer score is the lowest [CLS] score of all windows. NaN logits count as lowest.
 
     Args:
-        found: W windows.
+        windows: W windows.
         starts: for each window float [T] or more; the surplus is ignored.
         ends: the same.
-        longest: maximum tokens of an answer.
+        max_tokens: maximum tokens of an answer.
         kept: maximum number of spans.
 
     Raises:
         ValueError: if there are fewer logits than windows or tokens.
     """
     spans: list[Span] = []
-    null_score = CERTAIN
-    for window, first, last in zip(found, starts, ends, strict=True):
+    null_score = MAX_SCORE
+    for window, first, last in zip(windows, starts, ends, strict=True):
         begin, end = (_logits(some, len(window.ids)) for some in (first, last))
         null_score = min(null_score, float(begin[0] + end[0]))
-        spans += _spans(window, begin, end, longest, kept)
+        spans += _spans(window, begin, end, max_tokens, kept)
     spans.sort(key=lambda span: (-span.score, span.start, span.end))
     return Choice(tuple(spans[:kept]), null_score)
 
 
 def _logits(some: ArrayLike, tokens: int) -> NDArray[np.float64]:
     """Finite logits, float64 [T]."""
-    numbers = np.asarray(some, dtype=np.float64)[:tokens]
-    if len(numbers) < tokens:
-        raise ValueError(f"{len(numbers)} logits for {tokens} tokens")
-    numbers = np.nan_to_num(numbers, nan=-CERTAIN)
-    return np.clip(numbers, -CERTAIN / 2, CERTAIN / 2)
+    values = np.asarray(some, dtype=np.float64)[:tokens]
+    if len(values) < tokens:
+        raise ValueError(f"{len(values)} logits for {tokens} tokens")
+    values = np.nan_to_num(values, nan=-MAX_SCORE)
+    return np.clip(values, -MAX_SCORE / 2, MAX_SCORE / 2)
 
 
 def _spans(
-    window: Window, begin: NDArray[np.float64], end: NDArray[np.float64], longest: int, kept: int
+    window: Window,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    max_tokens: int,
+    count: int,
 ) -> list[Span]:
     """The best spans of one window, unordered."""
     inside = slice(window.begin, window.begin + window.count)
     characters = window.offsets[inside]  # [count, 2]
     firsts = np.flatnonzero(window.best[inside])
-    lasts = firsts[:, None] + np.arange(min(longest, window.count))  # [firsts, longest]
+    lasts = firsts[:, None] + np.arange(min(max_tokens, window.count))  # [firsts, max_tokens]
     within = lasts < window.count
     lasts = np.minimum(lasts, window.count - 1)
     # some tokens have no characters
     within &= characters[lasts, 1] > characters[firsts, 0][:, None]
     scores = np.where(within, begin[inside][firsts][:, None] + end[inside][lasts], -np.inf)
     flat = scores.ravel()
-    chosen = np.argpartition(-flat, kept - 1)[:kept] if len(flat) > kept else np.arange(len(flat))
+    chosen = (
+        np.argpartition(-flat, count - 1)[:count] if len(flat) > count else np.arange(len(flat))
+    )
     chosen = chosen[np.isfinite(flat[chosen])]
     rows, columns = np.unravel_index(chosen, scores.shape)
     return [

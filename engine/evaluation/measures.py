@@ -77,16 +77,16 @@ def sums_measure(
     """From what each row adds to the sums, [N, K]; bool [N], the rows that count."""
     table = np.asarray(parts, dtype=np.float64)
     kinds = np.full(len(table), -1, dtype=np.int64)
-    different, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)
-    return Measure(name, kinds, different, compute)
+    distinct, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)
+    return Measure(name, kinds, distinct, compute)
 
 
 def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) -> Measure:
     """The mean of the finite values, [N]."""
-    each = np.asarray(values, dtype=np.float64)
-    usable, kinds = np.isfinite(each), np.full(len(each), -1, dtype=np.int64)
-    different, kinds[usable] = np.unique(each[usable], return_inverse=True)
-    parts = np.column_stack([different, np.ones_like(different)])
+    array = np.asarray(values, dtype=np.float64)
+    usable, kinds = np.isfinite(array), np.full(len(array), -1, dtype=np.int64)
+    distinct, kinds[usable] = np.unique(array[usable], return_inverse=True)
+    parts = np.column_stack([distinct, np.ones_like(distinct)])
     return Measure(name, kinds, parts, ratio_of_sums, higher_is_better)
 
 
@@ -117,11 +117,11 @@ def micro_f1(sums: Sums, count: int) -> NDArray[np.float64]:
     return f1_or_0(sums.reshape(len(sums), 3, count).sum(axis=2))
 
 
-def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64]:
+def macro_f1(sums: Sums, count: int, over_all: bool = False) -> NDArray[np.float64]:
     """The mean F1 of the labels that occur, or of all with 0 for the others; as `micro_f1`."""
     f1 = f1_of_sums(np.moveaxis(sums.reshape(len(sums), 3, count), 1, 2))  # [B, C]
-    whole = np.full(len(f1), count) if of_all else (~np.isnan(f1)).sum(axis=1)
-    score: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
+    divisors = np.full(len(f1), count) if over_all else (~np.isnan(f1)).sum(axis=1)
+    score: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(divisors, 1)
     return score
 
 
@@ -137,14 +137,14 @@ class LabelScores(NamedTuple):
 
 
 def label_scores(right: ArrayLike, predicted: ArrayLike, support: ArrayLike) -> LabelScores:
-    both = f1_or_0(np.stack([right, predicted, support], axis=-1).astype(np.float64))
-    return LabelScores(ratio(right, predicted), ratio(right, support), both)
+    f1 = f1_or_0(np.stack([right, predicted, support], axis=-1).astype(np.float64))
+    return LabelScores(ratio(right, predicted), ratio(right, support), f1)
 
 
-def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
-    """`part / whole`, 0 if `whole` is 0; they broadcast."""
-    out = np.zeros(np.broadcast_shapes(np.shape(part), np.shape(whole)))
-    return np.divide(part, whole, out=out, where=np.asarray(whole) > 0)
+def ratio(part: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
+    """`part / total`, 0 if `total` is 0; they broadcast."""
+    out = np.zeros(np.broadcast_shapes(np.shape(part), np.shape(total)))
+    return np.divide(part, total, out=out, where=np.asarray(total) > 0)
 
 
 def mean(values: NDArray[np.float64]) -> float:

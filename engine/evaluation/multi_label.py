@@ -111,7 +111,7 @@ def report(
         examples=len(truth),
         exact_match=mean((truth == prediction).all(axis=1).astype(np.float64)),
         f1_micro=float(micro_f1(sums, len(labels))[0]),
-        f1_macro=float(macro_f1(sums, len(labels), of_all=True)[0]),
+        f1_macro=float(macro_f1(sums, len(labels), over_all=True)[0]),
         average_precision=mean(ranked),
         loss=mean(binary_cross_entropies(scores, truth).ravel()),
         labels=tuple(
@@ -134,8 +134,8 @@ def report(
 def predict_labels(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_]:
     """The predicted labels, bool [N, C]: those whose probability is at least `threshold`, a number
     or [C]."""
-    least = np.asarray(threshold, dtype=np.float64)
-    return logits >= np.log(least / (1 - least))
+    thresholds = np.asarray(threshold, dtype=np.float64)
+    return logits >= np.log(thresholds / (1 - thresholds))
 
 
 def binary_cross_entropies(
@@ -152,6 +152,6 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     parts = np.hstack([gold & predicted, predicted, gold])
     micro = sums_measure("f1_micro", parts, rows.labelled, lambda sums: micro_f1(sums, count))
     macro = Measure(
-        "f1_macro", micro.kinds, micro.parts, lambda sums: macro_f1(sums, count, of_all=True)
+        "f1_macro", micro.kinds, micro.parts, lambda sums: macro_f1(sums, count, over_all=True)
     )
     return micro, macro, mean_measure("exact_match", rows.figure("score"))

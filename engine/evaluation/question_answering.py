@@ -150,10 +150,10 @@ def row_scores(
     withheld = np.zeros(len(predictions), dtype=bool)
     if doubts is not None:
         withheld = np.asarray(doubts, dtype=np.float64) > threshold
-    return _held_back(_scores(predictions, answers), withheld)
+    return _withhold(_scores(predictions, answers), withheld)
 
 
-def _held_back(
+def _withhold(
     scores: _Scores, withheld: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Exact match and F1 if the questions `withheld`, bool [N], get no answer."""
@@ -178,17 +178,17 @@ def _scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> _Sc
 
 def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
     """The report if the questions `withheld`, bool [N], get no answer."""
-    exacts, f1s = _held_back(scores, withheld)
+    exacts, f1s = _withhold(scores, withheld)
     return QuestionReport(
         questions=len(exacts),
         exact_match=mean(exacts),
         f1=mean(f1s),
-        has_answer=_among(scores.answerable, exacts, f1s),
-        no_answer=_among(~scores.answerable, exacts, f1s),
+        has_answer=_group_figures(scores.answerable, exacts, f1s),
+        no_answer=_group_figures(~scores.answerable, exacts, f1s),
     )
 
 
-def _among(
+def _group_figures(
     chosen: NDArray[np.bool_], exacts: NDArray[np.float64], f1s: NDArray[np.float64]
 ) -> QuestionFigures:
     return QuestionFigures(

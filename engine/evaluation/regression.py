@@ -49,13 +49,13 @@ def report(predicted: ArrayLike, true: ArrayLike) -> RegressionReport:
     if len(predictions) != len(truths):
         raise ValueError(f"{len(predictions)} predictions for {len(truths)} examples")
     with np.errstate(over="ignore", invalid="ignore"):
-        away = np.abs(predictions - truths)
+        errors = np.abs(predictions - truths)
         return RegressionReport(
             examples=len(truths),
             pearson=pearson(predictions, truths),
             spearman=spearman(predictions, truths),
-            mean_squared_error=mean(away**2),
-            mean_absolute_error=mean(away),
+            mean_squared_error=mean(errors**2),
+            mean_absolute_error=mean(errors),
         )
 
 
@@ -72,9 +72,9 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1, 1))
 
 
-def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centred(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and scaled so that squares neither overflow nor vanish."""
-    scaled = numbers / np.abs(numbers).max()
+    scaled = values / np.abs(values).max()
     centred: NDArray[np.float64] = scaled - scaled.mean()
     return centred
 
@@ -86,9 +86,9 @@ def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return pearson(ranks(a), ranks(b))
 
 
-def ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks in rising order from 1, float64 [N]; equals share the mean of theirs."""
-    _, kind, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    _, kind, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     middle: NDArray[np.float64] = last - (counts - 1) / 2
     return middle[kind]
@@ -99,12 +99,12 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     gold, predicted = rows.figure("gold"), rows.figure("predicted")
     usable = np.isfinite(gold) & np.isfinite(predicted)
     x, y = (_around_0(np.where(usable, values, 0), usable) for values in (gold, predicted))
-    each = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
-    a, b = (_ranked(values, usable) for values in (gold, predicted))
+    kinds = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
+    a, b = (_centred_ranks(values, usable) for values in (gold, predicted))
     distance = np.abs(rows.figure("residual"))
     return (
-        Measure("pearson", each, _moments(x, y), _correlation),
-        Measure("spearman", each, _moments(a, b), _correlation),
+        Measure("pearson", kinds, _moments(x, y), _correlation),
+        Measure("spearman", kinds, _moments(a, b), _correlation),
         mean_measure("mean_absolute_error", distance, higher_is_better=False),
     )
 
@@ -115,7 +115,7 @@ def _around_0(values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64) - mean
 
 
-def _ranked(values: Floats, usable: NDArray[np.bool_]) -> Sums:
+def _centred_ranks(values: Floats, usable: NDArray[np.bool_]) -> Sums:
     """Ranks among all rows, shifted to mean 0, [N].
 
     Bootstrap samples reuse them, which is accurate to first order.

@@ -14,7 +14,7 @@ from engine.evaluation.regression import pearson, spearman
 from engine.evaluation.report import Report
 
 NEAREST = 10  # cutoff of the search metrics
-AT_ONCE = 256  # queries whose cosines are in memory at a time
+CHUNK = 256  # queries whose cosines are in memory at a time
 
 
 class CosineReport(Report):
@@ -64,12 +64,12 @@ def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:
     """All metrics of N pairs, float [N] each; the numbers are on the scale of the cosine."""
     predicted = np.asarray(cosines, dtype=np.float64)
     true = np.asarray(numbers, dtype=np.float64)
-    away = (predicted - true) ** 2
+    errors = (predicted - true) ** 2
     return CosineReport(
         examples=len(true),
         spearman=spearman(predicted, true),
         pearson=pearson(predicted, true),
-        loss=mean(away),
+        loss=mean(errors),
     )
 
 
@@ -81,11 +81,11 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
         owners: int [N], the index of the first text; equal texts are one query.
         losses: float [N].
     """
-    positions, of = np.asarray(ranks), np.asarray(owners)
+    positions, query_ids = np.asarray(ranks), np.asarray(owners)
     loss = np.asarray(losses, dtype=np.float64)
     if not len(positions):
         return SearchReport(examples=0, accuracy=0.0, mrr=0.0, recall_at_10=0.0, loss=0.0)
-    _, query = np.unique(of, return_inverse=True)
+    _, query = np.unique(query_ids, return_inverse=True)
     best = np.full(query.max() + 1, positions.max())
     np.minimum.at(best, query, positions)
     counts = np.bincount(query)
@@ -118,12 +118,12 @@ def candidate_ranks(
     """
     result = np.zeros(len(queries), dtype=np.int64)
     indices = np.arange(len(candidates))
-    for start in range(0, len(queries), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        cosines = queries[some] @ candidates.T  # [AT_ONCE, C]
-        own = np.take_along_axis(cosines, right[some, None], axis=1)
-        before = (cosines == own) & (indices < right[some, None])
-        result[some] = 1 + ((cosines > own) | before).sum(axis=1)
+    for start in range(0, len(queries), CHUNK):
+        chunk = slice(start, start + CHUNK)
+        cosines = queries[chunk] @ candidates.T  # [CHUNK, C]
+        own = np.take_along_axis(cosines, right[chunk, None], axis=1)
+        before = (cosines == own) & (indices < right[chunk, None])
+        result[chunk] = 1 + ((cosines > own) | before).sum(axis=1)
     return result
 
 

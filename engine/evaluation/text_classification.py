@@ -115,8 +115,8 @@ def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDA
     """-log softmax(logits) [N, C] at the true classes [N], float64 [N]."""
     with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan
         highest = logits.max(axis=1, initial=-np.inf)
-        spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-        losses: NDArray[np.float64] = spread - logits[np.arange(len(true)), true]
+        log_sums = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
+        losses: NDArray[np.float64] = log_sums - logits[np.arange(len(true)), true]
         return losses
 
 
@@ -126,11 +126,11 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     gold, predicted = rows.codes("gold"), rows.codes("predicted")
     usable = (gold >= 0) & (predicted >= 0)
     pairs, kinds = np.unique(gold[usable] * count + predicted[usable], return_inverse=True)
-    of_gold, of_predicted = np.divmod(pairs, max(count, 1))
+    gold_classes, predicted_classes = np.divmod(pairs, max(count, 1))
     identity = np.eye(count)
-    right = identity[of_gold] * (of_gold == of_predicted)[:, None]
-    every = np.full(len(gold), -1, dtype=np.int64)
-    every[usable] = kinds
-    parts = np.hstack([right, identity[of_predicted], identity[of_gold]])
-    macro = Measure("f1_macro", every, parts, lambda sums: macro_f1(sums, count))
+    right = identity[gold_classes] * (gold_classes == predicted_classes)[:, None]
+    all_kinds = np.full(len(gold), -1, dtype=np.int64)
+    all_kinds[usable] = kinds
+    parts = np.hstack([right, identity[predicted_classes], identity[gold_classes]])
+    macro = Measure("f1_macro", all_kinds, parts, lambda sums: macro_f1(sums, count))
     return mean_measure("accuracy", rows.figure("score")), macro

@@ -101,28 +101,28 @@ def report(
         ValueError: if the numbers of sentences or tokens differ.
     """
     tokens = same = 0
-    right, support, claimed = Counter[str](), Counter[str](), Counter[str]()
-    for gold, guessed in zip(true, predicted, strict=True):
-        same += sum(a == b for a, b in zip(gold, guessed, strict=True))
+    right, support, predicted_counts = Counter[str](), Counter[str](), Counter[str]()
+    for gold, predicted_tags in zip(true, predicted, strict=True):
+        same += sum(a == b for a, b in zip(gold, predicted_tags, strict=True))
         tokens += len(gold)
-        ours, theirs = (set(_spans(tags, are_spans)) for tags in (gold, guessed))
+        ours, theirs = (set(_spans(tags, are_spans)) for tags in (gold, predicted_tags))
         support.update(span.type for span in ours)
-        claimed.update(span.type for span in theirs)
+        predicted_counts.update(span.type for span in theirs)
         right.update(span.type for span in ours & theirs)
     return TagReport(
         sentences=len(true),
         tokens=tokens,
         accuracy=float(ratio(same, tokens)),
-        **_figures(right.total(), claimed.total(), support.total()),
+        **_figures(right.total(), predicted_counts.total(), support.total()),
         types=tuple(
             SpanFigures(
                 type=type_,
-                **_figures(right[type_], claimed[type_], support[type_]),
+                **_figures(right[type_], predicted_counts[type_], support[type_]),
                 support=support[type_],
-                found=claimed[type_],
+                found=predicted_counts[type_],
                 correct=right[type_],
             )
-            for type_ in sorted(support | claimed)
+            for type_ in sorted(support | predicted_counts)
         ),
         are_spans=are_spans,
     )
@@ -145,8 +145,8 @@ def _spans(tags: Sequence[str], are_spans: bool) -> list[Span]:
     return spans_from_tags(tags)
 
 
-def _figures(right: int, found: int, support: int) -> dict[str, Any]:
-    scores = label_scores(right, found, support)._asdict()
+def _figures(right: int, predicted: int, support: int) -> dict[str, Any]:
+    scores = label_scores(right, predicted, support)._asdict()
     return {name: float(score) for name, score in scores.items()}
 
 

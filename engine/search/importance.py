@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.messages.searching import FieldImportance, ImportanceMeasured, MeasureImportance, Trial
 from engine.search.study import parameter, study, to_optuna
 
-FEWEST = 4  # finished combinations
+MIN_TRIALS = 4  # finished combinations
 RESAMPLES, TREES = 12, 32
 RANGE = (5, 95)  # percent
 
@@ -24,22 +24,22 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
     """The fraction of each field, the largest first. Raises StudioError for too few trials."""
     search = question.search
     trials = [t for t in question.trials if t.state == "finished" and t.score is not None]
-    if len(trials) < FEWEST:
+    if len(trials) < MIN_TRIALS:
         raise StudioError(
             "The importance of the fields needs {n} finished combinations.",
             "Wait until more runs have finished.",
-            n=FEWEST,
+            n=MIN_TRIALS,
         )
-    whole = _shares(search, trials, 0)
+    fractions = _fractions(search, trials, 0)
     rng = np.random.default_rng(0)
-    again = [
-        _shares(search, [trials[i] for i in rng.integers(0, len(trials), len(trials))], seed)
+    samples = [
+        _fractions(search, [trials[i] for i in rng.integers(0, len(trials), len(trials))], seed)
         for seed in range(RESAMPLES)
     ]
     fields = [
         FieldImportance(path=path, share=mean, low=float(low), high=float(high))
-        for path, mean in whole.items()
-        for low, high in [np.percentile([sample[path] for sample in again], RANGE)]
+        for path, mean in fractions.items()
+        for low, high in [np.percentile([sample[path] for sample in samples], RANGE)]
     ]
     fields.sort(key=lambda field: -field.share)
     return ImportanceMeasured(
@@ -47,17 +47,17 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
     )
 
 
-def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, float]:
+def _fractions(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, float]:
     """The fraction of each field in the explained variance; 0 for none."""
     paths = [field.path for field in search.varied]
     if len({trial.score for trial in trials}) < 2:
         return dict.fromkeys(paths, 0.0)
     evaluator = FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
-    known = study(higher_is_better=True)
-    known.add_trials(
+    optuna_study = study(higher_is_better=True)
+    optuna_study.add_trials(
         [frozen for trial in trials if (frozen := to_optuna(search, trial)) is not None]
     )
-    fractions = get_param_importances(known, evaluator=evaluator, params=paths)
+    fractions = get_param_importances(optuna_study, evaluator=evaluator, params=paths)
     return {path: float(fractions.get(path, 0.0)) for path in paths}
 
 

@@ -21,7 +21,7 @@ from engine.config.search import SearchField, SearchSpec
 from engine.messages.searching import Trial
 
 STATES = {"finished": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
-FEWEST_ORDERED = 3  # numbers; fewer have no meaningful order
+MIN_ORDERED = 3  # numbers; fewer have no meaningful order
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
@@ -83,7 +83,7 @@ def distribution(field: SearchField) -> BaseDistribution:
 def is_ordered(field: SearchField) -> bool:
     """The values are numbers, and enough for an order."""
     numbers = [v for v in field.values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return len(numbers) == len(field.values) >= FEWEST_ORDERED
+    return len(numbers) == len(field.values) >= MIN_ORDERED
 
 
 def _ends(field: SearchField) -> tuple[float, float]:
@@ -105,11 +105,11 @@ def parameter(field: SearchField, value: JsonValue) -> float:
     return _in_order(field).index(value)
 
 
-def drawn_value(field: SearchField, drawn: float) -> JsonValue:
+def to_value(field: SearchField, draw: float) -> JsonValue:
     """The value of Optuna's draw; of ranges, with three significant digits."""
     if not field.is_range:
-        return _in_order(field)[int(drawn)]
+        return _in_order(field)[int(draw)]
     if field.whole:
-        return int(drawn)
+        return int(draw)
     low, high = _ends(field)
-    return min(max(float(f"{drawn:.3g}"), low), high)
+    return min(max(float(f"{draw:.3g}"), low), high)

@@ -14,28 +14,28 @@ from optuna.trial import TrialState
 from engine.config.search import MAX_SETTINGS, combinations
 from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
-from engine.search.study import distribution, drawn_value, outcome, study, to_optuna
+from engine.search.study import distribution, outcome, study, to_optuna, to_value
 
 DRAWS = 20  # before any untried combination is taken
 
 
 def suggest(question: Suggest) -> Setting | None:
     """The values to try next, by path; None if every combination was tried."""
-    sampler = _Asked(question)
+    sampler = _ReplayedStudy(question)
     for trial in question.trials:
-        sampler.tell(trial)
+        sampler.record(trial)
     drawn = sampler.draw()
     return drawn[1] if drawn is not None else _untried(question, sampler.tried)
 
 
-class _Asked:
+class _ReplayedStudy:
     """An Optuna study to which a search is replayed."""
 
     def __init__(self, question: Suggest) -> None:
         self._question = question
         sampler = optuna.samplers.TPESampler(seed=question.seed % 2**32)
         self._study = study(question.higher_is_better, sampler)
-        self._from = {f.path: distribution(f) for f in question.search.varied}
+        self._distributions = {f.path: distribution(f) for f in question.search.varied}
         self.tried: list[Setting] = []
 
     def draw(self) -> tuple[optuna.Trial, Setting] | None:
@@ -44,14 +44,14 @@ class _Asked:
         if len(self.tried) >= combinations(search) < MAX_SETTINGS:
             return None
         for _ in range(DRAWS):
-            drawn = self._study.ask(self._from)
-            values = {f.path: drawn_value(f, drawn.params[f.path]) for f in search.varied}
+            drawn = self._study.ask(self._distributions)
+            values = {f.path: to_value(f, drawn.params[f.path]) for f in search.varied}
             if values not in self.tried and _is_possible(self._question, values):
                 return drawn, values
             self._study.tell(drawn, state=TrialState.FAIL)
         return None
 
-    def tell(self, trial: Trial) -> None:
+    def record(self, trial: Trial) -> None:
         """Record the outcome of a combination, drawn here or not."""
         drawn, values = self.draw() or (None, {})
         self.tried.append(trial.values)
@@ -75,8 +75,8 @@ def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
     fields = question.search.varied
     if any(field.is_range for field in fields):
         return None
-    every = product(*(field.values for field in fields))
+    products = product(*(field.values for field in fields))
     paths = [field.path for field in fields]
-    left = [dict(zip(paths, values, strict=True)) for values in every]
-    left = [v for v in left if v not in tried and _is_possible(question, v)]
-    return random.Random(question.seed + len(tried)).choice(left) if left else None
+    untried = [dict(zip(paths, values, strict=True)) for values in products]
+    untried = [v for v in untried if v not in tried and _is_possible(question, v)]
+    return random.Random(question.seed + len(tried)).choice(untried) if untried else None

@@ -97,15 +97,15 @@ class ShortlistHead(MlmHead):
         nn.Module.__init__(self)
         self.dense, self.activation, self.norm = head.dense, head.activation, head.norm
         self.own_decoder, self.decoder, self.bias = head.own_decoder, head.decoder, head.bias
-        self._rough = _product(kind, head.decoder, head.bias)
+        self._approximate = _product(kind, head.decoder, head.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
-        rough = self._rough(turned.view(-1, turned.size(-1)))
-        logits = rough.view(*turned.shape[:-1], -1)
+        transformed = self.norm(self.activation(self.dense(hidden)))  # [..., D]
+        rough = self._approximate(transformed.view(-1, transformed.size(-1)))
+        logits = rough.view(*transformed.shape[:-1], -1)
         first = logits.topk(min(SHORTLIST, logits.size(-1))).indices  # [..., S]
-        right = (self.decoder[first] @ turned[..., None])[..., 0] + self.bias[first]
-        return logits.scatter(-1, first, right)
+        exact = (self.decoder[first] @ transformed[..., None])[..., 0] + self.bias[first]
+        return logits.scatter(-1, first, exact)
 
 
 def pack_network(network: Network, kind: Kind) -> Network:

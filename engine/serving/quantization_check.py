@@ -15,7 +15,7 @@ BOUND = 0.01  # max. difference of a probability
 LOG_BOUND = 0.05  # max. difference of a log probability, which matters for small ones
 TINY = 1e-30  # smaller probabilities count as 0
 TIE = 0.001  # tokens closer than this may swap ranks
-NUMBERS = 0.01  # max. difference of a number, relative to the largest or to 1
+NUMBER_BOUND = 0.01  # max. difference of a number, relative to the largest or to 1
 TOP_TOKENS = 5  # must rank first in both
 MASK_EVERY = 4  # tokens: one of these is masked and predicted
 
@@ -69,7 +69,7 @@ def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions
     )
 
 
-def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
+def encode_copies(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
     """Last hidden states of `copies` copies of a text, float [B, T, D]."""
     encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens = torch.tensor([encoded.ids]).expand(copies, -1)
@@ -94,12 +94,12 @@ def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
 def agrees(quick: Predictions, exact: Predictions) -> bool:
     """True if the top tokens are equal and all probabilities or numbers are close."""
     if quick.tokens is not None and exact.tokens is not None:
-        for some, right in zip(quick.tokens, exact.tokens, strict=True):
-            if not same_tokens(some, right):
+        for row, right in zip(quick.tokens, exact.tokens, strict=True):
+            if not same_tokens(row, right):
                 return False
     if quick.task is not None and exact.task is not None:
         scale = max(1.0, float(exact.task.abs().max())) if exact.is_number else 1.0
-        bound = NUMBERS * scale if exact.is_number else BOUND
+        bound = NUMBER_BOUND * scale if exact.is_number else BOUND
         if not exact.is_number and not logs_are_near(quick.task, exact.task):
             return False
         return float((quick.task - exact.task).abs().max()) <= bound
@@ -120,11 +120,11 @@ def same_tokens(quick: Tensor, exact: Tensor) -> bool:
 
 def logs_are_near(quick: Tensor, exact: Tensor) -> bool:
     """True if all probabilities, also the smallest, agree within a factor."""
-    apart = quick.clamp_min(TINY).log() - exact.clamp_min(TINY).log()
-    return float(apart.abs().max()) <= LOG_BOUND
+    difference = quick.clamp_min(TINY).log() - exact.clamp_min(TINY).log()
+    return float(difference.abs().max()) <= LOG_BOUND
 
 
 def attention_agrees(quick: Predictions, exact: Predictions) -> bool:
     """True if all attention weights are close."""
     pairs = zip(quick.weights, exact.weights, strict=True)
-    return all(float((some - right).abs().max()) <= BOUND for some, right in pairs)
+    return all(float((weights - right).abs().max()) <= BOUND for weights, right in pairs)

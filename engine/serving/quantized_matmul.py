@@ -26,7 +26,7 @@ MEMORY_BOUND_ROWS = 32  # up to here, reading the weights dominates
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
 PACKED_FOR = 512  # rows announced to MKL; weights packed for fewer are slow with many
 MANY_ROWS = 384  # from here, plain weights are as fast as oneDNN's blocked ones and need no padding
-FREE_ROWS = 64  # up to here, every row count is a shape of its own
+FREE_ROWS = 64  # up to here, every row count has its own shape
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
 
@@ -36,7 +36,7 @@ def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None
     Args:
         weight: float32 [O, I].
         bias: float32 [O].
-        plain: float32 product used if the kind is unsuitable; None: made from these weights.
+        plain: float32 product used if the kind is unsuitable; None: computed from these weights.
     """
     weight, bias = weight.detach(), bias.detach()
     return MAKERS[kind](weight, bias, plain or (lambda x: F.linear(x, weight, bias)))
@@ -97,8 +97,8 @@ def padded_rows(rows: int) -> int:
 
 def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """Weights in the layout of MKL, or else oneDNN."""
-    laid_out = _mkl if torch.backends.mkl.is_available() else _onednn
-    return laid_out(weight, bias, plain)
+    pack = _mkl if torch.backends.mkl.is_available() else _onednn
+    return pack(weight, bias, plain)
 
 
 def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
@@ -133,10 +133,12 @@ def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
 
 def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight.bfloat16(), None)
-    short = bias.bfloat16()
+    reduced_bias = bias.bfloat16()
 
     def multiply(x: Tensor) -> Tensor:
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x.bfloat16(), blocks, short, "none", [], "")
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x.bfloat16(), blocks, reduced_bias, "none", [], ""
+        )
         return y.float()
 
     return limit_shapes(multiply)
@@ -146,12 +148,12 @@ def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """Half the bytes with float32 sums: faster for few rows."""
     if not bool((weight.abs() <= torch.finfo(torch.float16).max).all()):
         return plain
-    held = torch.ops.quantized.linear_prepack_fp16(weight, bias)
+    packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
 
     def multiply(x: Tensor) -> Tensor:
         if x.numel() > MEMORY_BOUND_ROWS * x.size(-1):
             return plain(x)
-        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, held)
+        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, packed)
         return y
 
     return multiply
@@ -165,13 +167,13 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127  # [O]
     with warnings.catch_warnings():  # deprecated in torch; `is_available` notices its removal
         warnings.simplefilter("ignore", UserWarning)
-        none = torch.zeros(len(scales), dtype=torch.long)
-        signed = torch.quantize_per_channel(weight, scales.double(), none, 0, torch.qint8)
-    few, many = _prepack(signed, bias, "x86"), _prepack(signed, bias, "onednn")
+        zero_points = torch.zeros(len(scales), dtype=torch.long)
+        signed = torch.quantize_per_channel(weight, scales.double(), zero_points, 0, torch.qint8)
+    small, large = _prepack(signed, bias, "x86"), _prepack(signed, bias, "onednn")
 
     def multiply(x: Tensor) -> Tensor:
-        held = few if x.numel() <= MEMORY_BOUND_ROWS * x.size(-1) else many
-        y: Tensor = torch.ops.quantized.linear_dynamic(x, held)
+        packed = small if x.numel() <= MEMORY_BOUND_ROWS * x.size(-1) else large
+        y: Tensor = torch.ops.quantized.linear_dynamic(x, packed)
         return y
 
     return limit_shapes(multiply)

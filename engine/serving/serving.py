@@ -19,8 +19,8 @@ from engine.serving.quantization_check import (
     Predictions,
     agrees,
     attention_agrees,
+    encode_copies,
     predict,
-    read,
 )
 from engine.serving.quantized_matmul import KINDS, Kind, is_available, is_native
 
@@ -29,11 +29,11 @@ Reason = Literal["", "preparing", "none", "device", "snapshot"]
 agrees; not for this device; not worth it for a snapshot."""
 
 MIN_SPEEDUP = 1.1  # relative to float32
-TIMES = 5  # timings of each, alternating
+REPEATS = 5  # timings of each, alternating
 
 
 class Serving:
-    """The exact network is available at once, the fast one after `prepare`."""
+    """The exact network is available immediately, the fast one after `prepare`."""
 
     def __init__(self, checkpoint: Checkpoint, is_snapshot: bool = False) -> None:
         device = next(checkpoint.network.parameters()).device.type
@@ -58,8 +58,8 @@ class Serving:
         return self.quick, self.kind, ""
 
     @torch.inference_mode()
-    def prepare(self, kinds: tuple[Kind, ...] = KINDS, at_once: int = 1) -> Iterator[None]:
-        """Find the fastest kind that agrees, for `at_once` texts per batch.
+    def prepare(self, kinds: tuple[Kind, ...] = KINDS, batch_size: int = 1) -> Iterator[None]:
+        """Find the fastest kind that agrees, for `batch_size` texts per batch.
 
         A generator that yields after every part, so that questions need not wait.
         """
@@ -82,12 +82,12 @@ class Serving:
                     break
                 yield
             else:
-                spent: dict[bool, list[float]] = {True: [], False: []}  # s
-                for is_quick_one in (True, False) * TIMES:
-                    serving = quick if is_quick_one else self.exact
-                    spent[is_quick_one].append(_seconds(serving, at_once))
+                seconds: dict[bool, list[float]] = {True: [], False: []}  # s
+                for is_fast in (True, False) * REPEATS:
+                    serving = quick if is_fast else self.exact
+                    seconds[is_fast].append(_seconds(serving, batch_size))
                     yield
-                if min(spent[False]) >= MIN_SPEEDUP * min(spent[True]):
+                if min(seconds[False]) >= MIN_SPEEDUP * min(seconds[True]):
                     self.maps_agree = all(map(attention_agrees, predictions, exact))
                     self.quick, self.kind, self.reason = quick, kind, ""
                     return
@@ -97,14 +97,14 @@ class Serving:
         """Stay exact."""
         self.reason = "none"
 
-    def prepare_all(self, at_once: int) -> None:
+    def prepare_all(self, batch_size: int) -> None:
         """Run `prepare` to the end."""
-        for _ in self.prepare(at_once=at_once):
+        for _ in self.prepare(batch_size=batch_size):
             pass
 
 
-def _seconds(checkpoint: Checkpoint, at_once: int) -> float:
-    """Seconds to encode `at_once` copies of a short text."""
+def _seconds(checkpoint: Checkpoint, batch_size: int) -> float:
+    """Seconds to encode `batch_size` copies of a short text."""
     began = time.perf_counter()
-    read(checkpoint, TEXTS[0], at_once)
+    encode_copies(checkpoint, TEXTS[0], batch_size)
     return time.perf_counter() - began

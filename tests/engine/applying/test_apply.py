@@ -10,7 +10,7 @@ import pytest
 
 from engine.applying import apply as applying
 from engine.applying.apply import apply, certainty, predict_first
-from engine.applying.chunks import folder_of, kept_rows
+from engine.applying.chunks import chunk_folder, stored_rows
 from engine.config.dataset import Mapping
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read
@@ -60,7 +60,7 @@ def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
     else:
         assert all(same)
     assert told[-2].stage == f"{len(rows)} rows predicted" and told[-2].done == told[-2].total
-    assert not folder_of(answer.out).exists()
+    assert not chunk_folder(answer.out).exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,18 +112,18 @@ def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
         pass
 
     def die(_: object) -> None:
-        if len(list(folder_of(wanted.out).glob("chunk-*"))) == 3:
+        if len(list(chunk_folder(wanted.out).glob("chunk-*"))) == 3:
             raise Killed
 
     with pytest.raises(Killed):
         apply(wanted, predictor, die)
-    assert not wanted.out.exists() and kept_rows(wanted) == 30
+    assert not wanted.out.exists() and stored_rows(wanted) == 30
     predict = predictor.predict
     predictor.predict = lambda rows, told: done.append(len(rows)) or predict(rows, told)
     again = apply(wanted, predictor)
     assert sum(done) == whole.rows - 30
     assert again.out.read_bytes() == whole.out.read_bytes()
-    assert again.rows == whole.rows and kept_rows(wanted) == 0
+    assert again.rows == whole.rows and stored_rows(wanted) == 0
 
 
 def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
@@ -139,7 +139,7 @@ def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
     with pytest.raises(KeyboardInterrupt):
         apply(wanted, predictor, stop)
     other = wanted.model_copy(update={"max_length": 8, "resume": True})
-    assert kept_rows(other) == 0
+    assert stored_rows(other) == 0
     with pytest.raises(StudioError, match="another file, model or setting"):
         apply(other, predictor)
     assert apply(wanted, predictor).rows == 96
@@ -153,7 +153,7 @@ def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunk
         patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
             apply(wanted, predictor)
-    assert kept_rows(wanted) == 96
+    assert stored_rows(wanted) == 96
     monkeypatch.setattr(predictor, "predict", None)
     more = wanted.model_copy(update={"threshold": None})
     assert apply(more, predictor).unsure is None
@@ -202,7 +202,7 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path,
     wanted = asked(lines, tmp_path / "out.csv")
     with pytest.raises(StudioError, match="26"):
         apply(wanted, Predictor(model.checkpoint))
-    assert kept_rows(wanted) in (0, 10, 20) and not wanted.out.exists()
+    assert stored_rows(wanted) in (0, 10, 20) and not wanted.out.exists()
 
 
 def test_the_least_certain_part_of_a_prediction_counts():

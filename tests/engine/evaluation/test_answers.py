@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.tokenized.windows import Window, answer_positions, windows
-from engine.evaluation.answers import CERTAIN, choose
+from engine.evaluation.answers import MAX_SCORE, choose
 from tests.often import tries
 
 CONTEXT = "".join(f"{chr(97 + n % 26)}{n} " for n in range(30))
@@ -86,7 +86,7 @@ def test_scores_of_a_network_that_blew_up_are_compared_all_the_same() -> None:
 def test_without_context_there_is_no_answer():
     found = windows([1], [], [], 101, 102)
     choice = choose(found, np.zeros((1, 4)), np.zeros((1, 4)))
-    assert choice.spans == () and choice.doubt > CERTAIN
+    assert choice.spans == () and choice.doubt > MAX_SCORE
     assert choice.answer("", math.inf) == ""
     assert math.isfinite(choose([], [], []).doubt)
 

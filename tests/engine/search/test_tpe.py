@@ -11,7 +11,7 @@ from engine.config.search import SearchField, SearchSpec
 from engine.errors import StudioError
 from engine.messages.searching import MeasureImportance, Suggest, Trial
 from engine.search.importance import importance
-from engine.search.study import distribution, drawn_value
+from engine.search.study import distribution, to_value
 from engine.search.tpe import suggest
 
 Surface = Callable[[float, float], float]
@@ -62,7 +62,7 @@ def trials_of_optuna(search: SearchSpec, surface: Surface, good: float, seed: in
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for number in range(1, LONGEST + 1):
         trial = study.ask({field.path: distribution(field) for field in search.fields})
-        score = surface(*(drawn_value(f, trial.params[f.path]) for f in search.fields))  # type: ignore[arg-type]
+        score = surface(*(to_value(f, trial.params[f.path]) for f in search.fields))  # type: ignore[arg-type]
         study.tell(trial, score)
         if score >= good:
             return number
