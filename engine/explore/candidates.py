@@ -192,7 +192,7 @@ def tokenize_candidate(
         start += 1
     parts[segment] = parts[segment][:start] + word + parts[segment][end:]
     tokenizer, stop = checkpoint.tokenizer, start + len(word)
-    ids, offsets = tokenizer.placed(parts[segment])
+    ids, offsets = tokenizer.encode_offsets(parts[segment])
     spans = [
         (token, a, b)
         for token, (a, b) in zip(ids, offsets, strict=True)
@@ -200,7 +200,7 @@ def tokenize_candidate(
     ]
     inside = [token for token, _, _ in spans]
     is_exact = all(a >= start and b <= stop for _, a, b in spans)
-    return inside if is_exact and inside else list(tokenizer.placed(word)[0])
+    return inside if is_exact and inside else list(tokenizer.encode_offsets(word)[0])
 
 
 def holds(start: int, end: int, first: int, last: int) -> bool:

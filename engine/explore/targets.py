@@ -238,7 +238,7 @@ def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
         if tokenizer.token(index) == label:
             return index
     # some vocabularies include the space before a word
-    after = tokenizer.placed(f"a {label}")[0][1:]
+    after = tokenizer.encode_offsets(f"a {label}")[0][1:]
     if len(after) == 1 and after[0] != tokenizer.unknown:
         return after[0]
     raise StudioError(

@@ -82,7 +82,9 @@ class WindowCutter:
         for first in range(0, len(questions), CHUNK):
             chunk = slice(first, first + CHUNK)
             distinct = list(dict.fromkeys(passages[chunk]))
-            tokenized = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
+            tokenized = dict(
+                zip(distinct, self.tokenizer.encode_offsets_many(distinct), strict=True)
+            )
             contents = self.tokenizer.contents(questions[chunk])
             for question, passage in zip(contents, passages[chunk], strict=True):
                 ids, offsets = tokenized[passage]

@@ -45,18 +45,18 @@ class Added:
         return {"__type": "AddedToken", **flags}
 
 
-def put_added(
-    library: LibraryTokenizer, behind: Iterable[str], special: Iterable[str], added: Iterable[Added]
+def register_added(
+    library: LibraryTokenizer, extra: Iterable[str], special: Iterable[str], added: Iterable[Added]
 ) -> None:
     """Register all tokens that are never split with the library.
 
     Args:
-        behind: tokens that its model does not have, in the order of their ids.
+        extra: tokens that its model does not have, in the order of their ids.
         special: names of the special tokens; their flags are those in `added`, if present.
     """
     known = {name: Added(name, special=True) for name in special}
     known |= {token.content: token for token in added}
-    names = dict.fromkeys((*behind, *known))
+    names = dict.fromkeys((*extra, *known))
     library.add_tokens([AddedToken(**known.get(name, Added(name)).flags()) for name in names])
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-MOST_TEXTS = 2_000
-MOST_CHARACTERS = 4_000_000
+MAX_TEXTS = 2_000
+MAX_CHARACTERS = 4_000_000
 
 
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -13,7 +13,7 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
     for text in texts:
         batch.append(text)
         characters += len(text)
-        if len(batch) == MOST_TEXTS or characters >= MOST_CHARACTERS:
+        if len(batch) == MAX_TEXTS or characters >= MAX_CHARACTERS:
             yield batch
             batch, characters = [], 0
     if batch:

@@ -15,12 +15,12 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import Added, put_added, unusual
+from engine.tokenizers.added import Added, register_added, unusual
 from engine.tokenizers.stated import Stated
-from engine.tokenizers.vocabulary import Vocabulary, framed, template
+from engine.tokenizers.vocabulary import Vocabulary, template, with_frame
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
-    MOST_TOKENS,
+    MAX_TOKENS,
     Special,
     parse_vocab,
     read_json_object,
@@ -32,7 +32,7 @@ SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS, MERGES = "vocab.json", "merges.txt"
 SPACE = "▁"  # shown for a space in a token
 BYTES = 256
-OTHERS = (  # settings of a BPE that RoBERTa's does not have
+UNSUPPORTED = (  # settings of a BPE that RoBERTa's does not have
     *("dropout", "continuing_subword_prefix", "end_of_word_suffix"),
     *("byte_fallback", "ignore_merges"),
 )
@@ -43,15 +43,17 @@ HIDDEN = [byte for byte in range(BYTES) if byte not in VISIBLE]
 CHARACTERS = {byte: chr(byte) for byte in VISIBLE}
 CHARACTERS |= {byte: chr(BYTES + index) for index, byte in enumerate(HIDDEN)}
 """The visible character of each byte."""
-BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
+BYTES_BY_CHARACTER = {character: byte for byte, character in CHARACTERS.items()}
 WRITTEN_SPACE = CHARACTERS[ord(" ")]
 
 
-def text_of_bytes(token: str) -> str:
+def decode_token(token: str) -> str:
     r"""Text of a token; a space is “▁”, and bytes of a partial character are \xe6."""
-    if not all(character in BYTE_OF for character in token):
+    if not all(character in BYTES_BY_CHARACTER for character in token):
         return token
-    text = bytes(BYTE_OF[character] for character in token).decode("utf-8", "backslashreplace")
+    text = bytes(BYTES_BY_CHARACTER[character] for character in token).decode(
+        "utf-8", "backslashreplace"
+    )
     return text.replace(" ", SPACE)
 
 
@@ -78,14 +80,14 @@ class ByteLevelBpe(Vocabulary):
                 (sep, ids[sep]), (cls, ids[cls]), trim_offsets=True, add_prefix_space=self.spaced
             )
         library.decoder = decoders.ByteLevel()
-        put_added(library, (), self.special, self.added)
+        register_added(library, (), self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
         return token not in self.unsplit and not token.startswith(WRITTEN_SPACE)
 
     def shown(self, token: str) -> str:
-        return token if token in self.special else text_of_bytes(token)
+        return token if token in self.special else decode_token(token)
 
     @property
     def _is_usual(self) -> bool:
@@ -126,7 +128,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
     is_roberta = (
         model.get("type", "BPE") == "BPE"
         and "merges" in model
-        and not any(model.get(name) for name in OTHERS)
+        and not any(model.get(name) for name in UNSUPPORTED)
         and before.get("type") == "ByteLevel"
         and before.get("use_regex") is not False
         and not content.get("normalizer")
@@ -134,9 +136,10 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
     if not is_roberta:
         return None
     own = parse_vocab(model, path)
-    if model.get("unk_token") and not own.keys() >= BYTE_OF.keys():  # then a byte may be unknown
+    # then a byte may be unknown
+    if model.get("unk_token") and not own.keys() >= BYTES_BY_CHARACTER.keys():
         return None
-    tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
+    tokens, added, _ = stated.merge(own, path, content.get("added_tokens"))
     special = special_names(stated.config, SPECIAL)
     spaced = stated.flag("add_prefix_space", before.get("add_prefix_space") is True)
     read = ByteLevelBpe(
@@ -146,7 +149,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
         added=_flagged(added, special, stated),
         spaced=spaced,
     )
-    return framed(read, content.get("post_processor"))
+    return with_frame(read, content.get("post_processor"))
 
 
 def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
@@ -154,7 +157,7 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
     words, merges = folder / WORDS, folder / MERGES
     own = read_json_object(words)
     special = special_names(stated.config, SPECIAL)
-    tokens, added, _ = stated.together(own, words)
+    tokens, added, _ = stated.merge(own, words)
     unsplit = {*special, *(token.content for token in added)}
     if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
         raise BadCheckpoint(
@@ -191,7 +194,7 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
 
     Raises BadCheckpoint if a merge uses tokens that the vocabulary lacks.
     """
-    if not isinstance(merges, list) or len(merges) > MOST_TOKENS:
+    if not isinstance(merges, list) or len(merges) > MAX_TOKENS:
         raise BadCheckpoint("{path} has no list of merges.", ADVICE, path=path.name)
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     for number, pair in enumerate(pairs, start=1):

@@ -49,16 +49,16 @@ def read_folder(folder: Path) -> Vocabulary:
     stated = read_stated(folder)
     path = folder / PUBLISHED
     loaded = (
-        _published(read_json_object(path), stated, path)
+        _read_published(read_json_object(path), stated, path)
         if path.exists()
-        else _plain(folder, stated)
+        else _read_plain(folder, stated)
     )
     if stated.has_segments is False:
         loaded = replace(loaded, second_segment=0)
     return replace(loaded, cuts_beginning=stated.config.get("truncation_side") == "left")
 
 
-def _published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabulary:
+def _read_published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabulary:
     """Read a tokenizer.json as a known kind, or step by step."""
     for read in (wordpiece.from_published, byte_bpe.from_published, unigram.from_published):
         if (known := read(content, stated, path)) is not None:
@@ -66,7 +66,7 @@ def _published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabular
     return tokenizer_json.from_published(content, stated, path)
 
 
-def _plain(folder: Path, stated: Stated) -> Vocabulary:
+def _read_plain(folder: Path, stated: Stated) -> Vocabulary:
     """Read the older files as the named class does; without one, by the files present."""
     named = stated.tokenizer
     is_open = not named or stated.is_generic
@@ -74,7 +74,7 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
     has_merged = (folder / byte_bpe.WORDS).exists()
     if has_lines and (is_open or named in WORDPIECE_CLASSES):
         path = folder / wordpiece.VOCABULARY
-        return wordpiece.of_lines(path, lowercase_by_name(folder), stated)
+        return wordpiece.from_lines(path, lowercase_by_name(folder), stated)
     if has_merged and named == HERBERT:
         return _read_herbert(folder, stated)
     if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
@@ -82,7 +82,7 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
     pieces = sentencepiece.file_in(folder)
     if pieces is not None and (read := sentencepiece.from_model(pieces, stated)) is not None:
         return read
-    raise _unread(folder, named, has_lines or has_merged)
+    raise _unreadable(folder, named, has_lines or has_merged)
 
 
 def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
@@ -129,7 +129,7 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
     return tokenizer_json.from_published(content, stated, folder / byte_bpe.WORDS)
 
 
-def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
+def _unreadable(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
     """Error for a folder without a tokenizer.json or sufficient older files."""
     if (model := sentencepiece.file_in(folder)) is not None:
         return BadCheckpoint(
@@ -158,7 +158,7 @@ def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
     """Read a `vocab.txt` or its folder; by default lowercase unless a token has capitals."""
     if path.is_dir():
         return read_folder(path)
-    return wordpiece.of_lines(path, lowercase)
+    return wordpiece.from_lines(path, lowercase)
 
 
 def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Piece = tuple[str, int]  # special token, or A or B for a text; and the segment
+Part = tuple[str, int]  # special token, or A or B for a text; and the segment
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ def parse_frame(processor: object) -> Frame | None:
     """The frame of a post-processor in a tokenizer.json, or None. Raises UnknownFrame."""
     if processor is None:
         return None
-    frames = [frame for step in _one_by_one(processor) if (frame := _frame(step)) is not None]
+    frames = [frame for step in _iter_steps(processor) if (frame := _frame(step)) is not None]
     if len(frames) != 1:
         raise UnknownFrame
     return frames[0]
 
 
-def _one_by_one(processor: object) -> Iterator[dict[str, Any]]:
+def _iter_steps(processor: object) -> Iterator[dict[str, Any]]:
     if not isinstance(processor, dict):
         raise UnknownFrame
     if processor.get("type") != "Sequence":
@@ -54,35 +54,35 @@ def _frame(step: dict[str, Any]) -> Frame | None:
         case "ByteLevel":  # only affects offsets
             return None
         case "BertProcessing":
-            return Frame(_named(step, "cls"), _named(step, "sep"))
+            return Frame(_token_name(step, "cls"), _token_name(step, "sep"))
         case "RobertaProcessing":
-            return Frame(_named(step, "cls"), _named(step, "sep"), 2, 0)
+            return Frame(_token_name(step, "cls"), _token_name(step, "sep"), 2, 0)
         case "TemplateProcessing":
-            return _of_template(_pieces(step.get("single")), _pieces(step.get("pair")))
+            return _parse_template(_parts(step.get("single")), _parts(step.get("pair")))
     raise UnknownFrame
 
 
-def _named(step: dict[str, Any], key: str) -> str:
+def _token_name(step: dict[str, Any], key: str) -> str:
     match step.get(key):
         case [str() as name, int()]:
             return name
     raise UnknownFrame
 
 
-def _pieces(template: object) -> list[Piece]:
-    pieces = []
-    for piece in template if isinstance(template, list) else ():
-        match piece:
+def _parts(template: object) -> list[Part]:
+    parts = []
+    for part in template if isinstance(template, list) else ():
+        match part:
             case {"SpecialToken": {"id": str() as name, "type_id": int() as segment}}:
-                pieces.append((name, segment))
+                parts.append((name, segment))
             case {"Sequence": {"id": "A" | "B" as name, "type_id": int() as segment}}:
-                pieces.append((f"${name}", segment))
+                parts.append((f"${name}", segment))
             case _:
                 raise UnknownFrame
-    return pieces
+    return parts
 
 
-def _of_template(single: list[Piece], pair: list[Piece]) -> Frame:
+def _parse_template(single: list[Part], pair: list[Part]) -> Frame:
     if len(single) != 3 or len(pair) < 5 or single[1] != ("$A", 0) or single[0][1]:
         raise UnknownFrame
     cls, sep, second = single[0][0], single[2][0], pair[-1][1]

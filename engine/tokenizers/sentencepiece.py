@@ -22,8 +22,8 @@ from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
     ADD_JSON,
     ADVICE,
-    LARGEST_FILE,
-    MOST_TOKENS,
+    MAX_FILE_SIZE,
+    MAX_TOKENS,
     SPECIAL_KEYS,
     read_json_object,
 )
@@ -69,14 +69,14 @@ class Layout:
     second_segment: int
 
 
-def _behind(*first: str, dropped: int) -> Callable[[Scored], Scored]:
+def _prepend(*first: str, dropped: int) -> Callable[[Scored], Scored]:
     """Own tokens, then the pieces without the first `dropped`."""
     own = [[name, -100.0 if name.startswith("<unk>N") else 0.0] for name in first]
     return lambda pieces: [*own, *pieces[dropped:]]
 
 
-XLM = _behind("<s>", "<pad>", "</s>", "<unk>", dropped=3)
-CAMEMBERT = _behind("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1)
+XLM = _prepend("<s>", "<pad>", "</s>", "<unk>", dropped=3)
+CAMEMBERT = _prepend("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1)
 LAYOUTS = {  # by class
     "XLMRobertaTokenizer": Layout(XLM, byte_bpe.SPECIAL, 2, 0),
     "CamembertTokenizer": Layout(CAMEMBERT, byte_bpe.SPECIAL, 2, 0),
@@ -102,7 +102,7 @@ def from_model(path: Path, stated: Stated) -> Vocabulary | None:
     layout = LAYOUTS.get(name)
     if layout is None:
         return None
-    content = _published(read_model(path), layout, stated, name)
+    content = _tokenizer_json(read_model(path), layout, stated, name)
     names = dict(zip(SPECIAL_KEYS, layout.special, strict=True))
     stated = replace(stated, config=names | stated.config)
     vocabulary = unigram.from_published(content, stated, path)
@@ -112,10 +112,10 @@ def from_model(path: Path, stated: Stated) -> Vocabulary | None:
 def read_model(path: Path) -> Model:
     """Parse a file. Raises BadCheckpoint."""
     try:
-        whole = decode_fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
-        pieces = [_piece(message) for message in message_fields(whole, PIECES)]
-        trainer = decode_fields(b"".join(message_fields(whole, TRAINER)), LARGEST_FILE)
-        normalizer = decode_fields(b"".join(message_fields(whole, NORMALIZER)), LARGEST_FILE)
+        fields = decode_fields(read_regular(path, MAX_FILE_SIZE), MAX_FILE_SIZE)
+        pieces = [_piece(message) for message in message_fields(fields, PIECES)]
+        trainer = decode_fields(b"".join(message_fields(fields, TRAINER)), MAX_FILE_SIZE)
+        normalizer = decode_fields(b"".join(message_fields(fields, NORMALIZER)), MAX_FILE_SIZE)
         kind = int_field(trainer, MODEL_TYPE) or UNIGRAM
         table = b"".join(message_fields(normalizer, CHARACTERS))
         falls_back = bool(int_field(trainer, BYTE_FALLBACK))
@@ -127,7 +127,7 @@ def read_model(path: Path) -> Model:
         raise BadCheckpoint(
             "{path} is a SentencePiece model, but not a Unigram one.", ADD_JSON, path=path.name
         )
-    if not 0 < len(pieces) <= MOST_TOKENS:
+    if not 0 < len(pieces) <= MAX_TOKENS:
         raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
     return Model(pieces, base64.b64encode(table).decode(), falls_back)
 
@@ -139,7 +139,7 @@ def _piece(message: bytes) -> tuple[str, float, int]:
     return (text[-1].decode("utf-8") if text else ""), score, int_field(fields, KIND) or NORMAL
 
 
-def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
+def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
     """The equivalent tokenizer.json."""
     scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
     known = {text: index for index, (text, _) in enumerate(scored)}
@@ -147,11 +147,11 @@ def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[
         if token not in known:
             known[token] = len(known)
             scored.append([token, 0.0])
-    whole = {text for text, _, kind in model.pieces if kind == USER_DEFINED}
+    user_defined = {text for text, _, kind in model.pieces if kind == USER_DEFINED}
     added = [
         {"id": known[text], "content": text, "special": text in layout.special}
         for text in known
-        if text in whole or text in layout.special
+        if text in user_defined or text in layout.special
     ]
     _, unknown, cls, sep, mask = layout.special
     for row in added:

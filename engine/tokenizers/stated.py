@@ -19,12 +19,12 @@ CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_
 NETWORK = "config.json"  # old ones name the tokenizer's class
 SEGMENTS = "token_type_ids"  # name in transformers
 GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # classes without steps of their own
-OF_THEIR_OWN = (  # classes with code that no file describes
+CUSTOM_CLASSES = (  # classes with code that no file describes
     *("BertJapaneseTokenizer", "BertweetTokenizer", "CanineTokenizer", "EsmTokenizer"),
     *("FlaubertTokenizer", "PhobertTokenizer", "ProphetNetTokenizer", "RoCBertTokenizer"),
     *("RoFormerTokenizer", "TapasTokenizer", "XLMTokenizer"),
 )
-USUAL: dict[str, tuple[object, ...]] = {  # entries, and values without effect
+DEFAULTS: dict[str, tuple[object, ...]] = {  # entries, and values without effect
     "word_tokenizer_type": (None, "basic"),
     "subword_tokenizer_type": (None, "wordpiece"),
     "split_special_tokens": (None, False),
@@ -58,7 +58,7 @@ class Stated:
         value = None if self.is_generic else self.config.get(key)
         return value if isinstance(value, bool) else in_file
 
-    def together(
+    def merge(
         self, own: dict[str, Any], path: Path, entries: object = None
     ) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
         """All tokens in the order of their ids, those that are never split, and the number of
@@ -80,8 +80,8 @@ class Stated:
         unsplit |= {name: token for name, (token, _) in added.items()}
         tokens += [name for name in unsplit if name not in ids]  # without an id, they come last
         count = max(own.values(), default=-1) + 1
-        behind = all(number >= count for name, number in ids.items() if name not in own)
-        return tuple(tokens), tuple(unsplit.values()), count if behind else len(tokens)
+        are_last = all(number >= count for name, number in ids.items() if name not in own)
+        return tuple(tokens), tuple(unsplit.values()), count if are_last else len(tokens)
 
     @property
     def has_segments(self) -> bool | None:
@@ -105,7 +105,7 @@ def read_stated(folder: Path) -> Stated:
     decides = {**names, **config} if "added_tokens_decoder" in config else {**config, **names}
     named = decides.get("tokenizer_class") or network.get("tokenizer_class")
     tokenizer = named.removesuffix("Fast") if isinstance(named, str) else ""
-    _refuse_others(tokenizer, decides)
+    _refuse_unsupported(tokenizer, decides)
     special = also_special(decides)
     all_special = {token_name(decides.get(key), "") for key in SPECIAL_KEYS}
     all_special |= {token.content for token in special}
@@ -113,15 +113,15 @@ def read_stated(folder: Path) -> Stated:
     return Stated(decides, tokenizer, added, special)
 
 
-def _refuse_others(tokenizer: str, config: dict[str, Any]) -> None:
-    if tokenizer in OF_THEIR_OWN:
+def _refuse_unsupported(tokenizer: str, config: dict[str, Any]) -> None:
+    if tokenizer in CUSTOM_CLASSES:
         raise BadCheckpoint(
             "The tokenizer of this model is a {tokenizer}, which splits text with code of its "
             "own; BERT Studio does not have it.",
             ANOTHER_TOKENIZER,
             tokenizer=tokenizer,
         )
-    for key, usual in USUAL.items():
+    for key, usual in DEFAULTS.items():
         if (value := config.get(key)) not in usual:
             raise BadCheckpoint(
                 "{file} sets {key} to “{value}”, which BERT Studio does not support.",

@@ -7,7 +7,7 @@ from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TRACED_CHARACTERS = 2_000  # characters traced
-MOST_TOKENS = 2_000
+MAX_TOKENS = 2_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Steps:
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
     """Trace `text`, truncated if it is very long."""
     shown = text[:MAX_TRACED_CHARACTERS]
-    encoding = tokenizer.encode(shown, max_length=MOST_TOKENS)
+    encoding = tokenizer.encode(shown, max_length=MAX_TOKENS)
     inside = [token for token in encoding.tokens if token.word is not None]
     whole = tokenizer.vocabulary.unsplit
     normalised, end = "", 0

@@ -34,8 +34,8 @@ from engine.tokenizers.wordpiece import (
     parts_at_spaces,
 )
 
-MOST_TOKENS = 1 << 24  # of one text
-Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and start and end character of each
+MAX_TOKENS = 1 << 24  # of one text
+IdsAndOffsets = tuple[list[int], list[tuple[int, int]]]  # ids, and start and end character of each
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Tokenizer:
         self.lowercase = vocabulary.lowercase
         with _guarded(_damaged):
             self._library = vocabulary.library(self._ids)
-        self._words = WordCache(self._encoded) if parts_at_spaces(vocabulary) else None
+        self._words = WordCache(self._encode_batch) if parts_at_spaces(vocabulary) else None
         self._unmarked = (
             LongestMatch(self._ids, self.unknown, vocabulary.lowercase)
             if isinstance(vocabulary, WordPiece) and not vocabulary.marked
@@ -114,9 +114,9 @@ class Tokenizer:
         """True for tokens that continue a word, bool [size]."""
         return self.vocabulary.continuing
 
-    def token(self, number: int) -> str:
+    def token(self, token_id: int) -> str:
         """Display form of a token."""
-        return self.vocabulary.shown(self.tokens[number])
+        return self.vocabulary.shown(self.tokens[token_id])
 
     def id(self, token: str) -> int:
         """Id of a token, or of [UNK]."""
@@ -135,11 +135,13 @@ class Tokenizer:
         """
         parts = [text] if pair is None else [text, pair]
         with _guarded():
-            encoded = [self._beginning(_clean(part), max_length) for part in parts]
-        counts = self._share([len(item) for item in encoded], max_length)
+            encoded = [self._encode_start(_clean(part), max_length) for part in parts]
+        counts = self._divide_length([len(item) for item in encoded], max_length)
         tokens = [self._special(self.cls, 0)]
         for segment, (item, count) in enumerate(zip(encoded, counts, strict=True)):
-            tokens += self._tokens(item, parts[segment], segment, self._kept(len(item), count))
+            tokens += self._tokens(
+                item, parts[segment], segment, self._keep_slice(len(item), count)
+            )
             sep = self._special(self.sep, segment, at=tokens[-1].end if count else 0)
             is_between = segment + 1 < len(parts)
             tokens += [sep] * (self.vocabulary.separators if is_between else 1)
@@ -154,41 +156,41 @@ class Tokenizer:
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512
     ) -> list[tuple[list[int], list[int]]]:
         """Ids and segments of many inputs, as of `encode`, on all cores."""
-        enough = None if self.vocabulary.cuts_beginning else max_length
-        first = self.contents(texts, enough)
+        limit = None if self.vocabulary.cuts_beginning else max_length
+        first = self.contents(texts, limit)
         if pairs is None:
-            room = max(max_length - self.added_to(1), 0)
+            available = max(max_length - self.added_to(1), 0)
             rows = []
             for ids in first:
-                kept = ids if len(ids) <= room else ids[self._kept(len(ids), room)]
+                kept = ids if len(ids) <= available else ids[self._keep_slice(len(ids), available)]
                 row = [self.cls, *kept, self.sep]
                 rows.append((row, [0] * len(row)))
             return rows
         return [
-            self._joined(a, b, max_length)
-            for a, b in zip(first, self.contents(pairs, enough), strict=True)
+            self._join(a, b, max_length)
+            for a, b in zip(first, self.contents(pairs, limit), strict=True)
         ]
 
-    def contents(self, texts: Sequence[str], enough: int | None = None) -> list[list[int]]:
+    def contents(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """Ids of texts without [CLS] and [SEP].
 
-        With `enough`, a text with more tokens may be truncated to more than `enough`.
+        With `limit`, a text with more tokens may be truncated to more than `limit`.
         """
         if self._unmarked is not None:
-            return [self._unmarked.encode(_clean(text), enough).ids for text in texts]
+            return [self._unmarked.encode(_clean(text), limit).ids for text in texts]
         rows: list[list[int]] = []
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
-                is_long = [enough is not None and len(text) > _window(enough) for text in clean]
+                is_long = [limit is not None and len(text) > _window(limit) for text in clean]
                 short = [text for text, long in zip(clean, is_long, strict=True) if not long]
-                encode = self._encoded if self._words is None else self._words.encode
+                encode = self._encode_batch if self._words is None else self._words.encode
                 encoded = iter(encode(short))
                 for text, long in zip(clean, is_long, strict=True):
-                    rows.append(self._beginning(text, enough or 0).ids if long else next(encoded))
+                    rows.append(self._encode_start(text, limit or 0).ids if long else next(encoded))
         return rows
 
-    def _encoded(self, texts: list[str]) -> list[list[int]]:
+    def _encode_batch(self, texts: list[str]) -> list[list[int]]:
         return [row.ids for row in self._library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def decode_many(self, rows: Sequence[Sequence[int]]) -> list[str]:
@@ -196,16 +198,16 @@ class Tokenizer:
         with _guarded():
             return list(self._library.decode_batch(rows, skip_special_tokens=False))
 
-    def placed(self, text: str) -> Placed:
+    def encode_offsets(self, text: str) -> IdsAndOffsets:
         """Ids of a text without [CLS] and [SEP], and the characters of each."""
-        return self.placed_many([text])[0]
+        return self.encode_offsets_many([text])[0]
 
-    def placed_many(self, texts: Sequence[str]) -> list[Placed]:
-        """`placed` of many texts on all cores."""
+    def encode_offsets_many(self, texts: Sequence[str]) -> list[IdsAndOffsets]:
+        """`encode_offsets` of many texts on all cores."""
         if self._unmarked is not None:
-            matched = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
+            matched = [self._unmarked.encode(_clean(text), MAX_TOKENS) for text in texts]
             return [(list(match.ids), list(match.offsets)) for match in matched]
-        rows: list[Placed] = []
+        rows: list[IdsAndOffsets] = []
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
@@ -234,13 +236,13 @@ class Tokenizer:
                 rows.append(([token for ids in word_ids for token in ids], owners))
             return rows
         with _guarded():
-            encoded = self._library_of_words.encode_batch(
+            encoded = self._word_library.encode_batch(
                 clean, is_pretokenized=True, add_special_tokens=False
             )
         return [(row.ids, [w for w in row.word_ids if w is not None]) for row in encoded]
 
     @cached_property
-    def _library_of_words(self) -> LibraryTokenizer:
+    def _word_library(self) -> LibraryTokenizer:
         """The library's tokenizer with a space before every word, if that matters."""
         for_words = self.vocabulary.for_words()
         return self._library if for_words == self.vocabulary else for_words.library(self._ids)
@@ -255,7 +257,7 @@ class Tokenizer:
         """Write the Hugging Face files into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
-    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | MatchedTokens:
+    def _encode_start(self, text: str, max_length: int) -> LibraryEncoding | MatchedTokens:
         """Encode a text, or enough of it for more than `max_length` correct tokens."""
         cuts_beginning = self.vocabulary.cuts_beginning
         if self._unmarked is not None:
@@ -263,17 +265,17 @@ class Tokenizer:
         window = _window(max_length)
         while window < len(text) and not cuts_beginning:
             encoded = self._library.encode(text[:window], add_special_tokens=False)
-            if self._settled(encoded, window) > max_length:
+            if self._count_settled(encoded, window) > max_length:
                 return encoded
             window *= 4
         return self._library.encode(text, add_special_tokens=False)
 
-    def _settled(self, encoded: LibraryEncoding, end: int) -> int:
+    def _count_settled(self, encoded: LibraryEncoding, end: int) -> int:
         """Number of leading tokens of a truncated text that equal those of the whole text.
 
         Excludes the last word, and a possible start of a special token.
         """
-        words, last = encoded.word_ids, end - self.vocabulary.longest_word
+        words, last = encoded.word_ids, end - self.vocabulary.max_word
         return sum(
             word != words[-1] and stop <= last
             for word, (_, stop) in zip(words, encoded.offsets, strict=True)
@@ -284,10 +286,10 @@ class Tokenizer:
     ) -> list[Token]:
         tokens = []
         word, last = -1, object()
-        around = {self.pad, self.cls, self.sep}
+        special_ids = {self.pad, self.cls, self.sep}
         rows = zip(encoded.ids[: kept.stop], encoded.offsets, encoded.word_ids, strict=False)
-        for number, (start, end), library_word in rows:
-            special = number in around
+        for token_id, (start, end), library_word in rows:
+            special = token_id in special_ids
             if library_word is None or library_word != last:
                 word += not special
             last = library_word
@@ -295,8 +297,8 @@ class Tokenizer:
                 start += _spaces(text[start:end])
             tokens.append(
                 Token(
-                    text=self.token(number),
-                    id=number,
+                    text=self.token(token_id),
+                    id=token_id,
                     segment=segment,
                     start=start,
                     end=end,
@@ -306,10 +308,10 @@ class Tokenizer:
             )
         return tokens[kept.start :]
 
-    def _special(self, number: int, segment: int, at: int = 0) -> Token:
+    def _special(self, token_id: int, segment: int, at: int = 0) -> Token:
         return Token(
-            text=self.token(number),
-            id=number,
+            text=self.token(token_id),
+            id=token_id,
             segment=segment,
             start=at,
             end=at,
@@ -317,26 +319,26 @@ class Tokenizer:
             special=True,
         )
 
-    def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
-        keep_a, keep_b = self._share([len(a), len(b)], max_length)
+    def _join(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
+        keep_a, keep_b = self._divide_length([len(a), len(b)], max_length)
         between = [self.sep] * self.vocabulary.separators
-        first, second = a[self._kept(len(a), keep_a)], b[self._kept(len(b), keep_b)]
+        first, second = a[self._keep_slice(len(a), keep_a)], b[self._keep_slice(len(b), keep_b)]
         ids = [self.cls, *first, *between, *second, self.sep]
         return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
-    def _kept(self, length: int, count: int) -> slice:
+    def _keep_slice(self, length: int, count: int) -> slice:
         """Slice of the tokens that remain."""
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
-    def _share(self, lengths: list[int], max_length: int) -> list[int]:
+    def _divide_length(self, lengths: list[int], max_length: int) -> list[int]:
         """Tokens of each text that remain; the longer is truncated first, as is usual."""
-        room = max(max_length - self.added_to(len(lengths)), 0)
-        if sum(lengths) <= room:
+        available = max(max_length - self.added_to(len(lengths)), 0)
+        if sum(lengths) <= available:
             return lengths
         if len(lengths) == 1:
-            return [room]
-        short, half = min(lengths), room // 2
-        counts = (short, room - short) if short <= half else (half, room - half)
+            return [available]
+        short, half = min(lengths), available // 2
+        counts = (short, available - short) if short <= half else (half, available - half)
         return list(counts) if lengths[0] <= lengths[1] else [counts[1], counts[0]]
 
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
 from engine.tokenizers.added import unusual
-from engine.tokenizers.byte_bpe import WRITTEN_SPACE, text_of_bytes
+from engine.tokenizers.byte_bpe import WRITTEN_SPACE, decode_token
 from engine.tokenizers.frame import Frame, UnknownFrame, parse_frame
 from engine.tokenizers.stated import Stated
 from engine.tokenizers.unigram import MARK, parse_scores
@@ -25,7 +25,7 @@ from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
     ANOTHER_TOKENIZER,
-    LONGEST_WORD,
+    MAX_WORD,
     SPECIAL_KEYS,
     parse_vocab,
     token_name,
@@ -52,9 +52,9 @@ USUAL_NAMES = (  # default names of padding, unknown, [CLS], [SEP] and mask
     ("[SEP]", "</s>"),
     ("[MASK]", "<mask>"),
 )
-DEEPEST = 4  # nesting of sequences
-LONGEST_TEXT = 100  # characters that a step inserts
-MOST_CHARACTERS = 1_000  # of a word that is tokenized
+MAX_DEPTH = 4  # nesting of sequences
+MAX_INSERTED = 100  # characters that a step inserts
+MAX_CHARACTERS = 1_000  # of a word that is tokenized
 # One character, or several of a kind: such an expression passes over a text once.
 PLAIN_EXPRESSION = re.compile(
     r"\(?(?:\\[sSdDwWnrt]|\\p\{\w+\}|\[[^\[\]]*\]|[^\\()\[\]{}*+?|^$.])(?:[*+]|\{\d*,?\d*\})?\)?"
@@ -82,8 +82,8 @@ class TokenizerJson(Vocabulary):
         return MARK if self.written == WRITTEN_SPACE else self.written
 
     @property
-    def longest_word(self) -> int:
-        return MOST_CHARACTERS
+    def max_word(self) -> int:
+        return MAX_CHARACTERS
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         """The library's tokenizer. Raises ValueError if its ids differ from the file."""
@@ -117,7 +117,7 @@ class TokenizerJson(Vocabulary):
 
     def shown(self, token: str) -> str:
         if self.written == WRITTEN_SPACE and token not in self.unsplit:
-            return text_of_bytes(token)
+            return decode_token(token)
         return token
 
     def essence(self) -> list[Any]:
@@ -156,7 +156,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
         if isinstance(model.get("vocab"), list)
         else parse_vocab(model, path)
     )
-    tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
+    tokens, added, _ = stated.merge(own, path, content.get("added_tokens"))
     try:
         frame = parse_frame(content.get("post_processor"))
     except UnknownFrame as error:
@@ -235,7 +235,7 @@ def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
     """
     if step is None:
         return
-    if not isinstance(step, dict) or depth > DEEPEST:
+    if not isinstance(step, dict) or depth > MAX_DEPTH:
         raise ValueError(step)
     if step.get("type") == "Sequence":
         listed = step.get(inside)
@@ -274,21 +274,21 @@ def _check_texts(step: dict[str, Any], path: Path) -> None:
                 path, phrase("it splits text by the expression {text}", text=expression[:60])
             )
     for name in ("content", "prepend"):
-        if len(str(step.get(name, ""))) > LONGEST_TEXT:
+        if len(str(step.get(name, ""))) > MAX_INSERTED:
             raise _unsupported(path, phrase("it inserts a text that is too long"))
 
 
 def _check_model(model: dict[str, Any], path: Path) -> None:
     if model.get("dropout"):
         raise _unsupported(path, phrase("it splits words at random"))
-    longest = model.get("max_input_chars_per_word", LONGEST_WORD)
-    if type(longest) is not int or not 0 <= longest <= MOST_CHARACTERS:
+    limit = model.get("max_input_chars_per_word", MAX_WORD)
+    if type(limit) is not int or not 0 <= limit <= MAX_CHARACTERS:
         raise _unsupported(
             path,
             phrase(
                 "it splits words of up to {longest} characters, and {most} are possible here",
-                longest=str(longest)[:20],
-                most=MOST_CHARACTERS,
+                longest=str(limit)[:20],
+                most=MAX_CHARACTERS,
             ),
         )
 

@@ -11,12 +11,12 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
-from engine.tokenizers.vocabulary_files import LONGEST_WORD
+from engine.tokenizers.vocabulary_files import MAX_WORD
 from engine.tokenizers.wordpiece import PREFIX, SPECIAL, WordPiece
 
-MOST_CHARACTERS = 1_000  # distinct characters of a vocabulary
-RAREST = 2  # minimum frequency of a token
-LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+MAX_CHARACTERS = 1_000  # distinct characters of a vocabulary
+MIN_FREQUENCY = 2  # minimum frequency of a token
+LONG_WORD = re.compile(rf"\S{{{MAX_WORD + 1},}}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,19 +36,19 @@ def learn_vocabulary(
             "A vocabulary of {size} tokens is too small.", "Use at least a few hundred.", size=size
         )
     rows = texts if isinstance(texts, Sequence) else list(texts)
-    normal = normalizers.BertNormalizer(lowercase=lowercase)
+    normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     words = pre_tokenizers.BertPreTokenizer()
-    counts = _count_characters(rows, normal)
+    counts = _count_characters(rows, normalizer)
     if not counts:
         raise StudioError(
             "There is no text to train a vocabulary on.", "Choose files that contain text."
         )
-    limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
+    limit = min(MAX_CHARACTERS, (size - len(SPECIAL)) // 3)
     alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])
-    inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normal, words)]
+    inner = [PREFIX + c for c in alphabet if _stays_in_word(c, normalizer, words)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
-        min_frequency=RAREST,
+        min_frequency=MIN_FREQUENCY,
         special_tokens=[*SPECIAL, *inner],
         limit_alphabet=limit,
         initial_alphabet=alphabet,
@@ -56,8 +56,8 @@ def learn_vocabulary(
         show_progress=False,
     )
     library = LibraryTokenizer(models.WordPiece(unk_token=SPECIAL[1]))
-    library.normalizer, library.pre_tokenizer = normal, words
-    library.train_from_iterator(_told(rows, progress), trainer)
+    library.normalizer, library.pre_tokenizer = normalizer, words
+    library.train_from_iterator(_report_batches(rows, progress), trainer)
     vocabulary = library.get_vocab(with_added_tokens=True)
     base = [*SPECIAL, *alphabet, *inner]
     learned = sorted(vocabulary.keys() - set(base), key=vocabulary.__getitem__)
@@ -65,13 +65,13 @@ def learn_vocabulary(
 
 
 def _stays_in_word(
-    character: str, normal: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
+    character: str, normalizer: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
 ) -> bool:
     """True if a character can follow another within a word, unlike punctuation and Chinese."""
-    return len(words.pre_tokenize_str(normal.normalize_str("a" + character))) == 1
+    return len(words.pre_tokenize_str(normalizer.normalize_str("a" + character))) == 1
 
 
-def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
+def _count_characters(texts: Sequence[str], normalizer: normalizers.Normalizer) -> Counter[str]:
     """Frequency of each character in the normalised texts, without white space."""
     raw = np.zeros(0x110000, dtype=np.int64)
     for batch in batches(texts):
@@ -79,7 +79,7 @@ def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> C
         raw += np.bincount(codes, minlength=len(raw))
     counts: Counter[str] = Counter()
     for code in np.flatnonzero(raw):
-        for character in "".join(normal.normalize_str(chr(code)).split()):
+        for character in "".join(normalizer.normalize_str(chr(code)).split()):
             counts[character] += int(raw[code])
     return counts
 
@@ -88,7 +88,7 @@ def _usable(text: str) -> str:
     return LONG_WORD.sub(" ", SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _told(texts: Sequence[str], progress: ProgressCallback | None) -> Iterator[list[str]]:
+def _report_batches(texts: Sequence[str], progress: ProgressCallback | None) -> Iterator[list[str]]:
     done = 0
     for batch in batches(texts):
         yield [_usable(text) for text in batch]

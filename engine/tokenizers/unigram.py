@@ -14,10 +14,10 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
-from engine.tokenizers.added import put_added
+from engine.tokenizers.added import register_added
 from engine.tokenizers.stated import Stated
-from engine.tokenizers.vocabulary import Vocabulary, framed, template
-from engine.tokenizers.vocabulary_files import ADVICE, MOST_TOKENS, Special, special_names
+from engine.tokenizers.vocabulary import Vocabulary, template, with_frame
+from engine.tokenizers.vocabulary_files import ADVICE, MAX_TOKENS, Special, special_names
 
 SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 MARK = "▁"  # before every word
@@ -59,7 +59,7 @@ class Unigram(Vocabulary):
         )
         library.post_processor = template(self.frame, ids)
         library.decoder = decoders.Metaspace(MARK, "always")
-        put_added(library, self.tokens[len(scored) :], self.special, self.added)
+        register_added(library, self.tokens[len(scored) :], self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
@@ -98,8 +98,8 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
     scored = parse_scores(model, path)
     names = [token for token, _ in scored]
     own = {token: index for index, token in enumerate(names)}
-    tokens, added, count = stated.together(own, path, content.get("added_tokens"))
-    special = special_names(stated.config, _usual(tokens, names[model["unk_id"]]))
+    tokens, added, count = stated.merge(own, path, content.get("added_tokens"))
+    special = special_names(stated.config, _default_special(tokens, names[model["unk_id"]]))
     if special[1] != names[model["unk_id"]] or count < len(names):
         return None
     lowercase = stated.flag("do_lower_case", "Lowercase" in steps)
@@ -114,10 +114,10 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
         quotes=QUOTES[0] in steps,
         characters=steps.get("Precompiled", ""),
     )
-    return framed(read, content.get("post_processor"))
+    return with_frame(read, content.get("post_processor"))
 
 
-def _usual(tokens: tuple[str, ...], unknown: str) -> Special:
+def _default_special(tokens: tuple[str, ...], unknown: str) -> Special:
     """Default special tokens: ALBERT's names, or else XLM-RoBERTa's."""
     known = set(tokens)
     cls, sep, mask = (
@@ -131,11 +131,11 @@ def _steps(normalizer: object) -> dict[str, str] | None:
     """Normalisation steps by name; None if one is unknown or out of order."""
     if not isinstance(normalizer, dict):
         return None
-    one_by_one = normalizer.get("normalizers", [normalizer])
-    if not isinstance(one_by_one, list) or not all(isinstance(step, dict) for step in one_by_one):
+    entries = normalizer.get("normalizers", [normalizer])
+    if not isinstance(entries, list) or not all(isinstance(step, dict) for step in entries):
         return None
     steps: dict[str, str] = {}
-    for step in one_by_one:
+    for step in entries:
         name, value = str(step.get("type")), ""
         match step:
             case {"type": "Replace", "pattern": {"String": quote}, "content": '"'} if (
@@ -149,9 +149,9 @@ def _steps(normalizer: object) -> dict[str, str] | None:
         steps[name] = value
     order = [STEPS.index(name) if name in STEPS else -1 for name in steps]
     pairs = (QUOTES, ("NFKD", "StripAccents"))
-    whole = all((first in steps) == (second in steps) for first, second in pairs)
-    in_place = -1 not in order and order == sorted(order) and len(steps) == len(one_by_one)
-    return steps if whole and in_place else None
+    is_complete = all((first in steps) == (second in steps) for first, second in pairs)
+    is_ordered = -1 not in order and order == sorted(order) and len(steps) == len(entries)
+    return steps if is_complete and is_ordered else None
 
 
 def _splits(before: object) -> bool:
@@ -169,7 +169,7 @@ def _splits(before: object) -> bool:
 def parse_scores(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
     """Tokens of a model with scores. Raises BadCheckpoint, also if none is the unknown token."""
     pairs, unknown = model.get("vocab"), model.get("unk_id")
-    if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:
+    if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_TOKENS:
         raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
     scored = []
     for pair in pairs:

@@ -15,13 +15,13 @@ from tokenizers import processors
 from engine.tokenizers.added import Added, unusual
 from engine.tokenizers.frame import Frame, UnknownFrame, parse_frame
 from engine.tokenizers.stated import SEGMENTS
-from engine.tokenizers.vocabulary_files import LONGEST_WORD, SPECIAL_KEYS, Special
+from engine.tokenizers.vocabulary_files import MAX_WORD, SPECIAL_KEYS, Special
 
 if TYPE_CHECKING:  # lets the window import this without NumPy
     import numpy as np
     from numpy.typing import NDArray
 
-Known = TypeVar("Known", bound="Vocabulary")
+AnyVocabulary = TypeVar("AnyVocabulary", bound="Vocabulary")
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Vocabulary(ABC):
         """The mark of tokens inside a word, or of those that begin one."""
 
     @property
-    def longest_word(self) -> int:
+    def max_word(self) -> int:
         """Maximum characters of a word that is tokenized."""
-        return LONGEST_WORD
+        return MAX_WORD
 
     @property
     def frame(self) -> Frame:
@@ -129,7 +129,7 @@ class Vocabulary(ABC):
         return dict(zip(SPECIAL_KEYS, self.special, strict=True))
 
 
-def framed(vocabulary: Known, processor: object) -> Known | None:
+def with_frame(vocabulary: AnyVocabulary, processor: object) -> AnyVocabulary | None:
     """The vocabulary with the frame of a tokenizer.json, if it has one; None if that is
     unsupported."""
     try:

@@ -11,9 +11,9 @@ from engine.errors import BadCheckpoint
 from engine.files.regular_file import read_regular
 from engine.phrases import phrase
 
-LARGEST_FILE = 256 * 1024 * 1024  # bytes
-MOST_TOKENS = 10_000_000
-LONGEST_WORD = 100  # characters; longer words become one [UNK], as in the published code
+MAX_FILE_SIZE = 256 * 1024 * 1024  # bytes
+MAX_TOKENS = 10_000_000
+MAX_WORD = 100  # characters; longer words become one [UNK], as in the published code
 SPECIAL_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 ADVICE = phrase("Copy the tokenizer files again, or choose another checkpoint.")
 ADD_JSON = phrase(
@@ -50,7 +50,7 @@ def parse_vocab(model: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:
     """Tokens in the order of their ids; gaps are filled with unused names."""
-    if not ids or not all(type(i) is int and 0 <= i < MOST_TOKENS for i in ids.values()):
+    if not ids or not all(type(i) is int and 0 <= i < MAX_TOKENS for i in ids.values()):
         raise BadCheckpoint("{path} contains invalid token ids.", ADVICE, path=path.name)
     size = max(ids.values()) + 1
     if size > 2 * len(ids) + 1_000 or len(set(ids.values())) < len(ids):
@@ -74,18 +74,18 @@ def read_lines(path: Path) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()
     tokens = [line.removesuffix("\r") for line in lines]
-    if not tokens or len(tokens) > MOST_TOKENS:
+    if not tokens or len(tokens) > MAX_TOKENS:
         raise BadCheckpoint("{path} contains no tokens, or far too many.", ADVICE, path=path.name)
     return tokens
 
 
 def read_text(path: Path) -> str:
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+        if not path.is_file() or path.stat().st_size > MAX_FILE_SIZE:
             raise BadCheckpoint(
                 "{path} is not a file, or far too large for a vocabulary.", ADVICE, path=path.name
             )
-        return read_regular(path, LARGEST_FILE).decode("utf-8-sig")
+        return read_regular(path, MAX_FILE_SIZE).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadCheckpoint("{path} is not UTF-8 text.", ADVICE, path=path.name) from error
     except OSError as error:

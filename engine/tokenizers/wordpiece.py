@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from engine.tokenizers.added import Added, put_added, unusual
+from engine.tokenizers.added import Added, register_added, unusual
 from engine.tokenizers.stated import NOTHING, Stated
-from engine.tokenizers.vocabulary import Vocabulary, framed, template
+from engine.tokenizers.vocabulary import Vocabulary, template, with_frame
 from engine.tokenizers.vocabulary_files import (
-    LONGEST_WORD,
+    MAX_WORD,
     Special,
     parse_vocab,
     read_lines,
@@ -24,7 +24,7 @@ from engine.tokenizers.vocabulary_files import (
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # of a token inside a word
-LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a reaction or a sequence has no spaces
+MAX_WORD_WITHOUT_PREFIX = 1_000  # a reaction or a sequence has no spaces
 VOCABULARY = "vocab.txt"
 SETTINGS = {  # in tokenizer_config.json, and our names
     "do_lower_case": "lowercase",
@@ -59,8 +59,8 @@ class WordPiece(Vocabulary):
     own: int | None = field(default=None, kw_only=True)
 
     @property
-    def longest_word(self) -> int:
-        return LONGEST_WORD if self.marked else LONGEST_WORD_WITHOUT_PREFIX
+    def max_word(self) -> int:
+        return MAX_WORD if self.marked else MAX_WORD_WITHOUT_PREFIX
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         """The library's tokenizer.
@@ -73,7 +73,7 @@ class WordPiece(Vocabulary):
             models.WordPiece(
                 {token: index for index, token in enumerate(own)},
                 unk_token=self.special[1],
-                max_input_chars_per_word=self.longest_word,
+                max_input_chars_per_word=self.max_word,
                 continuing_subword_prefix=PREFIX if self.marked else "",
             )
         )
@@ -88,7 +88,7 @@ class WordPiece(Vocabulary):
         )
         library.post_processor = template(self.frame, ids)
         library.decoder = decoders.WordPiece(prefix=PREFIX)
-        put_added(library, self.tokens[len(own) :], self.special, self.added)
+        register_added(library, self.tokens[len(own) :], self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
@@ -115,7 +115,7 @@ class WordPiece(Vocabulary):
         }
 
 
-def _of_tokens(
+def _build(
     tokens: tuple[str, ...],
     added: tuple[Added, ...],
     own: int,
@@ -143,15 +143,15 @@ def flags_in(config: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {ours: config[key] for key, ours in names.items() if isinstance(config.get(key), bool)}
 
 
-def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
+def from_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
     """Read a file with a token per line; `lowercase` if known."""
     lines = read_lines(path)
     ids = {token: index for index, token in enumerate(lines)}
     settings = {} if lowercase is None else {"lowercase": lowercase}
     settings |= flags_in(stated.config, SETTINGS)
-    tokens, added, own = stated.together(ids, path)
+    tokens, added, own = stated.merge(ids, path)
     tokens = (*lines, *tokens[len(lines) :])  # a repeated token keeps both ids
-    vocabulary = _of_tokens(tokens, added, own, settings, stated)
+    vocabulary = _build(tokens, added, own, settings, stated)
     return replace(vocabulary, added=unusual(added, vocabulary.special))
 
 
@@ -163,11 +163,11 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordP
     prefix = model.get("continuing_subword_prefix", PREFIX)
     marked = prefix == PREFIX
     words = "BertPreTokenizer" if marked else "WhitespaceSplit"
-    longest = LONGEST_WORD if marked else LONGEST_WORD_WITHOUT_PREFIX
+    max_word = MAX_WORD if marked else MAX_WORD_WITHOUT_PREFIX
     is_bert = (
         model.get("type", "WordPiece") == "WordPiece"
         and prefix in (PREFIX, "")
-        and model.get("max_input_chars_per_word", longest) == longest
+        and model.get("max_input_chars_per_word", max_word) == max_word
         and content.get("pre_tokenizer") == {"type": words}
         and steps.get("type") == "BertNormalizer"
         and steps.get("clean_text") is not False
@@ -179,19 +179,19 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordP
     if not stated.is_generic:
         settings |= flags_in(stated.config, SETTINGS)
     own = parse_vocab(model, path)
-    tokens, added, count = stated.together(own, path, content.get("added_tokens"))
-    read = _of_tokens(tokens, added, count, settings, stated)
+    tokens, added, count = stated.merge(own, path, content.get("added_tokens"))
+    read = _build(tokens, added, count, settings, stated)
     if model.get("unk_token", read.special[1]) != read.special[1]:
         return None
-    return framed(read, content.get("post_processor"))
+    return with_frame(read, content.get("post_processor"))
 
 
 def parts_at_spaces(vocabulary: Vocabulary) -> bool:
     """True if a text can be tokenized between spaces."""
     if not isinstance(vocabulary, WordPiece) or not vocabulary.marked:
         return False
-    behind = () if vocabulary.own is None else vocabulary.tokens[vocabulary.own :]
-    reach_over = any(any(map(str.isspace, name)) for name in vocabulary.unsplit.union(behind))
+    added = () if vocabulary.own is None else vocabulary.tokens[vocabulary.own :]
+    reach_over = any(any(map(str.isspace, name)) for name in vocabulary.unsplit.union(added))
     return not reach_over and not any(token.normalized for token in vocabulary.added)
 
 
@@ -206,11 +206,11 @@ class WordCache:
 
     def __init__(self, encode: Callable[[list[str]], list[list[int]]]) -> None:
         self._encode = encode
-        self._known: dict[str, list[int]] = {}
+        self._cache: dict[str, list[int]] = {}
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The same ids as `encode`; thread-safe."""
-        known = self._known
+        known = self._cache
         split = [text.split(" ") for text in texts]
         new = set().union(*split).difference(known)
         long = {word for word in new if len(word) > MAX_CACHED_LENGTH}
@@ -220,7 +220,7 @@ class WordCache:
         else:
             known.update(self._by_word(short[::LEARNED]))
         if len(known) > MAX_CACHED_WORDS:
-            self._known = {}  # other threads keep the old one
+            self._cache = {}  # other threads keep the old one
         if not is_rare:
             return self._encode(texts)
         if long:
@@ -258,26 +258,26 @@ class LongestMatch:
             lengths.setdefault(token[:1], set()).add(len(token))
         self._lengths = {first: sorted(sizes, reverse=True) for first, sizes in lengths.items()}
 
-    def encode(self, text: str, enough: int | None = None) -> MatchedTokens:
-        """Tokenize a text, or its start if it has more than `enough` tokens."""
-        looked_at = self._lowered(text) if self._lowercase else text
+    def encode(self, text: str, limit: int | None = None) -> MatchedTokens:
+        """Tokenize a text, or its start if it has more than `limit` tokens."""
+        searched = self._lowered(text) if self._lowercase else text
         matched, position = MatchedTokens(), 0
-        while position < len(text) and (enough is None or len(matched) <= enough):
-            number, end = self._at(text, looked_at, position)
-            if number is not None:
-                matched.ids.append(number)
+        while position < len(text) and (limit is None or len(matched) <= limit):
+            token_id, end = self._match_at(text, searched, position)
+            if token_id is not None:
+                matched.ids.append(token_id)
                 matched.offsets.append((position, end))
                 matched.word_ids.append(len(matched.word_ids))
             position = end
         return matched
 
-    def _at(self, text: str, lowered: str, position: int) -> tuple[int | None, int]:
+    def _match_at(self, text: str, lowered: str, position: int) -> tuple[int | None, int]:
         """The token at a position, None for skipped characters, and its end."""
-        for looked_at in (text, lowered) if self._lowercase else (text,):
-            for length in self._lengths.get(looked_at[position], ()):
-                number = self._ids.get(looked_at[position : position + length])
-                if number is not None:
-                    return number, min(position + length, len(text))
+        for searched in (text, lowered) if self._lowercase else (text,):
+            for length in self._lengths.get(searched[position], ()):
+                token_id = self._ids.get(searched[position : position + length])
+                if token_id is not None:
+                    return token_id, min(position + length, len(text))
         character = text[position]
         silent = character.isspace() or unicodedata.category(character).startswith("C")
         return None if silent else self._unknown, position + 1

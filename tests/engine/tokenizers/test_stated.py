@@ -6,7 +6,7 @@ import pytest
 import transformers
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-from engine.tokenizers.stated import OF_THEIR_OWN, USUAL
+from engine.tokenizers.stated import CUSTOM_CLASSES, DEFAULTS
 
 READ = {
     *("unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
@@ -42,14 +42,14 @@ TAKEN_FROM_KEYWORDS = {
 def test_no_entry_that_a_class_takes_is_passed_over(name):
     parameters = inspect.signature(getattr(transformers, name).__init__).parameters
     taken = parameters.keys() - {"self", "kwargs"}
-    assert taken | TAKEN_FROM_KEYWORDS <= READ | USUAL.keys() | HARMLESS.keys()
+    assert taken | TAKEN_FROM_KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
 
 
 def test_the_classes_that_are_refused_have_code_of_their_own():
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     found = 0
-    for name in OF_THEIR_OWN:
+    for name in CUSTOM_CLASSES:
         kind = getattr(transformers, name, None)
         if isinstance(kind, type) and issubclass(kind, PreTrainedTokenizerBase):
             found += not issubclass(kind, TokenizersBackend)

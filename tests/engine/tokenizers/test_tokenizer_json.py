@@ -364,9 +364,9 @@ def test_an_unknown_class_needs_a_tokenizer_json(tmp_path):
 
 
 def test_single_bytes_need_no_merges(tmp_path):
-    from engine.tokenizers.byte_bpe import BYTE_OF
+    from engine.tokenizers.byte_bpe import BYTES_BY_CHARACTER
 
-    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTE_OF]
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTES_BY_CHARACTER]
     write(tmp_path, "vocab.json", {name: number for number, name in enumerate(names)})
     ours = Tokenizer.from_folder(tmp_path)
     assert [t.text for t in ours.encode("é a").tokens][1:-1] == ["\\xc3", "\\xa9", "▁", "a"]

@@ -45,7 +45,7 @@ def test_texts_have_the_ids_of_the_library(name):
     @tries(100)
     def agree(texts: list[str]) -> None:
         texts = texts * 3  # so that words are met again
-        wanted = tokenizer._encoded(texts)
+        wanted = tokenizer._encode_batch(texts)
         assert tokenizer._words.encode(texts) == wanted
         assert tokenizer.contents(texts) == wanted
 
@@ -98,7 +98,7 @@ def test_texts_of_new_words_are_encoded_whole_and_some_words_learned(cache):
     texts = [" ".join(f"w{number}" for number in range(64))]
     found = words.encode(texts)
     assert found == counted(texts) and texts[0] in counted.asked
-    assert len(words._known) == 64 // wordpiece.LEARNED
+    assert len(words._cache) == 64 // wordpiece.LEARNED
 
 
 def test_long_words_and_too_many_words_are_not_kept(cache, monkeypatch):
@@ -106,6 +106,6 @@ def test_long_words_and_too_many_words_are_not_kept(cache, monkeypatch):
     words, _ = cache
     long = "x" * (wordpiece.MAX_CACHED_LENGTH + 1)
     assert words.encode([f"a a a {long} {long} {long}"]) == [[1, 1, 1, 41, 41, 41]]
-    assert list(words._known) == ["a"]
+    assert list(words._cache) == ["a"]
     assert words.encode(["a bb ccc dddd " * 3 + "a"])[0][:4] == [1, 2, 3, 4]
-    assert not words._known
+    assert not words._cache
