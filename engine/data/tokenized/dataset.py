@@ -19,7 +19,7 @@ from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, verify
 from engine.files.regular_file import check_regular
 from engine.progress import ProgressCallback
-from engine.tokenizers.batches import MOST_TEXTS, batches
+from engine.tokenizers.batches import MAX_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
 FILES = ("ids.npy", "offsets.npy", "splits.npy")
@@ -119,8 +119,8 @@ def tokenize_examples(
     if (existing := open_cached(folder)) is not None:
         return existing
     with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
-        for first in range(0, len(texts), MOST_TEXTS):
-            last = min(first + MOST_TEXTS, len(texts))
+        for first in range(0, len(texts), MAX_TEXTS):
+            last = min(first + MAX_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
             for ids, segments in tokenizer.encode_many(texts[first:last], second, max_length):
                 writer.add(ids, segments.count(0))
