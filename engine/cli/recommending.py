@@ -82,7 +82,7 @@ def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, 
         lengths = lengths_in_dataset(dataset, tokenizer) if tokenizer else None
     else:
         assert source.reading is not None
-        table = read(source.path, source.reading, glance=True)
+        table = read(source.path, source.reading, head_only=True)
         held_back = source.split.test + (0 if source.validation else source.split.validation)
         rows = round((1 - held_back) * sum(1 for _ in islice(table, COUNTED)))
         lengths = None

@@ -13,8 +13,7 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
 from engine.tokenizers.tokenizer import Tokenizer
 
-MEASURED_ROWS = 64  # rows in each of:
-MEASURED_PLACES = 8
+PAGE_ROWS, SAMPLE_PAGES = 64, 8  # rows that are measured
 MAX_TOKENS = 2048  # tokens; longer inputs count as this
 
 Texts = tuple[str, str | None]  # of one row: the text, and the second one if there is one
@@ -37,10 +36,10 @@ class Lengths:
 
 
 def lengths_in_dataset(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
-    """Sample rows from all over the training set; None if it is empty."""
+    """Sample rows across the training set; None if it is empty."""
     total, mapping = dataset.spec.rows.get("train", 0), dataset.spec.mapping
-    step = max(MEASURED_ROWS, total // MEASURED_PLACES)
-    pages = (dataset.page(first, MEASURED_ROWS, "train") for first in range(0, total, step))
+    step = max(PAGE_ROWS, total // SAMPLE_PAGES)
+    pages = (dataset.page(first, PAGE_ROWS, "train") for first in range(0, total, step))
     return _lengths([row_texts(cells, mapping) for page in pages for cells in page], tokenizer)
 
 
@@ -48,8 +47,8 @@ def lengths_in_file(
     path: Path, reading: Reading, mapping: Mapping, tokenizer: Tokenizer
 ) -> Lengths | None:
     """Sample the first rows of a file; None if it has none. Raises BadFile."""
-    table = read(path, reading, glance=True)
-    rows = islice(table, MEASURED_ROWS * MEASURED_PLACES)
+    table = read(path, reading, head_only=True)
+    rows = islice(table, PAGE_ROWS * SAMPLE_PAGES)
     cells = (dict(zip(table.columns, row.cells, strict=False)) for row in rows)
     return _lengths([row_texts(row, mapping) for row in cells], tokenizer)
 

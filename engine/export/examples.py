@@ -102,7 +102,9 @@ def _read_file(path: Path) -> Rows:
             "Add a header with the columns “text” and, for pairs, “pair”.",
             path=path.name,
         )
-    rows = [row.cells for row in islice(read(path, recognised.reading, glance=True), MAX_EXAMPLES)]
+    rows = [
+        row.cells for row in islice(read(path, recognised.reading, head_only=True), MAX_EXAMPLES)
+    ]
     cells = {name: [row[number] for row in rows] for number, name in enumerate(recognised.columns)}
     return Rows.from_columns(mapping, cells)
 

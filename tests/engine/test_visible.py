@@ -91,7 +91,7 @@ def test_a_short_sentence_stays_as_it_is():
 
 def test_a_remark_on_a_long_name_is_short():
     remarks = Remarks()
-    remarks.saw(phrase("Row without “{key}”", key="k" * 10_000), 3)
+    remarks.count(phrase("Row without “{key}”", key="k" * 10_000), 3)
     (sentence,) = remarks.sentences()
     assert len(sentence) <= SENTENCE_CHARACTERS and "line 3" in sentence
 

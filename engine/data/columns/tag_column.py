@@ -113,7 +113,7 @@ class TagColumn:
                 "A tag such as “{tag}-” is not valid where it stands and was corrected",
                 tag=tags[token][:1],
             )
-            remarks.saw(remark, self._line(line, token))
+            remarks.count(remark, self._line(line, token))
         return (cells[self._tags] if converted == tags else join_words(converted)), converted
 
     def _line(self, first: int, token: int) -> int:

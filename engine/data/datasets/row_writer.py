@@ -201,7 +201,7 @@ class RowWriter:
             empty = empty[mask[empty]]
             if len(empty):
                 remark = phrase("Row without “{name}” skipped", name=name[:60])
-                remarks.saw(remark, int(batch.lines[empty[0]]), len(empty))
+                remarks.count(remark, int(batch.lines[empty[0]]), len(empty))
                 mask[empty] = False
         return None if mask.all() else mask
 
@@ -231,12 +231,12 @@ class RowWriter:
             line, count = int(batch.lines[first[index]]), int(counts[index])
             if label != cells.names[index]:
                 remark = phrase("Label with white space around it, which was removed")
-                changes.saw(remark, line, count)
+                changes.count(remark, line, count)
             if label != plain[index]:
                 remark = phrase(
                     "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[index][:60]
                 )
-                changes.saw(remark, line, count)
+                changes.count(remark, line, count)
         return pa.array(plain, type=pa.string()).take(cells.indices)
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
@@ -247,7 +247,7 @@ class RowWriter:
             self._empty.setdefault(name, []).append((self._counted_rows + empty).astype(np.int32))
             remark = {self._text: NO_TEXT, self._label: NO_LABEL}.get(index)
             if remark is not None:
-                remarks.saw(remark, int(batch.lines[empty[0]]), len(empty))
+                remarks.count(remark, int(batch.lines[empty[0]]), len(empty))
 
     def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
         if self._answer_columns is None:
@@ -258,7 +258,7 @@ class RowWriter:
                 parse_answers(cell or "", passage or "")
             except AnswerMismatch:
                 self._missing_answers.append(self._counted_rows + row)
-                remarks.saw(NO_ANSWER, int(batch.lines[row]))
+                remarks.count(NO_ANSWER, int(batch.lines[row]))
 
     def _parse_splits(
         self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path

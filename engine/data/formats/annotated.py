@@ -64,7 +64,7 @@ class Tool(NamedTuple):
 
 
 def annotated_format(name: str, title: str, tool: Tool) -> Format:
-    def guess(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+    def guess(lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
         first = first_values(lines)
         return Reading(format=name) if first and tool.recognise(first) else None
 
@@ -81,7 +81,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     """
     has_tags = has_labels = False
     extra: dict[str, None] = {}
-    for _, entry in _read(tool, lines, Remarks(), lines.glance):
+    for _, entry in _read(tool, lines, Remarks(), lines.head_only):
         has_tags |= entry.spans is not None or entry.tags is not None
         has_labels |= entry.labels is not None
         if len(extra) < MAX_COLUMNS:
@@ -103,7 +103,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
                 "tags": tags,
             }
             for remark in (*entry.remarks, *lost):
-                remarks.saw(remark, number)
+                remarks.count(remark, number)
             row = [*map(cells.__getitem__, columns), *(entry.extra.get(n, "") for n in extra)]
             yield Row(number, tuple(map(without_surrogates, row)))
 
@@ -113,7 +113,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
 def _read(
     tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
 ) -> Iterator[tuple[int, Annotated]]:
-    filled = (line for line in lines.ahead() if line.strip())
+    filled = (line for line in lines.look_ahead() if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
         if _is_line(next(filled, "")) and next(filled, None) is not None
@@ -125,7 +125,7 @@ def _read(
         except BadObject as error:
             raise BadFile(lines.path, error.problem, ADVICE, line=number) from error
         if isinstance(result, str):
-            remarks.saw(result, number)
+            remarks.count(result, number)
             continue
         for entry in result:
             yield number, entry

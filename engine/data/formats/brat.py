@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.data.columns.answers import find_nearest
 from engine.data.columns.text_spans import TextSpan, tag_spans
 from engine.data.columns.words import join_words
-from engine.data.formats.folder import ANNOTATIONS, TextFolder, texts_below, whole_text
+from engine.data.formats.folder import ANNOTATIONS, TextFolder, list_texts, read_text
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
@@ -27,17 +27,17 @@ def open_brat(folder: TextFolder, remarks: Remarks) -> Content:
         BadFile: with the line of the `.ann` that is invalid or does not match its text.
         Cancelled: soon after `cancelled()` is true.
     """
-    files = texts_below(folder.path)
-    return Content(COLUMNS, folder.first(_rows(folder, files, remarks)))
+    files = list_texts(folder.path)
+    return Content(COLUMNS, folder.limit(_rows(folder, files, remarks)))
 
 
 def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[Row]:
-    for number, file in folder.numbered(files):
+    for number, file in folder.enumerate_files(files):
         spans_file = file.with_suffix(ANNOTATIONS)
         if not spans_file.is_file():
-            remarks.saw(phrase("Text without an .ann file skipped"), number)
+            remarks.count(phrase("Text without an .ann file skipped"), number)
             continue
-        text = whole_text(file, folder.encoding)
+        text = read_text(file, folder.encoding)
         spans = _spans(spans_file, text, folder.encoding, remarks, number)
         for start, end in _parts(text, spans):
             inner_spans = [
@@ -47,7 +47,7 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
             ]
             tagged = tag_spans(text[start:end], inner_spans)
             for remark in tagged.lost:
-                remarks.saw(remark, number)
+                remarks.count(remark, number)
             if tagged.words:
                 name = file.relative_to(folder.path).as_posix()
                 yield Row(number, (join_words(tagged.words), join_words(tagged.tags), name))
@@ -76,7 +76,7 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
         if not stripped.startswith("T"):
             if stripped.strip():
                 remark = phrase("Relations, events, attributes and notes of brat left out")
-                remarks.saw(remark, number)
+                remarks.count(remark, number)
             continue
         match = SPAN.fullmatch(stripped)
         if match is None:
@@ -88,7 +88,7 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
             )
         label, positions, words = match.groups()
         if ";" in positions:
-            remarks.saw(phrase("Discontinuous span left out"), number)
+            remarks.count(phrase("Discontinuous span left out"), number)
             continue
         start, end = map(int, positions.split())
         spans.append(_locate_span(TextSpan(start, end, label), words, text, file, line, remarks))
@@ -113,7 +113,7 @@ def _locate_span(
             phrase("Use the .txt and .ann files that were saved together."),
             line=line,
         )
-    remarks.say(
+    remarks.add_note(
         phrase(
             "{file}, line {line}: the span is not at the position given, its nearest occurrence"
             " was used.",

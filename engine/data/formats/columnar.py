@@ -168,7 +168,7 @@ def _content(
                 yield Batch(np.arange(number + 1, number + 1 + len(part), dtype=np.int64), cells)
                 number += len(part)
 
-    if lines.glance:
+    if lines.head_only:
         return Content(columns, islice(rows(), BATCH_ROWS))
     return Content(columns, rows(), by_columns())
 
@@ -216,7 +216,7 @@ def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:
     if field.name.startswith(INDEX):
         return False
     if _holds_bytes(field.type):
-        remarks.say(
+        remarks.add_note(
             phrase("The column “{name}” holds bytes and was left out.", name=field.name[:60])
         )
         return False
@@ -252,7 +252,7 @@ def _cells(
         first = values.index(None) if None in values else 0
         for number in range(column.null_count):
             remark = phrase("“{key}” is null, read as an empty cell", key=name)
-            remarks.saw(remark, before + first + 1 if number == 0 else before + 1)
+            remarks.count(remark, before + first + 1 if number == 0 else before + 1)
     if classes is not None:
         values = [_class_name(value, classes) for value in values]
     if all(type(value) is str for value in values):

@@ -39,7 +39,7 @@ def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
     Raises BadFile with the line if a row differs from the first in its number of cells.
     """
-    layout = _Layout(lines.ahead())
+    layout = _Layout(lines.look_ahead())
     return Content(layout.columns, _sentences(lines, layout, remarks))
 
 
@@ -89,9 +89,9 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             continue
         cells = layout.cells(line)
         if line.startswith("#") and not rows and not layout.is_row(cells):
-            remarks.saw(phrase("Line starting with “#” skipped as a comment"), number)
+            remarks.count(phrase("Line starting with “#” skipped as a comment"), number)
         elif layout.is_universal and NOT_A_WORD.fullmatch(cells[0]):
-            remarks.saw(phrase("Row for a part of a word or for several words skipped"), number)
+            remarks.count(phrase("Row for a part of a word or for several words skipped"), number)
         elif len(cells) != layout.width:
             count = len(cells)
             problem = phrase(
@@ -104,7 +104,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             )
             raise BadFile(lines.path, problem, ADVICE, line=number)
         elif not cells[layout.word]:
-            remarks.saw(phrase("Row without a word skipped"), number)
+            remarks.count(phrase("Row without a word skipped"), number)
         elif len(rows) >= MAX_SENTENCE_WORDS:
             problem = phrase("this sentence has more than {most:,} words.", most=MAX_SENTENCE_WORDS)
             raise BadFile(lines.path, problem, ADVICE, line=start)
@@ -117,10 +117,10 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
 
 def _cell(cell: str, line: int, remarks: Remarks) -> str:
     if not cell:
-        remarks.saw(phrase("Empty cell, replaced by “{empty}”", empty=EMPTY), line)
+        remarks.count(phrase("Empty cell, replaced by “{empty}”", empty=EMPTY), line)
         return EMPTY
     if " " in cell:
-        remarks.saw(phrase("Word with a space, replaced by a no-break space"), line)
+        remarks.count(phrase("Word with a space, replaced by a no-break space"), line)
         return cell.replace(" ", NO_BREAK_SPACE)
     return cell
 
@@ -129,7 +129,7 @@ def _sentence_row(rows: list[list[str]], start: int) -> Row:
     return Row(start, tuple(join_words(column) for column in zip(*rows, strict=True)))
 
 
-def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
     """By suffix, or rows with a tag column separated by empty lines."""
     reading = Reading(format=CONLL.name)
     if suffix in CONLL.suffixes:

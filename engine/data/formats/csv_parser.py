@@ -22,7 +22,7 @@ from engine.config.dataset import Reading
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.rows import EMPTY_LINE, Remarks, Row
-from engine.data.formats.text_blocks import MARK, TextBlocks
+from engine.data.formats.text_blocks import BYTE_ORDER_MARK, TextBlocks
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -40,7 +40,7 @@ QUOTES_ADVICE = phrase(
 csv.field_size_limit(MAX_LINE_CHARACTERS)
 
 
-def even_rows(
+def fit_rows(
     rows: Iterable[Row], width: int, path: Path, remarks: Remarks, pads: bool
 ) -> Iterator[Row]:
     """Rows with `width` cells; with `pads`, shorter ones are filled up.
@@ -53,10 +53,10 @@ def even_rows(
             continue
         missing = width - len(row.cells)
         if missing > 0 and pads:
-            remarks.saw(phrase("Row with missing cells, read as empty"), row.line)
+            remarks.count(phrase("Row with missing cells, read as empty"), row.line)
             yield Row(row.line, row.cells + ("",) * missing)
         elif missing < 0 and not any(row.cells[width:]):
-            remarks.saw(phrase("Row with empty cells beyond the last column"), row.line)
+            remarks.count(phrase("Row with empty cells beyond the last column"), row.line)
             yield Row(row.line, row.cells[:width])
         else:
             count = len(row.cells)
@@ -81,7 +81,7 @@ def parse_rows(
     Takes no more of `lines` than the rows that were yielded.
     """
     if reading.delimiter == AFTER_LABEL:
-        yield from _labelled(lines, remarks)
+        yield from _parse_labelled(lines, remarks)
         return
     lines, has_separator_line = iter(lines), False
     if not before and (first := next(lines, None)) is not None:
@@ -97,7 +97,7 @@ def parse_rows(
                     remark_breaks(cells, start, end, remarks)
                 yield new(Row, (start, tuple(cells)))
             elif start > 1 or not has_separator_line:
-                remarks.saw(EMPTY_LINE, start)
+                remarks.count(EMPTY_LINE, start)
             start = end + 1
     except csv.Error as error:
         raise _bad_quotes(error, path, start, before + reader.line_num) from error
@@ -130,7 +130,7 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
 
 def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) -> None:
     """Remark line breaks in cells, and a possible missing quote if the lines look like rows."""
-    remarks.saw(phrase("Cell with line breaks"), start)
+    remarks.count(phrase("Cell with line breaks"), start)
     width = len(cells)
     for cell in cells if width > 1 else ():
         inner = cell.splitlines()[1:-1]
@@ -138,7 +138,7 @@ def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) 
             any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS) for line in inner
         )
         if inner and look_like_rows:
-            remarks.saw(
+            remarks.count(
                 phrase(
                     "A cell extends to line {end} and its lines look like separate rows; a "
                     "quote may be missing",
@@ -148,12 +148,12 @@ def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) 
             )
 
 
-def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
+def _parse_labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
     """Parse “LABEL text” and “LABEL:detail text”."""
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         if not line.strip():
-            remarks.saw(EMPTY_LINE, number)
+            remarks.count(EMPTY_LINE, number)
             continue
         label, _, text = line.partition(" ")
         name, colon, detail = label.partition(":")
@@ -164,36 +164,36 @@ _csv: Any = pyarrow.csv  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN = map(ord, '"\n\r')
 
 
-def can_be_cut(reading: Reading) -> bool:
+def supports_blocks(reading: Reading) -> bool:
     """True if pyarrow supports the delimiter."""
     mark = reading.delimiter
     return len(mark) == 1 and mark.isascii() and mark not in '"\r\n '
 
 
 def read_batches(
-    lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, above: int
+    lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, skipped: int
 ) -> Iterator[Batch]:
-    """Batches of the rows below the first `above`, equal to those of `even_rows`."""
+    """Batches of the rows below the first `skipped`, equal to those of `fit_rows`."""
     text = TextBlocks(lines)
-    if above:
-        deque(islice(parse_rows(lines.path, text, reading, remarks), above), maxlen=0)
+    if skipped:
+        deque(islice(parse_rows(lines.path, text, reading, remarks), skipped), maxlen=0)
     names = [str(number) for number in range(width)]
 
     def fast(content: bytes) -> Batch | None:
         start = content[:20].decode("utf-8", "replace")
-        if text.before == 0 and SEPARATOR_LINE.match(start):
+        if text.lines_read == 0 and SEPARATOR_LINE.match(start):
             return None
         block = _block(content, reading, text.is_over)
-        cells = None if block is None else _parsed(content, block, reading, names)
+        cells = None if block is None else _parse(content, block, reading, names)
         if block is None or cells is None:
             return None
-        batch = _numbered(content, block, cells, text.before, remarks)
-        text.take(block.end, block.newlines)
+        batch = _to_batch(content, block, cells, text.lines_read, remarks)
+        text.consume(block.end, block.newlines)
         return batch
 
     def slow(size: int) -> Iterator[Batch]:
-        rows = text.some(parse_rows(lines.path, text, reading, remarks, text.before), size)
-        return rows_to_batches(even_rows(rows, width, lines.path, remarks, pads))
+        rows = text.limit(parse_rows(lines.path, text, reading, remarks, text.lines_read), size)
+        return rows_to_batches(fit_rows(rows, width, lines.path, remarks, pads))
 
     yield from filter(len, text.parse(fast, slow))
 
@@ -207,7 +207,7 @@ class _Block(NamedTuple):
 
 
 def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
-    """As many whole rows as there are; None if there is none, or the quotes are ambiguous."""
+    """All whole rows; None if there is none, or the quotes are ambiguous."""
     end = len(content) if is_over else content.rfind(b"\n") + 1
     codes = np.frombuffer(content, dtype=np.uint8)
     quotes = np.zeros(0, dtype=np.int64)
@@ -216,16 +216,16 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
         while len(quotes) % 2 and end and not is_over:
             end = content.rfind(b"\n", 0, int(quotes[-1])) + 1
             quotes = quotes[: np.searchsorted(quotes, end)]
-    if not end or len(quotes) % 2 or content.startswith(MARK):
+    if not end or len(quotes) % 2 or content.startswith(BYTE_ORDER_MARK):
         return None
     returns = content.count(b"\r", 0, end)
     if returns and returns != content.count(b"\r\n", 0, end):
         return None
     ends = np.zeros(256, dtype=bool)  # bytes that may precede an opening quote
     ends[[ord(reading.delimiter), NEWLINE, QUOTE]] = True
-    before = codes[quotes[0::2] - 1]  # a quote at 0 wraps around, and is checked separately
-    behind = codes[np.minimum(quotes[1::2] + 1, len(codes) - 1)]
-    opens, closes = ends[before], ends[behind] | (behind == RETURN)
+    previous = codes[quotes[0::2] - 1]  # a quote at 0 wraps around, and is checked separately
+    following = codes[np.minimum(quotes[1::2] + 1, len(codes) - 1)]
+    opens, closes = ends[previous], ends[following] | (following == RETURN)
     if len(quotes):
         opens[0] |= quotes[0] == 0
         closes[-1] |= quotes[-1] + 1 == len(codes)
@@ -234,7 +234,7 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
     return _Block(end, quotes, int(np.count_nonzero(codes[:end] == NEWLINE)))
 
 
-def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -> pa.Table | None:
+def _parse(content: bytes, block: _Block, reading: Reading, names: list[str]) -> pa.Table | None:
     """Cells of all non-empty rows as strings; None if one has too few or too many."""
     try:
         table: pa.Table = _csv.read_csv(
@@ -256,7 +256,7 @@ def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -
     return table
 
 
-def _numbered(
+def _to_batch(
     content: bytes, block: _Block, table: pa.Table, before: int, remarks: Remarks
 ) -> Batch:
     """Number the rows of a block, and remark empty lines and line breaks."""
@@ -269,15 +269,15 @@ def _numbered(
     ends = newlines[np.searchsorted(block.quotes, newlines) % 2 == 0]
     if content[block.end - 1] != NEWLINE:
         ends = np.append(ends, block.end)
-    begins = np.concatenate([[0], ends[:-1] + 1])
-    lines = np.searchsorted(newlines, begins) + before + 1
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lines = np.searchsorted(newlines, starts) + before + 1
     last = np.searchsorted(newlines, ends) + before + 1  # last line of each row
-    sizes = ends - begins
-    empty = (sizes == 0) | ((sizes == 1) & (codes[np.minimum(begins, block.end - 1)] == RETURN))
+    sizes = ends - starts
+    empty = (sizes == 0) | ((sizes == 1) & (codes[np.minimum(starts, block.end - 1)] == RETURN))
     batch = Batch(lines[~empty], cells)
     assert len(batch) == table.num_rows
     for line in lines[empty]:
-        remarks.saw(EMPTY_LINE, int(line))
+        remarks.count(EMPTY_LINE, int(line))
     last = last[~empty]
     for number in np.flatnonzero(last > batch.lines).tolist():
         row = tuple(column[number].as_py() for column in cells)

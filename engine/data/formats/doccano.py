@@ -16,8 +16,8 @@ from engine.data.formats.annotated import (
 from engine.phrases import phrase
 
 TEXTS, LABELS = ("text", "data"), ("label", "labels")
-NUMBERED = "annotations"  # of older versions, which refer to labels by id
-OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
+ANNOTATIONS = "annotations"  # of older versions, which refer to labels by id
+KNOWN_KEYS = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
 
 
 def recognise(items: list[Any]) -> bool:
@@ -27,22 +27,22 @@ def recognise(items: list[Any]) -> bool:
         for item in items
     ):
         return False
-    entities = [entity for item in items for entity in _listed(item, "entities")]
+    entities = [entity for item in items for entity in _get_list(item, "entities")]
     if entities:
         return all(isinstance(entity, dict) and "start_offset" in entity for entity in entities)
-    if numbered := [annotation for item in items for annotation in _listed(item, NUMBERED)]:
+    if numbered := [annotation for item in items for annotation in _get_list(item, ANNOTATIONS)]:
         return all(isinstance(item, dict) and {"label", "user"} <= item.keys() for item in numbered)
-    labels = [label for item in items for key in LABELS for label in _listed(item, key)]
+    labels = [label for item in items for key in LABELS for label in _get_list(item, key)]
     if not labels:
         return False
     if all(isinstance(label, list) for label in labels):
         return all(len(label) == 3 and isinstance(label[0], int) for label in labels)
-    own = OWN.union(TEXTS, LABELS)
-    is_own = all(own >= item.keys() and "id" in item for item in items)
-    return is_own and all(isinstance(label, str) for label in labels)
+    known_keys = KNOWN_KEYS.union(TEXTS, LABELS)
+    has_known_keys = all(known_keys >= item.keys() and "id" in item for item in items)
+    return has_known_keys and all(isinstance(label, str) for label in labels)
 
 
-def _listed(item: dict[str, Any], key: str) -> list[Any]:
+def _get_list(item: dict[str, Any], key: str) -> list[Any]:
     value = item.get(key)
     return value if isinstance(value, list) else []
 
@@ -57,8 +57,8 @@ def read(item: Any) -> list[Annotated]:
     if "entities" in item:
         entities = get_list(item, "entities")
         entry.spans = [get_span(span, "start_offset", "end_offset", "label") for span in entities]
-    elif annotations := get_list(item, NUMBERED):
-        _add_numbered(entry, annotations)
+    elif annotations := get_list(item, ANNOTATIONS):
+        _add_annotations(entry, annotations)
     elif any(isinstance(label, list) for label in labels):
         entry.spans = [parse_span(label) for label in labels]
     elif labels:
@@ -69,13 +69,13 @@ def read(item: Any) -> list[Annotated]:
     return [entry]
 
 
-def _add_numbered(entry: Annotated, annotations: list[Any]) -> None:
-    """Spans or labels whose names only the project knows. Raises BadObject."""
+def _add_annotations(entry: Annotated, annotations: list[Any]) -> None:
+    """Spans or labels by id, whose names are only in the project. Raises BadObject."""
     named = [
         item | {"label": str(item.get("label"))} for item in annotations if isinstance(item, dict)
     ]
     if len(named) < len(annotations):
-        raise BadObject(phrase("“{key}” is not a list of objects.", key=NUMBERED))
+        raise BadObject(phrase("“{key}” is not a list of objects.", key=ANNOTATIONS))
     if any("start_offset" in item for item in named):
         entry.spans = [get_span(item, "start_offset", "end_offset", "label") for item in named]
     else:

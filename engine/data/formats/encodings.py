@@ -13,7 +13,7 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 
 SAMPLE = 1 << 16  # bytes examined closely
-CHECKED = 1 << 26  # bytes tried as UTF-8
+MAX_CHECKED = 1 << 26  # bytes tried as UTF-8
 KINDS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF", phrase("a PDF document")),
     (b"7z\xbc\xaf\x27\x1c", phrase("a 7-Zip archive")),
@@ -28,7 +28,7 @@ KINDS: tuple[tuple[bytes, str], ...] = (
     *((bytes([0x80, version]), phrase("a Python pickle")) for version in range(2, 6)),
     (b"{\\rtf", phrase("a rich text document")),
 )
-MARKS: tuple[tuple[bytes, str], ...] = (
+BYTE_ORDER_MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -51,16 +51,16 @@ def recognise_encoding(path: Path) -> Encoded:
 
     Raises BadFile for another kind of file, with its name if known.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         start = file.read(SAMPLE)
         _refuse_other_kinds(path, start)
-        for mark, name in MARKS:
+        for mark, name in BYTE_ORDER_MARKS:
             if start.startswith(mark):
                 return Encoded(name)
-        if wide := _wide(start):
-            note = phrase("The file has no byte order mark; it was read as {wide}.", wide=wide)
-            return Encoded(wide, note)
-        content = start + file.read(CHECKED - SAMPLE)
+        if utf16 := _guess_utf16(start):
+            note = phrase("The file has no byte order mark; it was read as {wide}.", wide=utf16)
+            return Encoded(utf16, note)
+        content = start + file.read(MAX_CHECKED - SAMPLE)
     if _mostly_utf8(content):
         _refuse_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
         return Encoded("utf-8")
@@ -78,12 +78,12 @@ def recognise_encoding(path: Path) -> Encoded:
 
 def first_bytes(path: Path) -> bytes:
     """First unpacked bytes of a file. Raises BadFile."""
-    with _opened(path) as file:
+    with _open(path) as file:
         return file.read(SAMPLE)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path) -> Iterator[BinaryIO]:
     file_size(path)
     try:
         file, _ = open_source(path)
@@ -123,15 +123,15 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
         )
 
 
-def _wide(start: bytes) -> str:
+def _guess_utf16(start: bytes) -> str:
     """UTF-16 without a mark: every other byte of Latin text is zero."""
-    even, odd = start[0::2].count(0), start[1::2].count(0)
-    name = "utf-16-le" if odd > 10 * even else "utf-16-be" if even > 10 * odd else ""
-    if not name or (max(even, odd) < 0.2 * len(start) and _mostly_utf8(start)):
+    even, unusual = start[0::2].count(0), start[1::2].count(0)
+    name = "utf-16-le" if unusual > 10 * even else "utf-16-be" if even > 10 * unusual else ""
+    if not name or (max(even, unusual) < 0.2 * len(start) and _mostly_utf8(start)):
         return ""
     text = start[: len(start) // 2 * 2].decode(name, errors="replace")
-    usual = sum(c.isalnum() or c.isspace() or c in ",;.\"'-_:!?()、。" for c in text)
-    return name if usual > 0.8 * len(text) else ""
+    plausible = sum(c.isalnum() or c.isspace() or c in ",;.\"'-_:!?()、。" for c in text)
+    return name if plausible > 0.8 * len(text) else ""
 
 
 def _mostly_utf8(content: bytes) -> bool:
@@ -140,15 +140,17 @@ def _mostly_utf8(content: bytes) -> bool:
     try:
         for first in range(0, len(content), SAMPLE):
             decoder.decode(content[first : first + SAMPLE])
-        decoder.decode(b"", final=len(content) < CHECKED)  # otherwise a character may be truncated
+        decoder.decode(
+            b"", final=len(content) < MAX_CHECKED
+        )  # otherwise a character may be truncated
     except UnicodeDecodeError:
         pass
     else:
         return True
     text = content.decode("utf-8", errors="replace")
-    wrong = text.count("\N{REPLACEMENT CHARACTER}")
-    right = sum(map(len, re.findall(r"[^\x00-\x7f]+", text))) - wrong
-    return right > 10 * wrong
+    broken = text.count("\N{REPLACEMENT CHARACTER}")
+    valid = sum(map(len, re.findall(r"[^\x00-\x7f]+", text))) - broken
+    return valid > 10 * broken
 
 
 def _refuse_control_characters(path: Path, text: str) -> None:
@@ -159,9 +161,9 @@ def _refuse_control_characters(path: Path, text: str) -> None:
 def _single_byte(content: bytes) -> str:
     """A single-byte or East Asian encoding."""
     try:
-        text, otherwise = content.decode("cp1252"), "cp1252"
+        text, fallback = content.decode("cp1252"), "cp1252"
     except UnicodeDecodeError:
-        text, otherwise = "", "latin-1"
+        text, fallback = "", "latin-1"
     if text and _looks_western(text):
         return "cp1252"
     from charset_normalizer import from_bytes  # slow import
@@ -169,17 +171,17 @@ def _single_byte(content: bytes) -> str:
     lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
     best = from_bytes(lines[:SAMPLE]).best()
     if best is None or best.encoding in ("ascii", "utf_8"):
-        return otherwise
+        return fallback
     try:
         content.decode(best.encoding)
     except UnicodeDecodeError:
-        return otherwise
+        return fallback
     return best.encoding.replace("_", "-")
 
 
 def _looks_western(text: str) -> bool:
     """True if few letters are non-ASCII, and hardly any at unusual positions."""
     special = len(re.findall(r"[^\x00-\x7f]", text))
-    odd = len(re.findall(r"[A-Za-zÀ-ÿ][¡-¿×÷][a-zß-ÿ]|[a-zß-ÿ][À-Þ]", text))
+    unusual = len(re.findall(r"[A-Za-zÀ-ÿ][¡-¿×÷][a-zß-ÿ]|[a-zß-ÿ][À-Þ]", text))
     letters = sum(map(str.isalpha, text))
-    return odd * 5 <= special and special <= 0.3 * letters + 3
+    return unusual * 5 <= special and special <= 0.3 * letters + 3

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, file_size, unreadable
+from engine.data.formats.lines import MAX_FILE_BYTES, Lines, NotText, file_size, unreadable
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
-from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
+from engine.data.formats.rows import Content, Format, Remarks, Row, is_documentation
 from engine.errors import BadFile
 from engine.files.regular_file import open_regular
 from engine.phrases import phrase
@@ -19,7 +19,7 @@ from engine.progress import Cancelled, ProgressCallback
 
 MAX_FILES = 2_000_000
 MAX_OTHERS = 100_000  # other files and folders; more means a wrong folder
-LONGEST_TEXT = 200_000_000  # bytes of a text read whole
+MAX_TEXT_BYTES = 200_000_000  # bytes of a text read whole
 PREVIEW_FILES = 2_000  # files of a preview
 ANNOTATIONS = ".ann"  # annotation files of brat
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders of unlabelled texts
@@ -33,26 +33,26 @@ class TextFolder:
     encoding: str
     progress: ProgressCallback | None = None
     cancelled: Callable[[], bool] | None = None
-    glance: bool = False
+    head_only: bool = False
 
-    def numbered(self, files: list[Path]) -> Iterator[tuple[int, Path]]:
+    def enumerate_files(self, files: list[Path]) -> Iterator[tuple[int, Path]]:
         """Number the files from 1 while they are read.
 
         Raises Cancelled soon after `cancelled()` is true.
         """
-        whole, done = 0 if self.progress is None else folder_size(self.path), 0
+        total, done = 0 if self.progress is None else folder_size(self.path), 0
         for number, file in enumerate(files, start=1):
             if self.cancelled is not None and self.cancelled():
                 raise Cancelled
             yield number, file
             if self.progress is not None:
-                notes = file.with_suffix(ANNOTATIONS)
-                done += sum(path.stat().st_size for path in (file, notes) if path.is_file())
-                self.progress(min(done, whole), whole)
+                annotations = file.with_suffix(ANNOTATIONS)
+                done += sum(path.stat().st_size for path in (file, annotations) if path.is_file())
+                self.progress(min(done, total), total)
 
-    def first(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """The rows, or those that a glance needs."""
-        return islice(rows, PREVIEW_FILES) if self.glance else rows
+    def limit(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The rows, or only the first ones."""
+        return islice(rows, PREVIEW_FILES) if self.head_only else rows
 
 
 def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
@@ -60,27 +60,27 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
 
     The label is the name of the sub-folder if several have texts; otherwise there is no label
     column. The “line” of a row is the number of its file. Texts above a million characters are
-    split into rows. A file that is not in `encoding` is read in its own.
+    split into rows. A file in another encoding is read in that one.
 
     Raises:
         BadFile: if there are no texts, or a file cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    labels = labels_in(folder.path)
-    known = [label for label in labels if label.lower() not in UNLABELLED]
-    if len(known) > 1:
+    labels = list_labels(folder.path)
+    labelled = [label for label in labels if label.lower() not in UNLABELLED]
+    if len(labelled) > 1:
         for label in labels:
-            if label not in known:
-                remarks.saw(
+            if label not in labelled:
+                remarks.count(
                     phrase("The texts in “{label}” have no label and were skipped", label=label), 1
                 )
         columns: tuple[str, ...] = ("text", "label", "file")
-        files = [file for label in known for file in _texts(folder.path / label)]
+        files = [file for label in labelled for file in _texts(folder.path / label)]
         if has_texts(folder.path):
-            remarks.saw(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
+            remarks.count(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
     else:
         columns = ("text", "file")
-        files = texts_below(folder.path)
+        files = list_texts(folder.path)
     if not files:
         raise BadFile(
             folder.path,
@@ -89,13 +89,13 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
         )
 
     def rows() -> Iterator[Row]:
-        for number, file in folder.numbered(files):
+        for number, file in folder.enumerate_files(files):
             name = file.relative_to(folder.path).as_posix()
             label = (name.partition("/")[0],) if "label" in columns else ()
             for text in _read_texts(file, folder.encoding, number, remarks):
                 yield Row(number, (text, *label, name))
 
-    return Content(columns, folder.first(rows()))
+    return Content(columns, folder.limit(rows()))
 
 
 def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
@@ -104,56 +104,58 @@ def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> lis
     size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
     texts = _decoded_texts(file, encoding, number, remarks) if size else []
     if len(texts) > 1:
-        remarks.saw(
+        remarks.count(
             phrase("Text of more than a million characters split into several rows"), number
         )
     if not texts:
-        remarks.saw(phrase("File without text skipped"), number)
+        remarks.count(phrase("File without text skipped"), number)
     return texts
 
 
 def _decoded_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
     """Texts of a file, in its own encoding if it is not in that of the folder."""
     try:
-        texts = _decoded(Lines(file, encoding))
+        texts = _join_texts(Lines(file, encoding))
         if not any("\0" in text for text in texts):
             return texts  # otherwise it may be UTF-16 without a mark
     except NotText:
         texts = []
     own = recognise_encoding(file).encoding
     if own != encoding:
-        remarks.saw(
+        remarks.count(
             phrase("File not in {encoding}, read as {own}", encoding=encoding, own=own), number
         )
-        return _decoded(Lines(file, own, replaces=True))
+        return _join_texts(Lines(file, own, replace_errors=True))
     if not texts:
-        remarks.saw(phrase("Bytes that are not {encoding}, read as “�”", encoding=encoding), number)
-        return _decoded(Lines(file, encoding, replaces=True))
+        remarks.count(
+            phrase("Bytes that are not {encoding}, read as “�”", encoding=encoding), number
+        )
+        return _join_texts(Lines(file, encoding, replace_errors=True))
     return texts
 
 
-def whole_text(file: Path, encoding: str) -> str:
+def read_text(file: Path, encoding: str) -> str:
     """A text unchanged, so that offsets are valid.
 
     Raises BadFile if it is not in `encoding`, or too long.
     """
     if not file.stat().st_size:
         return ""
-    if file.stat().st_size > LONGEST_TEXT:
+    if file.stat().st_size > MAX_TEXT_BYTES:
         raise BadFile(
             file,
-            phrase("it is larger than {most} MB.", most=LONGEST_TEXT // 1_000_000),
+            phrase("it is larger than {most} MB.", most=MAX_TEXT_BYTES // 1_000_000),
             phrase("Split it into several texts."),
         )
     return "".join(Lines(file, encoding))
 
 
-def _decoded(lines: Lines) -> list[str]:
+def _join_texts(lines: Lines) -> list[str]:
     """Join lines to stripped texts of limited length."""
     texts: list[str] = []
     part: list[str] = []
     length = 0
-    for line in lines.upto(MAX_TEXT_CHARACTERS, cut=True):
+    for line in lines.limited(MAX_TEXT_CHARACTERS, split=True):
         if length + len(line) > MAX_TEXT_CHARACTERS:
             texts.append("".join(part).strip())
             part, length = [], 0
@@ -165,7 +167,7 @@ def _decoded(lines: Lines) -> list[str]:
 
 def check_texts(folder: Path) -> None:
     """Raise BadFile if all files of a folder are empty."""
-    if not any(file.stat().st_size for file in texts_below(folder)):
+    if not any(file.stat().st_size for file in list_texts(folder)):
         raise BadFile(
             folder, phrase("there are no texts in it."), phrase("Choose a folder with .txt files.")
         )
@@ -173,8 +175,8 @@ def check_texts(folder: Path) -> None:
 
 def folder_size(folder: Path) -> int:
     """Size of all texts in bytes. Raises BadFile if it is too large."""
-    size = sum(file.stat().st_size for file in texts_below(folder, annotations=True))
-    if size > LARGEST_FILE:
+    size = sum(file.stat().st_size for file in list_texts(folder, annotations=True))
+    if size > MAX_FILE_BYTES:
         raise BadFile(
             folder, phrase("its texts are too large to be read."), phrase("Use a part of them.")
         )
@@ -183,7 +185,7 @@ def folder_size(folder: Path) -> int:
 
 def folder_state(folder: Path) -> tuple[int, int]:
     """Size of all texts, and the latest modification of a text or the folder."""
-    states = [file.stat() for file in texts_below(folder, annotations=True)]
+    states = [file.stat() for file in list_texts(folder, annotations=True)]
     changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
     return sum(state.st_size for state in states), max(changes)
 
@@ -191,20 +193,20 @@ def folder_state(folder: Path) -> tuple[int, int]:
 def folder_sha256(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
     total = hashlib.sha256()
-    for file in texts_below(folder, annotations=True):
+    for file in list_texts(folder, annotations=True):
         with open_regular(file) as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         total.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
     return total.hexdigest()
 
 
-def labels_in(folder: Path) -> list[str]:
+def list_labels(folder: Path) -> list[str]:
     """Sorted names of the sub-folders with texts."""
     try:
-        inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+        folders = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
         raise unreadable(folder, error) from error
-    return [entry.name for entry in inside if not entry.name.startswith(".") and has_texts(entry)]
+    return [entry.name for entry in folders if not entry.name.startswith(".") and has_texts(entry)]
 
 
 def has_texts(folder: Path, count: int = 1) -> bool:
@@ -226,7 +228,7 @@ def has_annotations(folder: Path) -> bool:
     return any(name.lower().endswith(ANNOTATIONS) for name in islice(files, PREVIEW_FILES))
 
 
-def texts_below(folder: Path, annotations: bool = False) -> list[Path]:
+def list_texts(folder: Path, annotations: bool = False) -> list[Path]:
     """Sorted texts of a folder and its sub-folders, without following links.
 
     With `annotations`, brat files, too.
@@ -261,7 +263,9 @@ def texts_below(folder: Path, annotations: bool = False) -> list[Path]:
 
 def _is_text(name: str) -> bool:
     lower = name.lower()
-    return lower.endswith(PLAIN.suffixes) and not lower.startswith(".") and not is_about_data(name)
+    return (
+        lower.endswith(PLAIN.suffixes) and not lower.startswith(".") and not is_documentation(name)
+    )
 
 
 FOLDER = Format("folder", phrase("Folder of texts"), (), open_folder=open_folder)

@@ -59,7 +59,7 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     return Content(columns, item_rows(lines.path, enumerate(items, 1), tuple(keys), remarks))
 
 
-def lists_of_splits(path: Path) -> list[str]:
+def split_lists(path: Path) -> list[str]:
     """The keys of a document with a list for each split; none for any other or unreadable file."""
     if Path(logical_name(path)).suffix.lower() not in DOCUMENT.suffixes:
         return []
@@ -102,7 +102,7 @@ def _splits(value: object) -> list[str]:
 
 def _items(value: object) -> list[Object] | None:
     """The rows as objects; None if the document is not a table."""
-    if (rows := _objects(value) or _unnamed(value)) is not None:
+    if (rows := _objects(value) or _unnamed_rows(value)) is not None:
         return rows
     if not isinstance(value, dict) or not value:
         return None
@@ -131,7 +131,7 @@ def _objects(value: object) -> list[Object] | None:
     return value if all(isinstance(item, dict) for item in value) else None
 
 
-def _unnamed(value: object) -> list[Object] | None:
+def _unnamed_rows(value: object) -> list[Object] | None:
     """Texts, or rows as lists of equal length, without column names."""
     if not isinstance(value, list) or not value:
         return None
@@ -156,7 +156,7 @@ def _columnar_items(columns: Object, indices: Iterable[Any]) -> list[Object] | N
         return None  # the columns have different indices
 
 
-def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None:
+def guess_document(lines: list[str], suffix: str, is_complete: bool) -> Reading | None:
     """A list; or an object that spans several lines, or that holds a table."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in TABLE_SUFFIXES or not first.startswith(("{", "[")):
@@ -168,7 +168,7 @@ def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None
         # like a bad line of JSON Lines
         is_broken = not first.startswith("[") and first.endswith("}")
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
-    is_all = whole and sum(not line.isspace() for line in lines) == 1
+    is_all = is_complete and sum(not line.isspace() for line in lines) == 1
     is_table = isinstance(value, list) or bool(_splits(value)) or _items(value) is not None
     is_document = is_all and is_table
     return Reading(format=DOCUMENT.name) if is_document else None

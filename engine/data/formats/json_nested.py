@@ -1,7 +1,7 @@
 """Flatten nested JSON objects: each of their values becomes a column.
 
 The first objects of a file decide which keys are flattened, and the names of their columns; other
-values that appear later stay together under their key.
+values that appear later stay nested under their key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +11,8 @@ from typing import Any
 from engine.data.formats.rows import Remarks
 from engine.phrases import phrase
 
-LOOKED_AT = 200  # objects that are examined
-MOST_NAMES = 20  # values under one key; more are not columns
+SAMPLE_OBJECTS = 200  # objects that are examined
+MAX_NAMES = 20  # values under one key; more are not columns
 
 Names = Mapping[str, Mapping[str, str]]
 """By key, the column of each value of its object."""
@@ -26,7 +26,7 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
     keys: set[str] = set()
     nested: dict[str, dict[str, str]] = {}
     others: set[str] = set()
-    for item in islice(items, LOOKED_AT):
+    for item in islice(items, SAMPLE_OBJECTS):
         keys |= item.keys()
         for key, value in item.items():
             if isinstance(value, dict) and not any(isinstance(v, list) for v in value.values()):
@@ -36,10 +36,12 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
     names = {
         key: columns
         for key, columns in nested.items()
-        if key not in others and 0 < len(columns) <= MOST_NAMES and not keys & {*columns.values()}
+        if key not in others and 0 < len(columns) <= MAX_NAMES and not keys & {*columns.values()}
     }
     for key in names:
-        remarks.say(phrase("“{key}” has several values, each of which is a column.", key=key[:60]))
+        remarks.add_note(
+            phrase("“{key}” has several values, each of which is a column.", key=key[:60])
+        )
     return names
 
 

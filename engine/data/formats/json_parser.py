@@ -25,11 +25,11 @@ from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.rows import EMPTY_LINE, MAX_COLUMNS, Remarks, Row
 from engine.data.formats.strict_json import (
     SURROGATES,
-    NotStrict,
+    InvalidJson,
     Number,
-    not_valid,
+    depth_problem,
+    describe_error,
     refuse_constant,
-    too_deep,
     unique_keys,
     without_surrogates,
     write_json,
@@ -54,12 +54,12 @@ def item_rows(
         cells = []
         for key in keys:
             if key not in item:
-                remarks.saw(missing_remark(key), number)
+                remarks.count(missing_remark(key), number)
                 cells.append("")
                 continue
             try:
                 cells.append(_cell(item[key], key, number, remarks))
-            except NotStrict as error:
+            except InvalidJson as error:
                 raise BadFile(path, error.problem, ADVICE, line=number) from error
         yield Row(number, tuple(cells))
 
@@ -96,17 +96,18 @@ def parse_lines(
     for number, line in enumerate(lines, start=before + 1):
         text = line.strip()
         if not text:
-            remarks.saw(EMPTY_LINE, number)
+            remarks.count(EMPTY_LINE, number)
             continue
         try:
             yield number, decoder.decode(text)
         except json.JSONDecodeError as error:
             column = error.colno + len(line) - len(line.lstrip())
-            raise BadFile(path, not_valid(error), ADVICE, line=number, column=column) from error
-        except NotStrict as error:
+            problem = describe_error(error)
+            raise BadFile(path, problem, ADVICE, line=number, column=column) from error
+        except InvalidJson as error:
             raise BadFile(path, error.problem, ADVICE, line=number) from error
         except RecursionError as error:
-            raise BadFile(path, too_deep(), ADVICE, line=number) from error
+            raise BadFile(path, depth_problem(), ADVICE, line=number) from error
 
 
 def describe_kind(item: object) -> str:
@@ -127,22 +128,22 @@ def null_remark(key: str) -> str:
 
 def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
     if value is None:
-        remarks.saw(null_remark(key), line)
+        remarks.count(null_remark(key), line)
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
-        remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
+        remarks.count(phrase("“{key}” has several values, kept as JSON", key=key), line)
         value = write_json(value)
     text = without_surrogates(value)
     if text != value:
-        remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
+        remarks.count(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
     return str(text)
 
 
 _json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
-QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, BLANK = map(ord, '"\n\r{}\\: ')
-MOST_CELLS = 4_000_000  # of a block; more means many sparse keys
+QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, SPACE = map(ord, '"\n\r{}\\: ')
+MAX_CELLS = 4_000_000  # of a block; more means many sparse keys
 KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
 PLAIN = re.compile(  # a value that is not a string: null, or a literal kept as it is
     rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
@@ -156,7 +157,7 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
 
     Raises BadFile as `parse_objects` does.
     """
-    text = TextBlocks(lines.silent())
+    text = TextBlocks(lines.without_progress())
     keys: dict[str, None] = {}
     parse = _Parser(())
 
@@ -167,12 +168,12 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
         parsed = None if names else parse(content, text.is_over)
         if parsed is None:
             return None
-        text.take(parsed.end, parsed.newlines)
+        text.consume(parsed.end, parsed.newlines)
         return {}  # no new keys
 
     def slow(size: int) -> Iterator[dict[str, Any]]:
-        items = flatten_items(parse_objects(lines.path, text, Remarks(), text.before), names)
-        return (item for _, item in text.some(items, size))
+        items = flatten_items(parse_objects(lines.path, text, Remarks(), text.lines_read), names)
+        return (item for _, item in text.limit(items, size))
 
     for item in text.parse(fast, slow):
         keys.update(dict.fromkeys(item))
@@ -192,23 +193,23 @@ def read_batches(
         parsed = None if names else parse(content, text.is_over)
         if parsed is None:
             return None
-        batch = _numbered(lines, content, parsed, keys, text.before, remarks)
-        text.take(parsed.end, parsed.newlines)
+        batch = _to_batch(lines, content, parsed, keys, text.lines_read, remarks)
+        text.consume(parsed.end, parsed.newlines)
         return batch
 
     def slow(size: int) -> Iterator[Batch]:
-        items = flatten_items(parse_objects(lines.path, text, remarks, text.before), names)
-        return rows_to_batches(item_rows(lines.path, text.some(items, size), keys, remarks))
+        items = flatten_items(parse_objects(lines.path, text, remarks, text.lines_read), names)
+        return rows_to_batches(item_rows(lines.path, text.limit(items, size), keys, remarks))
 
     yield from filter(len, text.parse(fast, slow))
 
 
-class _Found(NamedTuple):
+class _Block(NamedTuple):
     """Whole lines at the start of some bytes, and their values."""
 
     end: int  # bytes
     newlines: int  # including that of the last line
-    begins: NDArray[np.int64]  # [lines], start
+    starts: NDArray[np.int64]  # [lines], start
     ends: NDArray[np.int64]  # [lines], end without line end
     values: pa.Table  # one row per non-empty line; null for null or a missing key
     nulls: int  # values that are null and not missing
@@ -228,8 +229,8 @@ class _Parser:
         self._kinds: pa.Schema | None = None  # column types to try
         self._is_first = True
 
-    def __call__(self, content: bytes, is_over: bool) -> _Found | None:
-        """Parse as many whole lines as there are; None if a line needs the standard library."""
+    def __call__(self, content: bytes, is_over: bool) -> _Block | None:
+        """Parse all whole lines; None if a line needs the standard library."""
         end = len(content) if is_over else content.rfind(b"\n") + 1
         if not self._can_parse or not end or b"\0" in content:
             return None
@@ -238,41 +239,41 @@ class _Parser:
             return None
         codes = np.frombuffer(content, dtype=np.uint8)[:end]
         newlines = np.flatnonzero(codes == NEWLINE)
-        begins = np.concatenate([[0], newlines + 1])
+        starts = np.concatenate([[0], newlines + 1])
         ends = np.append(newlines, end)
-        if begins[-1] == end:
-            begins, ends = begins[:-1], ends[:-1]
-        if (ends - begins).max() + 2 >= MAX_LINE_CHARACTERS:
+        if starts[-1] == end:
+            starts, ends = starts[:-1], ends[:-1]
+        if (ends - starts).max() + 2 >= MAX_LINE_CHARACTERS:
             return None
-        ends = ends - ((ends > begins) & (codes[ends - 1] == RETURN))
-        full = ends > begins
-        are_objects = (codes[begins[full]] == OPENS) & (codes[ends[full] - 1] == CLOSES)
-        if not are_objects.all() or full.sum() * len(self.keys) > MOST_CELLS:
+        ends = ends - ((ends > starts) & (codes[ends - 1] == RETURN))
+        filled = ends > starts
+        are_objects = (codes[starts[filled]] == OPENS) & (codes[ends[filled] - 1] == CLOSES)
+        if not are_objects.all() or filled.sum() * len(self.keys) > MAX_CELLS:
             return None
-        if self._is_first and full.any():
-            first = int(np.argmax(full))
+        if self._is_first and filled.any():
+            first = int(np.argmax(filled))
             with suppress(ValueError, RecursionError):
-                item = json.loads(content[begins[first] : ends[first]])
+                item = json.loads(content[starts[first] : ends[first]])
                 kinds = ((key, KINDS.get(type(item.get(key)), pa.string())) for key in self.keys)
                 self._kinds = pa.schema(list(kinds))
             self._is_first = False
         values, nulls = self._values(content[:end], codes)
-        if values is None or values.num_rows != full.sum():  # a line has two objects
+        if values is None or values.num_rows != filled.sum():  # a line has two objects
             return None
-        return _Found(end, len(newlines), begins, ends, values, nulls)
+        return _Block(end, len(newlines), starts, ends, values, nulls)
 
     def _values(self, content: bytes, codes: NDArray[np.uint8]) -> tuple[pa.Table | None, int]:
         """Values of all objects as strings or null, and the number of explicit nulls."""
         if self._kinds is not None and b"-0" not in content:  # not an integer to pyarrow
-            values = _parsed(content, self._kinds)
+            values = _parse(content, self._kinds)
             if values is not None and not any(column.null_count for column in values.columns):
                 return values.cast(self._strings), 0
             self._kinds = None
-        strings, nulls = _as_strings(content, codes)
-        return _parsed(strings, self._strings), nulls
+        strings, nulls = _quote_literals(content, codes)
+        return _parse(strings, self._strings), nulls
 
 
-def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
+def _parse(content: bytes, schema: pa.Schema) -> pa.Table | None:
     """One row per object; None if a value or a key does not fit."""
     try:
         table: pa.Table = _json.read_json(
@@ -287,30 +288,30 @@ def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
     return table
 
 
-def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
+def _quote_literals(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
     """Quote numbers, true and false, and count nulls.
 
     A value is outside strings if an even number of quotes precedes it.
     """
     colons = np.flatnonzero(codes[:-1] == COLON)
     next_is_text = codes[colons + 1] == QUOTE
-    next_is_text |= (codes[colons + 1] == BLANK) & (codes[(colons + 2) % len(codes)] == QUOTE)
+    next_is_text |= (codes[colons + 1] == SPACE) & (codes[(colons + 2) % len(codes)] == QUOTE)
     colons = colons[~next_is_text]
     if not len(colons):
         return content, 0
     colons = colons[np.searchsorted(_quotes(codes), colons) % 2 == 0]
-    pieces: list[bytes] = []
+    parts: list[bytes] = []
     nulls = last = 0
     for match in filter(None, map(PLAIN.match, repeat(content), colons.tolist())):
         begin, end = match.span(2)
         if begin < 0:
             nulls += 1
         else:
-            pieces += (content[last:begin], match[2])
+            parts += (content[last:begin], match[2])
             last = end
-    if not pieces:
+    if not parts:
         return content, nulls
-    return b'"'.join((*pieces, content[last:])), nulls
+    return b'"'.join((*parts, content[last:])), nulls
 
 
 def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -322,40 +323,40 @@ def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
         return quotes
     follows = np.diff(slashes, prepend=-2) == 1
     first = np.maximum.accumulate(np.where(follows, 0, np.arange(len(slashes))))
-    before = np.searchsorted(slashes, quotes) - 1  # index of the last backslash before each quote
-    behind = (before >= 0) & (slashes[before] == quotes - 1)
-    hidden = behind & ((quotes - slashes[first[before]]) % 2 == 1)
-    unescaped: NDArray[np.int64] = quotes[~hidden]
+    last_slash = np.searchsorted(slashes, quotes) - 1  # index, before each quote
+    follows_slash = (last_slash >= 0) & (slashes[last_slash] == quotes - 1)
+    escaped = follows_slash & ((quotes - slashes[first[last_slash]]) % 2 == 1)
+    unescaped: NDArray[np.int64] = quotes[~escaped]
     return unescaped
 
 
-def _numbered(
+def _to_batch(
     lines: Lines,
     content: bytes,
-    parsed: _Found,
+    parsed: _Block,
     keys: tuple[str, ...],
     before: int,
     remarks: Remarks,
 ) -> Batch:
     """Number the rows of a block, and remark empty lines, nulls and missing keys."""
-    full = parsed.ends > parsed.begins
-    numbers = np.arange(before + 1, before + 1 + len(full), dtype=np.int64)
-    for line in numbers[~full].tolist():
-        remarks.saw(EMPTY_LINE, line)
+    filled = parsed.ends > parsed.starts
+    numbers = np.arange(before + 1, before + 1 + len(filled), dtype=np.int64)
+    for line in numbers[~filled].tolist():
+        remarks.count(EMPTY_LINE, line)
     columns = [column.combine_chunks() for column in parsed.values.columns]
-    batch = Batch(numbers[full], [column.fill_null("") for column in columns])
+    batch = Batch(numbers[filled], [column.fill_null("") for column in columns])
     empty = sum(column.null_count for column in columns)
     if parsed.nulls in (0, empty):
-        say = null_remark if parsed.nulls else missing_remark
+        describe = null_remark if parsed.nulls else missing_remark
         for key, column in zip(keys, columns, strict=True):
             if column.null_count:
                 first = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                remarks.saw(say(key), int(batch.lines[first]), column.null_count)
+                remarks.count(describe(key), int(batch.lines[first]), column.null_count)
         return batch
-    are_empty = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
-    begins, ends = parsed.begins[full], parsed.ends[full]
-    for number in np.flatnonzero(np.any(are_empty, axis=0)).tolist():
-        text = content[begins[number] : ends[number]].decode("utf-8")
+    is_empty = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
+    starts, ends = parsed.starts[filled], parsed.ends[filled]
+    for number in np.flatnonzero(np.any(is_empty, axis=0)).tolist():
+        text = content[starts[number] : ends[number]].decode("utf-8")
         item = parse_objects(lines.path, [text], remarks, int(batch.lines[number]) - 1)
         for _ in item_rows(lines.path, item, keys, remarks):
             pass  # for the remarks only

@@ -13,11 +13,11 @@ from engine.phrases import phrase
 
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns in order of first appearance, and rows."""
-    first = parse_objects(lines.path, lines.ahead(), Remarks())
+    first = parse_objects(lines.path, lines.look_ahead(), Remarks())
     names = nested_names((item for _, item in first), remarks)
-    keys = (first_keys if lines.glance else read_keys)(lines, names)
+    keys = (first_keys if lines.head_only else read_keys)(lines, names)
     columns = unique_names(keys, lines, remarks)
-    if not lines.glance:
+    if not lines.head_only:
         return Content(columns, None, read_batches(lines, keys, names, remarks))
     items = flatten_items(parse_objects(lines.path, lines, remarks), names)
     return Content(columns, item_rows(lines.path, items, keys, remarks))
@@ -26,14 +26,14 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 def first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     """Keys of the first objects in order of first appearance."""
     keys: dict[str, None] = {}
-    for _, item in flatten_items(parse_objects(lines.path, lines.ahead(), Remarks()), names):
+    for _, item in flatten_items(parse_objects(lines.path, lines.look_ahead(), Remarks()), names):
         keys.update(dict.fromkeys(item))
         if len(keys) > MAX_COLUMNS:
             break
     return tuple(keys)
 
 
-def guess_jsonl(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+def guess_jsonl(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
     """By suffix, or if the first line is an object."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in JSONL.suffixes:

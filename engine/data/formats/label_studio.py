@@ -17,7 +17,7 @@ from engine.data.formats.annotated import (
 from engine.phrases import phrase
 
 ANNOTATIONS = ("annotations", "completions")
-MARKS = ("annotation_id", "annotator", "lead_time")  # keys of JSON-MIN
+MIN_KEYS = ("annotation_id", "annotator", "lead_time")  # keys of JSON-MIN
 SPANS, CHOICES, RATING = "labels", "choices", "rating"
 DATES = ("created_at", "updated_at", "draft_created_at")
 
@@ -32,7 +32,7 @@ def recognise(items: list[Any]) -> bool:
 
 
 def _is_min(item: dict[str, Any]) -> bool:
-    return all(key in item for key in MARKS)
+    return all(key in item for key in MIN_KEYS)
 
 
 def read(item: Any) -> list[Annotated] | str:
@@ -45,25 +45,25 @@ def read(item: Any) -> list[Annotated] | str:
     if not isinstance(data, dict):
         raise BadObject(phrase("this task has no “data”."))
     annotations = next((get_list(item, key) for key in ANNOTATIONS if key in item), [])
-    done = [
+    finished = [
         annotation
         for annotation in annotations
         if isinstance(annotation, dict) and not annotation.get("was_cancelled")
     ]
-    if not done:
+    if not finished:
         return phrase("Task without an annotation skipped")
-    key = _key_of_text(data)
+    key = _text_key(data)
     entry = Annotated(get_text(data, key))
-    if len(done) > 1:
+    if len(finished) > 1:
         entry.remarks.append(phrase("Task with several annotations, of which the first was used"))
-    results = get_list(done[0], "result")
+    results = get_list(finished[0], "result")
     for result in results:
         _add(entry, result)
     entry.extra = extra_values(data, (key,))
     return [entry]
 
 
-def _key_of_text(data: dict[str, Any]) -> str:
+def _text_key(data: dict[str, Any]) -> str:
     texts = [key for key, value in data.items() if isinstance(value, str)]
     if not texts:
         raise BadObject(phrase("there is no text in the “data” of this task."))
@@ -111,8 +111,8 @@ def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
 
 def _read_min(item: dict[str, Any]) -> Annotated:
     """A text, and the values of the controls by name."""
-    values = {key: value for key, value in item.items() if key not in MARKS}
-    key = _key_of_text({name: value for name, value in values.items() if name not in DATES})
+    values = {key: value for key, value in item.items() if key not in MIN_KEYS}
+    key = _text_key({name: value for name, value in values.items() if name not in DATES})
     entry = Annotated(values[key])
     for value in values.values():
         if isinstance(value, dict) and CHOICES in value:
@@ -120,8 +120,8 @@ def _read_min(item: dict[str, Any]) -> Annotated:
         elif isinstance(value, list) and all(
             isinstance(region, dict) and {"start", "end"} <= region.keys() for region in value
         ):
-            marked = [span for region in value for span in _spans(entry, region)]
-            entry.spans = (entry.spans or []) + marked
+            spans = [span for region in value for span in _spans(entry, region)]
+            entry.spans = (entry.spans or []) + spans
     entry.extra = extra_values(values, (key,))  # plain values, no choices or spans
     return entry
 

@@ -1,6 +1,6 @@
 """Lines of a text file, read with limits on file and line size.
 
-Only plain files are opened, and nothing is read whole, so that pipes, devices, huge sparse files
+Only plain files are opened, and no file is read at once, so that pipes, devices, huge sparse files
 and endless lines give an error instead of exhausting memory.
 """
 
@@ -18,9 +18,9 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
-LARGEST_FILE = 16 * 1024**3  # bytes
+MAX_FILE_BYTES = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
-GLANCE = 50_000  # lines of a look-ahead if only the first rows are needed
+HEAD_LINES = 50_000  # lines of a look-ahead if only the first rows are needed
 CHUNK = 1 << 18  # characters decoded at once
 BLOCK = 1 << 20  # bytes read at once for columnar parsing
 TICK_LINES = 2_000
@@ -54,14 +54,14 @@ def file_size(path: Path) -> int:
         )
     if status.st_size == 0:
         raise BadFile(path, phrase("the file is empty."), phrase("Choose a file with text."))
-    if status.st_size > LARGEST_FILE:
+    if status.st_size > MAX_FILE_BYTES:
         raise BadFile(
             path,
             phrase(
                 "the file has {st_size:.0f} GiB, more than the {largest_file} GiB that can be"
                 " read.",
                 st_size=status.st_size / 1024**3,
-                largest_file=LARGEST_FILE // 1024**3,
+                largest_file=MAX_FILE_BYTES // 1024**3,
             ),
             phrase("Split it, or use a part of it."),
         )
@@ -81,8 +81,8 @@ class NotText(BadFile):
 class Lines:
     """Lines of a file with line ends; each iteration reads the file again.
 
-    Compressed files are unpacked. A lone carriage return ends a line, too. With `cut`, a line that
-    is too long is split. With `replaces`, “�” replaces bytes that are not text.
+    Compressed files are unpacked. A lone carriage return ends a line, too. `replace_errors` replaces
+    bytes that are not text by “�”.
 
     Raises:
         NotText: if the bytes are not text in `encoding`.
@@ -96,11 +96,11 @@ class Lines:
         encoding: str,
         progress: ProgressCallback | None = None,
         cancelled: Callable[[], bool] | None = None,
-        glance: bool = False,
-        replaces: bool = False,
+        head_only: bool = False,
+        replace_errors: bool = False,
     ) -> None:
-        self.path, self.encoding, self.glance = path, encoding, glance
-        self._errors = "replace" if replaces else "strict"
+        self.path, self.encoding, self.head_only = path, encoding, head_only
+        self._errors = "replace" if replace_errors else "strict"
         self._progress, self._cancelled = progress, cancelled
         self.size = file_size(path)
         try:
@@ -112,28 +112,30 @@ class Lines:
                 phrase("Choose, for example, utf-8, utf-16 or cp1252."),
             ) from error
 
-    def ahead(self, longest: int = MAX_LINE_CHARACTERS, cut: bool = False) -> Iterator[str]:
-        """Lines for a look-ahead, without progress; with `glance`, only the first ones."""
-        lines = self.silent().upto(longest, cut)
-        return islice(lines, GLANCE) if self.glance else lines
+    def look_ahead(
+        self, max_length: int = MAX_LINE_CHARACTERS, split: bool = False
+    ) -> Iterator[str]:
+        """Lines for a look-ahead, without progress; with `head_only`, only the first ones."""
+        lines = self.without_progress().limited(max_length, split)
+        return islice(lines, HEAD_LINES) if self.head_only else lines
 
-    def silent(self) -> "Lines":
+    def without_progress(self) -> "Lines":
         """The same lines without progress."""
         return Lines(self.path, self.encoding, None, self._cancelled)
 
     def __iter__(self) -> Iterator[str]:
-        return self.upto(MAX_LINE_CHARACTERS, cut=False)
+        return self.limited(MAX_LINE_CHARACTERS, split=False)
 
-    def upto(self, longest: int, cut: bool) -> Iterator[str]:
-        """Lines of at most `longest` characters; longer ones are split or refused."""
+    def limited(self, max_length: int, split: bool) -> Iterator[str]:
+        """Lines of at most `max_length` characters; longer ones are split or refused."""
         number = characters = 0
         with self._opened() as (raw, source):
             text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
-            for line in _lines_in(text, longest):
+            for line in _split_lines(text, max_length):
                 number += 1
                 characters += len(line)
-                if len(line) >= longest and not cut and line[-1] not in "\r\n":
-                    raise self.too_long(number, longest)
+                if len(line) >= max_length and not split and line[-1] not in "\r\n":
+                    raise self.too_long(number, max_length)
                 if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
                     self.tick(source.done)
                     characters = 0
@@ -172,10 +174,10 @@ class Lines:
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
-    def too_long(self, line: int, longest: int) -> BadFile:
+    def too_long(self, line: int, max_length: int) -> BadFile:
         return BadFile(
             self.path,
-            phrase("this line is longer than {longest:,} characters.", longest=longest),
+            phrase("this line is longer than {longest:,} characters.", longest=max_length),
             phrase("Split it into several lines."),
             line=line,
         )
@@ -191,9 +193,9 @@ class Lines:
                 try:
                     text = decoder.decode(chunk, final=not chunk)
                 except UnicodeDecodeError as error:
-                    good = error.object[: error.start].decode(self.encoding, errors="replace")
-                    line += good.count("\n")
-                    column = len((last + good).rpartition("\n")[2]) + 1
+                    valid = error.object[: error.start].decode(self.encoding, errors="replace")
+                    line += valid.count("\n")
+                    column = len((last + valid).rpartition("\n")[2]) + 1
                     break
                 except UnicodeError:
                     break
@@ -210,40 +212,40 @@ class Lines:
         )
 
 
-def _lines_in(text: io.TextIOWrapper, longest: int) -> Iterator[str]:
-    """Lines with ends, as `readline(longest)` in half the time, without a byte order mark."""
-    begun: list[str] = []  # of an unfinished line
+def _split_lines(text: io.TextIOWrapper, max_length: int) -> Iterator[str]:
+    """Lines with ends, as `readline(max_length)` in half the time, without a byte order mark."""
+    pending: list[str] = []  # of an unfinished line
     length = 0
     is_first = True
     while chunk := text.read(CHUNK):
         if is_first:
             chunk, is_first = chunk.removeprefix("\ufeff"), False
-        begun.append(chunk)
+        pending.append(chunk)
         length += len(chunk)
         is_inner = (
-            "\n" not in chunk and "\r" not in chunk and not "".join(begun[-2:-1]).endswith("\r")
+            "\n" not in chunk and "\r" not in chunk and not "".join(pending[-2:-1]).endswith("\r")
         )
-        if is_inner and length <= longest:
+        if is_inner and length <= max_length:
             continue
-        *lines, rest = io.StringIO("".join(begun), newline="").readlines() or [""]
-        if length <= longest:
+        *lines, rest = io.StringIO("".join(pending), newline="").readlines() or [""]
+        if length <= max_length:
             yield from lines
         else:
-            yield from chain.from_iterable(_cut(line, longest) for line in lines)
-        while len(rest) > longest:
-            yield rest[:longest]
-            rest = rest[longest:]
-        begun, length = [rest], len(rest)
-    for line in io.StringIO("".join(begun), newline=""):
-        yield from _cut(line, longest)
+            yield from chain.from_iterable(_split(line, max_length) for line in lines)
+        while len(rest) > max_length:
+            yield rest[:max_length]
+            rest = rest[max_length:]
+        pending, length = [rest], len(rest)
+    for line in io.StringIO("".join(pending), newline=""):
+        yield from _split(line, max_length)
 
 
-def _cut(line: str, longest: int) -> Iterator[str]:
-    if len(line) <= longest:
+def _split(line: str, max_length: int) -> Iterator[str]:
+    if len(line) <= max_length:
         yield line
         return
-    for start in range(0, len(line), longest):
-        yield line[start : start + longest]
+    for start in range(0, len(line), max_length):
+        yield line[start : start + max_length]
 
 
 def unreadable(path: Path, error: OSError) -> BadFile:

@@ -17,69 +17,69 @@ def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     If there are empty lines between texts, they separate documents, which keep their line breaks;
     otherwise every line is a row. Texts above a million characters are split into rows.
     """
-    rows = _paragraphs(lines, remarks) if _has_paragraphs(lines) else _single(lines, remarks)
+    rows = _paragraph_rows(lines, remarks) if _has_paragraphs(lines) else _line_rows(lines, remarks)
     return Content(("text",), rows)
 
 
 def _has_paragraphs(lines: Lines) -> bool:
     """True if an empty line is between two others."""
     text_before = gap = False
-    for line in lines.ahead(MAX_TEXT_CHARACTERS, cut=True):
-        full = not line.isspace()
-        if full and gap:
+    for line in lines.look_ahead(MAX_TEXT_CHARACTERS, split=True):
+        is_text = not line.isspace()
+        if is_text and gap:
             return True
-        gap = text_before and not full
-        text_before = text_before or full
+        gap = text_before and not is_text
+        text_before = text_before or is_text
     return False
 
 
 def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
     """Lines without ends, with their numbers; long ones are split at a space."""
-    number, begun = 1, ""
-    for raw in lines.upto(MAX_TEXT_CHARACTERS, cut=True):
-        text = begun + raw.rstrip("\r\n")
-        begun = ""
+    number, rest = 1, ""
+    for raw in lines.limited(MAX_TEXT_CHARACTERS, split=True):
+        text = rest + raw.rstrip("\r\n")
+        rest = ""
         if raw[-1] not in "\r\n" and len(raw) >= MAX_TEXT_CHARACTERS:
-            remarks.saw(
+            remarks.count(
                 phrase("Line of more than a million characters split into several rows"), number
             )
-            cut = text.rfind(" ") + 1 or len(text)
-            text, begun = text[:cut], text[cut:]
+            end = text.rfind(" ") + 1 or len(text)
+            text, rest = text[:end], text[end:]
             yield number, text
             continue
         yield number, text
         number += 1
-    if begun:
-        yield number, begun
+    if rest:
+        yield number, rest
 
 
-def _single(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+def _line_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
     for number, text in _parts(lines, remarks):
         if text.strip():
             yield Row(number, (text,))
         else:
-            remarks.saw(EMPTY_LINE, number)
+            remarks.count(EMPTY_LINE, number)
 
 
-def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
+def _paragraph_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
     part: list[str] = []
     length = start = 0
     for number, text in chain(_parts(lines, remarks), [(0, "")]):
-        full = bool(text.strip())
-        if part and (not full or length + len(text) > MAX_TEXT_CHARACTERS):
-            if full:
-                remarks.saw(
+        is_text = bool(text.strip())
+        if part and (not is_text or length + len(text) > MAX_TEXT_CHARACTERS):
+            if is_text:
+                remarks.count(
                     phrase("Text of more than a million characters split into several rows"), start
                 )
             yield Row(start, ("\n".join(part),))
             part, length = [], 0
-        if full:
+        if is_text:
             start = start if part else number
             part.append(text)
             length += len(text)
 
 
-def guess_plain(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+def guess_plain(_lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
     """Any text."""
     return Reading(format=PLAIN.name, header=False)
 

@@ -83,12 +83,12 @@ def read(
     reading: Reading,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
-    glance: bool = False,
+    head_only: bool = False,
 ) -> TableReader:
     """Open a file or a folder of texts; `progress` is called with bytes.
 
-    With `glance`, only the first rows are read, and columns that first appear far below, as in JSON
-    Lines, are missed.
+    With `head_only`, only the first rows are read, and columns that first appear far below, as in
+    JSON Lines, are missed.
 
     Raises:
         BadFile: with the line, here or while iterating.
@@ -97,9 +97,9 @@ def read(
     remarks, format_ = Remarks(), get_format(reading)
     if format_.open_folder is not None and path.is_dir():
         refuse_splits(path)
-        folder = TextFolder(path, reading.encoding, progress, cancelled, glance)
+        folder = TextFolder(path, reading.encoding, progress, cancelled, head_only)
         return TableReader(format_.open_folder(folder, remarks), remarks)
-    lines = Lines(path, reading.encoding, progress, cancelled, glance)
+    lines = Lines(path, reading.encoding, progress, cancelled, head_only)
     if format_.open is None:
         problem = phrase("this is a file, not a folder of texts.")
         raise BadFile(path, problem, phrase("Choose another format."))
@@ -135,16 +135,16 @@ def recognise(
     notes: tuple[str, ...] = ()
     if reading is None:
         reading, notes = recognise_reading(path, encoding)
-    table = read(path, reading, glance=True)
+    table = read(path, reading, head_only=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows, text)
     if mapping is not None and task is not None:
         mapping = mapping_for(task, mapping, table.columns, rows)
-        aim = target(mapping) or ""
+        target_role = target(mapping) or ""
         guessed = tuple(
-            "text" if role == "text" else aim
+            "text" if role == "text" else target_role
             for role in guessed
-            if role == "text" or aim in ("label", "flags")  # answers are found by name
+            if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
     return Recognised(reading, table.columns, mapping, notes, guessed)
 
@@ -160,7 +160,8 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
         return Reading(format=format_.name, encoding=encoding or "utf-8"), ()
     start = first_bytes(path)
     binary = (format_.recognise for format_ in FORMATS.values() if format_.recognise is not None)
-    if (result := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
+    results = (recognise_(path, start) for recognise_ in binary)
+    if (result := next(filter(None, results), None)) is not None:
         return result, ()
     file, _, part = locate(path)
     if part and split_from_name(part) is not None:
@@ -174,20 +175,20 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
             phrase("Choose the file itself."),
         )
     encoding, note = (encoding, "") if encoding else recognise_encoding(path)
-    lines, whole = _first_lines(path, encoding)
+    lines, is_complete = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
         raise BadFile(
             path, phrase("the file contains only white space."), phrase("Choose a file with text.")
         )
     suffix = Path(logical_name(path)).suffix.lower()
     lines = [
-        LONG_RUN.sub(lambda run: f"{run[0][:300]}{run[0][-300:]}", line)
+        LONG_RUN.sub(lambda match: f"{match[0][:300]}{match[0][-300:]}", line)
         if len(line) > LONG_LINE
         else line
         for line in lines
     ]
     guesses = dict.fromkeys(format_.guess for format_ in FORMATS.values())
-    readings = (guess(lines, suffix, whole) for guess in guesses)
+    readings = (guess(lines, suffix, is_complete) for guess in guesses)
     reading = next(candidate for candidate in readings if candidate is not None)
     notes = [note] if note else []
     if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
@@ -214,7 +215,7 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
 
 def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
     """First rows of a file, with long cells and many columns truncated."""
-    table = read(path, reading, glance=True)
+    table = read(path, reading, head_only=True)
     shown = [
         Row(row.line, tuple(map(_truncate, row.cells[:SHOWN_COLUMNS])))
         for row in islice(table, rows)

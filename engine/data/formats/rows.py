@@ -28,17 +28,17 @@ class Remarks:
     """Counts what is skipped or changed while reading, in the order of first occurrence."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int]] = {}
-        self._said: list[str] = []
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._notes: list[str] = []
 
-    def say(self, sentence: str) -> None:
+    def add_note(self, sentence: str) -> None:
         """Add a remark on the whole file."""
-        self._said.append(sentence)
+        self._notes.append(sentence)
 
-    def saw(self, remark: str, line: int, times: int = 1) -> None:
+    def count(self, remark: str, line: int, times: int = 1) -> None:
         """Count something in rows, first seen in `line`."""
-        count, first = self._seen.get(remark, (0, line))
-        self._seen[remark] = count + times, first
+        count, first = self._counts.get(remark, (0, line))
+        self._counts[remark] = count + times, first
 
     def sentences(self) -> tuple[str, ...]:
         counted = (
@@ -47,9 +47,9 @@ class Remarks:
             )
             if count > 1
             else phrase("{what}: once, in line {line}.", what=remark, line=line)
-            for remark, (count, line) in sorted(self._seen.items(), key=lambda item: item[1][1])
+            for remark, (count, line) in sorted(self._counts.items(), key=lambda item: item[1][1])
         )
-        return tuple(concise(sentence)[0] for sentence in (*self._said, *counted))
+        return tuple(concise(sentence)[0] for sentence in (*self._notes, *counted))
 
 
 class Content(NamedTuple):
@@ -77,7 +77,7 @@ class Format(NamedTuple):
     title: str
     suffixes: tuple[str, ...]
     open: Callable[[Lines, Reading, Remarks], Content] | None = None
-    guess: Callable[[list[str], str, bool], Reading | None] = lambda _lines, _suffix, _whole: None
+    guess: Callable[[list[str], str, bool], Reading | None] = lambda *_: None
     recognise: Callable[[Path, bytes], Reading | None] | None = None
     open_folder: Callable[[Any, Remarks], Content] | None = None
     options: tuple[str, ...] = ("encoding",)
@@ -103,22 +103,22 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
             phrase("Check the delimiter, or keep only the columns you need."),
             line=1,
         )
-    taken = set(RESERVED)
+    used = set(RESERVED)
     columns = []
     for number, name in enumerate(original, start=1):
         plain = name.strip() or f"column {number}"
         unique, copy = plain, 1
-        while unique in taken:
+        while unique in used:
             copy += 1
             unique = f"{plain} ({copy})"
         if name.strip() and unique != plain:
-            remarks.saw(
+            remarks.count(
                 phrase(
                     "Column renamed to “{unique}”, because its name was already used", unique=unique
                 ),
                 1,
             )
-        taken.add(unique)
+        used.add(unique)
         columns.append(unique)
     return tuple(columns)
 
@@ -128,6 +128,6 @@ def numbered_columns(count: int) -> tuple[str, ...]:
     return tuple(f"column {number}" for number in range(1, count + 1))
 
 
-def is_about_data(file_name: str) -> bool:
+def is_documentation(file_name: str) -> bool:
     """True for documentation files such as a README."""
     return file_name.lower().startswith(DOCUMENTATION)

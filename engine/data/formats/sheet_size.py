@@ -17,7 +17,7 @@ from engine.data.formats.archives import convert_errors
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LARGEST_WORKBOOK = 4 * 1024**3  # unpacked bytes of all its files
+MAX_UNPACKED = 4 * 1024**3  # unpacked bytes of all its files
 CHUNK = 1 << 20
 STORED, DEFLATED = 0, 8
 FAR_COLUMNS = re.compile(rb"""\br=["']([A-Z]{2,3})\d""")
@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
     is_open: bool = False
 
 
-def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
+def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
     """Measure the sheets by unpacking every file once, ignoring the sizes in the archive.
 
     Raises BadFile if it unpacks to too much, or is not a workbook.
@@ -46,16 +46,16 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
     with convert_errors(path), zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         sizes: dict[str, int] = {}
-        left = LARGEST_WORKBOOK
+        remaining = MAX_UNPACKED
         for info in archive.infolist():
             sheet = _Sheet() if info.filename.startswith(SHEETS) else None
             sheets = _OpenSheets() if info.filename == "content.xml" else None
-            for chunk in _unpacked(file, info):
-                left -= len(chunk)
-                if left < 0:
+            for chunk in _unpack(file, info):
+                remaining -= len(chunk)
+                if remaining < 0:
                     raise BadFile(
                         path,
-                        phrase("it unpacks to more than {most} GiB.", most=LARGEST_WORKBOOK >> 30),
+                        phrase("it unpacks to more than {most} GiB.", most=MAX_UNPACKED >> 30),
                         phrase("Save the table as CSV."),
                     )
                 if reader := sheet or sheets:
@@ -67,7 +67,7 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
         return Sizes(_by_name(archive, sizes) if BOOK in names else {})
 
 
-def _unpacked(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
+def _unpack(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
     """Bytes of a member, up to its actual end."""
     file.seek(info.header_offset)
     header = file.read(30)

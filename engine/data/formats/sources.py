@@ -12,15 +12,15 @@ from engine.data.formats.archives import (
     logical_name,
     members,
 )
-from engine.data.formats.folder import has_annotations, has_texts, labels_in
-from engine.data.formats.json_document import lists_of_splits
+from engine.data.formats.folder import has_annotations, has_texts, list_labels
+from engine.data.formats.json_document import split_lists
 from engine.data.formats.plain import PLAIN
-from engine.data.formats.rows import is_about_data
+from engine.data.formats.rows import is_documentation
 from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
 from engine.errors import BadFile
 from engine.phrases import join, phrase
 
-TEXT_FILES_OF_SPLITS = 3  # up to this many texts in a folder may be splits, not documents
+MAX_SPLIT_TEXTS = 3  # up to this many texts in a folder may be splits, not documents
 
 
 def format_suffixes() -> tuple[str, ...]:
@@ -39,8 +39,8 @@ def format_titles() -> str:
 
 def is_data_file(file: Path) -> bool:
     """True if a file is data by its name; not a README, nor a tar archive."""
-    ending = Path(logical_name(file)).suffix.lower()
-    return ending in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_about_data(file.name)
+    suffix = Path(logical_name(file)).suffix.lower()
+    return suffix in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_documentation(file.name)
 
 
 def list_parts(file: Path) -> list[Path]:
@@ -59,7 +59,7 @@ def list_parts(file: Path) -> list[Path]:
     if file.suffix.lower() in WORKBOOK.suffixes:
         sheets = sheets_with_rows(file)
         return [file / sheet for sheet in sheets] if len(sheets) > 1 else [file]
-    return [file / name for name in lists_of_splits(file)] or [file]
+    return [file / name for name in split_lists(file)] or [file]
 
 
 def is_text_folder(folder: Path) -> bool:
@@ -69,12 +69,12 @@ def is_text_folder(folder: Path) -> bool:
     Sub-folders named like splits do not count, nor does a folder with a text named like a split
     (train.txt).
     """
-    if len([name for name in labels_in(folder) if split_from_name(name) is None]) > 1:
+    if len([name for name in list_labels(folder) if split_from_name(name) is None]) > 1:
         return True
-    if has_annotations(folder) and not any(split_from_name(name) for name in labels_in(folder)):
+    if has_annotations(folder) and not any(split_from_name(name) for name in list_labels(folder)):
         return True
     others = set(data_suffixes()) - set(PLAIN.suffixes)
-    return has_texts(folder, TEXT_FILES_OF_SPLITS + 1) and not any(
+    return has_texts(folder, MAX_SPLIT_TEXTS + 1) and not any(
         entry.suffix.lower() in others or (split_from_name(entry.stem) and is_data_file(entry))
         for entry in folder.iterdir()
     )
@@ -82,10 +82,10 @@ def is_text_folder(folder: Path) -> bool:
 
 def holds_texts(folder: Path) -> bool:
     """True if a folder contains documents, or a sub-folder of documents for each split."""
-    return is_text_folder(folder) or bool(splits_in(folder))
+    return is_text_folder(folder) or bool(list_splits(folder))
 
 
-def splits_in(folder: Path) -> list[Path]:
+def list_splits(folder: Path) -> list[Path]:
     """Sub-folders of documents that are named like splits."""
     return sorted(
         entry
@@ -96,7 +96,7 @@ def splits_in(folder: Path) -> list[Path]:
 
 def refuse_splits(folder: Path) -> None:
     """Raise BadFile if the sub-folders are the splits of a data set."""
-    if folders := splits_in(folder):
+    if folders := list_splits(folder):
         raise BadFile(
             folder,
             phrase(

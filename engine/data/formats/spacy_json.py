@@ -18,7 +18,7 @@ from engine.data.formats.annotated import (
 )
 from engine.phrases import phrase
 
-LEAST = 0.5  # minimum score of a category
+MIN_SCORE = 0.5  # minimum score of a category
 UNKNOWN = "-"  # tag of an unknown token
 
 
@@ -72,7 +72,7 @@ def _example(text: str, item: Object) -> Annotated:
         entry.labels = [
             str(name)
             for name, score in cats.items()
-            if isinstance(score, (int, float)) and score >= LEAST
+            if isinstance(score, (int, float)) and score >= MIN_SCORE
         ]
     return entry
 

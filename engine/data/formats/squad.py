@@ -52,7 +52,7 @@ def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     return Content(COLUMNS, rows)
 
 
-def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
+def guess_squad(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
     """A JSON object with articles that have paragraphs."""
     beginning = "".join(lines)[:SAMPLE_CHARACTERS]
     is_object = beginning.lstrip().startswith("{")
@@ -70,15 +70,15 @@ def read_squad(lines: Lines, remarks: Remarks) -> list[Question]:
         Cancelled: as `Lines` does.
     """
     reader = _Reader(lines.path)
-    whole = reader.checked(read_document(lines, ADVICE), dict, phrase("the document"))
-    articles = reader.field(whole, "data", list, phrase("the document"))
+    document = reader.check(read_document(lines, ADVICE), dict, phrase("the document"))
+    articles = reader.field(document, "data", list, phrase("the document"))
     questions = list(reader.questions(articles))
     if reader.moved:
         remark = phrase(
             "Answer not found at the position given in the file; its nearest occurrence was used"
         )
         first, count = reader.moved[0][:100], len(reader.moved)
-        remarks.say(
+        remarks.add_note(
             phrase("{what}: once, question {id}.", what=remark, id=first)
             if count == 1
             else phrase(
@@ -99,18 +99,18 @@ class _Reader:
     def questions(self, articles: list[object]) -> Iterator[Question]:
         for number, article in enumerate(articles, start=1):
             where = phrase("article {number}", number=number)
-            item = self.checked(article, dict, where)
+            item = self.check(article, dict, where)
             title = self.text(item, "title", where) if "title" in item else ""
             for position, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
-                inside = phrase("{where}, paragraph {place}", where=where, place=position)
-                part = self.checked(paragraph, dict, inside)
-                context = self.text(part, "context", inside)
-                for index, question in enumerate(self.field(part, "qas", list, inside), start=1):
-                    location = phrase("{where}, question {place}", where=inside, place=index)
+                within = phrase("{where}, paragraph {place}", where=where, place=position)
+                part = self.check(paragraph, dict, within)
+                context = self.text(part, "context", within)
+                for index, question in enumerate(self.field(part, "qas", list, within), start=1):
+                    location = phrase("{where}, question {place}", where=within, place=index)
                     yield self._question(question, title, context, location)
 
     def _question(self, question: object, title: str, context: str, where: str) -> Question:
-        item = self.checked(question, dict, where)
+        item = self.check(question, dict, where)
         id_ = self._id(item, where)
         where = phrase("question {id}", id=id_[:100])
         impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
@@ -139,12 +139,12 @@ class _Reader:
 
     def _answer(self, answer: object, context: str, question: str, id_: str) -> Answer:
         where = phrase("an answer of {question}", question=question)
-        item = self.checked(answer, dict, where)
+        item = self.check(answer, dict, where)
         text = self.text(item, "text", where)
-        stated = self.field(item, "answer_start", int, where)
+        expected_start = self.field(item, "answer_start", int, where)
         if not text:
             raise self._bad(phrase("{where} is empty.", where=where))
-        start = find_nearest(context, text, stated)
+        start = find_nearest(context, text, expected_start)
         if start is None:
             raise self._bad(
                 phrase(
@@ -153,7 +153,7 @@ class _Reader:
                     text=text[:60],
                 )
             )
-        if start != stated:
+        if start != expected_start:
             self.moved.append(id_)
         return Answer(text, start)
 
@@ -164,9 +164,9 @@ class _Reader:
     def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
         if key not in item:
             raise self._bad(phrase("{where} has no “{key}”.", where=where, key=key))
-        return self.checked(item[key], kind, phrase("“{key}” of {where}", key=key, where=where))
+        return self.check(item[key], kind, phrase("“{key}” of {where}", key=key, where=where))
 
-    def checked(self, value: object, kind: type[Kind], where: str) -> Kind:
+    def check(self, value: object, kind: type[Kind], where: str) -> Kind:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self._bad(phrase("{where} is not {kinds}.", where=where, kinds=KINDS[kind]))
         return value

@@ -9,7 +9,7 @@ from engine.data.formats.lines import Lines, file_size
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LARGEST_DOCUMENT = 2 * 1024**3  # bytes of a document that is read at once
+MAX_DOCUMENT_BYTES = 2 * 1024**3  # bytes of a document that is read at once
 CHUNK = 1_000_000  # characters
 MAX_LEVELS = 100  # nesting depth
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -21,7 +21,7 @@ class Number(str):
     __slots__ = ()
 
 
-class NotStrict(ValueError):
+class InvalidJson(ValueError):
     """Python reads this, but it is not valid JSON; `problem` is the reason."""
 
     def __init__(self, problem: str) -> None:
@@ -31,16 +31,18 @@ class NotStrict(ValueError):
 
 def refuse_constant(name: str) -> NoReturn:
     """`parse_constant` hook: NaN and infinities are not JSON."""
-    raise NotStrict(phrase("{name} is not valid JSON.", name=name))
+    raise InvalidJson(phrase("{name} is not valid JSON.", name=name))
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """`object_pairs_hook` that refuses repeated keys, of which Python keeps the last."""
     item = dict(pairs)
     if len(item) < len(pairs):
-        times = Counter(name for name, _ in pairs)
-        twin = next(name for name, number in times.items() if number > 1)
-        raise NotStrict(phrase("the key “{key}” appears twice in one object.", key=twin[:100]))
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name, number in counts.items() if number > 1)
+        raise InvalidJson(
+            phrase("the key “{key}” appears twice in one object.", key=repeated[:100])
+        )
     return item
 
 
@@ -57,13 +59,13 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
         Cancelled: as `Lines` does.
     """
     path = lines.path
-    if file_size(path) > LARGEST_DOCUMENT:
+    if file_size(path) > MAX_DOCUMENT_BYTES:
         problem = phrase(
             "the file is larger than the {largest_file} GiB that can be read at once.",
-            largest_file=LARGEST_DOCUMENT // 1024**3,
+            largest_file=MAX_DOCUMENT_BYTES // 1024**3,
         )
         raise BadFile(path, problem, phrase("Split it, or use a part of it."))
-    text = "".join(lines.upto(CHUNK, cut=True))
+    text = "".join(lines.limited(CHUNK, split=True))
     kind = Number if keeps_digits else None
     try:
         return json.loads(
@@ -75,24 +77,24 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
         )
     except json.JSONDecodeError as error:
         raise BadFile(
-            path, not_valid(error), advice, line=error.lineno, column=error.colno
+            path, describe_error(error), advice, line=error.lineno, column=error.colno
         ) from error
-    except NotStrict as error:
+    except InvalidJson as error:
         raise BadFile(path, error.problem, advice) from error
     except RecursionError as error:
-        raise BadFile(path, too_deep(), advice) from error
+        raise BadFile(path, depth_problem(), advice) from error
     except ValueError as error:  # too many digits
         raise BadFile(path, phrase("a number in it is too long."), advice) from error
 
 
-def not_valid(error: json.JSONDecodeError) -> str:
+def describe_error(error: json.JSONDecodeError) -> str:
     """The error as the end of a sentence."""
     return phrase(
         "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
     )
 
 
-def too_deep() -> str:
+def depth_problem() -> str:
     return phrase("its brackets are nested more than {most} levels deep.", most=MAX_LEVELS)
 
 
@@ -102,7 +104,7 @@ def write_json(value: object, level: int = 1) -> str:
     Raises NotStrict if nesting is too deep.
     """
     if level > MAX_LEVELS:
-        raise NotStrict(too_deep())
+        raise InvalidJson(depth_problem())
     if isinstance(value, dict):
         pairs = (f"{write_json(str(k))}: {write_json(v, level + 1)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"

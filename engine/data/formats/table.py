@@ -14,11 +14,11 @@ from engine.data.formats.csv_parser import (
     AFTER_LABEL,
     DELIMITERS,
     SEPARATOR_LINE,
-    can_be_cut,
     csv_reader,
-    even_rows,
+    fit_rows,
     parse_rows,
     read_batches,
+    supports_blocks,
 )
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
@@ -26,9 +26,9 @@ from engine.phrases import phrase
 
 KNOWN = {*TEXTS, *LABELS}  # column names
 ABOVE_HEADER = phrase("Row above the header skipped")
-LOOKED_AT = 200  # rows used to find titles above the header
-AGREE = 0.9  # fraction of the rows that must have the same number of cells
-COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # name of a numbered column
+SAMPLE_ROWS = 200  # rows used to find titles above the header
+MIN_AGREEMENT = 0.9  # fraction of the rows that must have the same number of cells
+NUMBERED_NAME = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # name of a numbered column
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 
@@ -39,40 +39,40 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     remarked: titles above the header, extra empty cells, and, in an unquoted TSV without a header,
     missing cells.
     """
-    ahead = parse_rows(lines.path, lines.ahead(), reading, Remarks())
-    first = next(ahead, None)
+    look_ahead = parse_rows(lines.path, lines.look_ahead(), reading, Remarks())
+    first = next(look_ahead, None)
     if first is None:
         return Content((), iter(()))
     titles: list[Row] = []
     if reading.header and _is_title(first.cells):
-        top = [first, *islice(ahead, LOOKED_AT - 1)]
-        titles = top[: titles_above([row.cells for row in top])]
+        top = [first, *islice(look_ahead, SAMPLE_ROWS - 1)]
+        titles = top[: count_titles([row.cells for row in top])]
         first = top[len(titles)]
     for title in titles:
-        remarks.saw(ABOVE_HEADER, title.line)
+        remarks.count(ABOVE_HEADER, title.line)
     columns, pads = _columns(first, lines, reading, remarks)
-    above = len(titles) + int(reading.header)
+    skipped = len(titles) + int(reading.header)
     width = len(columns)
-    if can_be_cut(reading) and not lines.glance:
-        return Content(columns, None, read_batches(lines, reading, width, remarks, pads, above))
-    rows = islice(parse_rows(lines.path, lines, reading, remarks), above, None)
-    return Content(columns, even_rows(rows, width, lines.path, remarks, pads))
+    if supports_blocks(reading) and not lines.head_only:
+        return Content(columns, None, read_batches(lines, reading, width, remarks, pads, skipped))
+    rows = islice(parse_rows(lines.path, lines, reading, remarks), skipped, None)
+    return Content(columns, fit_rows(rows, width, lines.path, remarks, pads))
 
 
-def titles_above(rows: Sequence[Sequence[str]]) -> int:
+def count_titles(rows: Sequence[Sequence[str]]) -> int:
     """Number of titles above a header.
 
     A title row has at most one filled cell, which is not a usual column name. All cells of the
     header are filled, and nearly all rows below have as many.
     """
-    top = rows[:LOOKED_AT]
+    top = rows[:SAMPLE_ROWS]
     count = sum(1 for _ in takewhile(_is_title, top))
-    below = top[count:]
+    body = top[count:]
     is_known = any(plain_name(cell) in KNOWN for row in top[:count] for cell in row)
-    if not count or is_known or not below or not all(map(str.strip, below[0])):
+    if not count or is_known or not body or not all(map(str.strip, body[0])):
         return 0
-    alike = sum(len(row) == len(below[0]) for row in below) >= AGREE * len(below)
-    return count if alike and has_header([list(row) for row in below]) else 0
+    is_regular = sum(len(row) == len(body[0]) for row in body) >= MIN_AGREEMENT * len(body)
+    return count if is_regular and has_header([list(row) for row in body]) else 0
 
 
 def _is_title(cells: Sequence[str]) -> bool:
@@ -84,53 +84,53 @@ def _columns(
 ) -> tuple[tuple[str, ...], bool]:
     """Columns of a table with this first row, and whether shorter rows are padded."""
     if reading.header:
-        names = _without_unused(first.cells, lines, reading)
+        names = _drop_unused(first.cells, lines, reading)
         return unique_names(names, lines, remarks), False
     pads = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
     if pads:
-        rows = parse_rows(lines.path, lines.ahead(), reading, Remarks())
+        rows = parse_rows(lines.path, lines.look_ahead(), reading, Remarks())
         width = max(len(row.cells) for row in rows)
     if reading.delimiter == AFTER_LABEL:
         return ("label", "detail", "text") if width == 3 else ("label", "text"), False
     return unique_names(numbered_columns(width), lines, remarks), pads
 
 
-def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
+def _drop_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
     """Drop trailing names that are empty over empty columns.
 
     Some programs write a delimiter after the last cell.
     """
-    width = len(_without_empty_end(names))
+    width = len(_strip_empty(names))
     if width in (0, len(names)):
         return names
-    rows = parse_rows(lines.path, lines.ahead(), reading, Remarks())
-    return names[: max(len(_without_empty_end(row.cells[: len(names)])) for row in rows)]
+    rows = parse_rows(lines.path, lines.look_ahead(), reading, Remarks())
+    return names[: max(len(_strip_empty(row.cells[: len(names)])) for row in rows)]
 
 
-def _without_empty_end(cells: Sequence[str]) -> Sequence[str]:
+def _strip_empty(cells: Sequence[str]) -> Sequence[str]:
     end = len(cells)
     while end and not cells[end - 1].strip():
         end -= 1
     return cells[:end]
 
 
-def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
+def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | None:
     """Reading of the first lines as a table, or None.
 
     Without the suffix of a table, all rows must fit.
     """
-    named = suffix in TABLE_SUFFIXES
-    if not named and _are_labelled(lines):
+    has_suffix = suffix in TABLE_SUFFIXES
+    if not has_suffix and _are_labelled(lines):
         return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
     separator = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
     lines = lines[1:] if separator else lines
-    delimiter = separator[1] if separator else _delimiter(lines, suffix, whole)
-    quoted = _quoted(lines, delimiter, whole)
-    rows = _sample(lines, delimiter, quoted, whole)[0]
-    rows = rows[titles_above(rows) :]
+    delimiter = separator[1] if separator else _delimiter(lines, suffix, is_complete)
+    quoted = _is_quoted(lines, delimiter, is_complete)
+    rows = _sample(lines, delimiter, quoted, is_complete)[0]
+    rows = rows[count_titles(rows) :]
     header = has_header(rows)
-    if not named:
+    if not has_suffix:
         widths = {len(row) for row in rows}
         known = header and {plain_name(cell) for cell in rows[0]} & KNOWN
         if len(widths) != 1 or widths == {1} or len(rows) < 2:
@@ -146,15 +146,15 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
 
 
 def _are_labelled(lines: list[str]) -> bool:
-    full = [line for line in lines if line.strip()]
-    labels = [match[1] for match in map(LABELLED.match, full) if match]
-    few = len(set(labels)) <= max(2, min(200, len(full) // 3))
-    alike = len({":" in label for label in labels}) == 1
-    return len(full) >= 4 and len(labels) == len(full) and few and alike
+    filled = [line for line in lines if line.strip()]
+    labels = [match[1] for match in map(LABELLED.match, filled) if match]
+    few = len(set(labels)) <= max(2, min(200, len(filled) // 3))
+    is_regular = len({":" in label for label in labels}) == 1
+    return len(filled) >= 4 and len(labels) == len(filled) and few and is_regular
 
 
 def _sample(
-    lines: list[str], delimiter: str, quoted: bool, whole: bool
+    lines: list[str], delimiter: str, quoted: bool, is_complete: bool
 ) -> tuple[list[list[str]], bool]:
     """Rows of the first lines, and whether their quotes are balanced."""
     rows: list[list[str]] = []
@@ -162,7 +162,7 @@ def _sample(
     try:
         rows.extend(row for row in reader if row)
     except csv.Error as error:
-        return rows, not whole and "end of data" in str(error) and len(rows) > 1
+        return rows, not is_complete and "end of data" in str(error) and len(rows) > 1
     return rows, True
 
 
@@ -179,43 +179,45 @@ def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
     return width, count / len(rows)
 
 
-def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
+def _delimiter(lines: list[str], suffix: str, is_complete: bool) -> str:
     """The delimiter that gives most rows the same number of cells, more than one."""
-    usual = (TSV if suffix in TSV.suffixes else CSV).delimiter
-    best, score = usual, 0.0
-    for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
+    default = (TSV if suffix in TSV.suffixes else CSV).delimiter
+    best, score = default, 0.0
+    for delimiter in sorted(DELIMITERS, key=lambda d: d != default):
         for quoted in (True, False):
-            rows, paired = _sample(lines, delimiter, quoted, whole)
+            rows, balanced = _sample(lines, delimiter, quoted, is_complete)
             width, fraction = _agreement(rows, delimiter)
-            if paired and width > 1 and fraction >= AGREE and fraction > score:
+            if balanced and width > 1 and fraction >= MIN_AGREEMENT and fraction > score:
                 best, score = delimiter, fraction
     return best
 
 
-def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
+def _is_quoted(lines: list[str], delimiter: str, is_complete: bool) -> bool:
     """True if double quotes enclose cells, false if they are part of the text."""
     if not any(line.startswith('"') or f'{delimiter}"' in line for line in lines):
         return delimiter != "\t"
-    rows, paired = _sample(lines, delimiter, True, whole)
-    plain, _ = _sample(lines, delimiter, False, whole)
+    rows, balanced = _sample(lines, delimiter, True, is_complete)
+    plain, _ = _sample(lines, delimiter, False, is_complete)
     _, fraction = _agreement(rows, delimiter)
     width, plain_fraction = _agreement(plain, delimiter)
-    even = plain_fraction == 1.0 and width > 1  # no quote contains a delimiter or a line end
-    if not paired:
-        return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_fraction >= AGREE))
+    is_uniform = plain_fraction == 1.0 and width > 1  # no quote contains a delimiter or a line end
+    if not balanced:
+        return _wraps_cells(plain) or not (
+            is_uniform or (delimiter == "\t" and plain_fraction >= MIN_AGREEMENT)
+        )
     if fraction > plain_fraction:
         return True
-    if even and len(plain) > len(rows):
+    if is_uniform and len(plain) > len(rows):
         return False  # as quotes, they would span whole rows
     return delimiter != "\t" or _wraps_cells(plain)
 
 
 def _wraps_cells(rows: list[list[str]]) -> bool:
     """True if nearly all cells of some column are quoted."""
-    below = rows[1:] or rows
-    for column in zip_longest(*below, fillvalue=""):
+    body = rows[1:] or rows
+    for column in zip_longest(*body, fillvalue=""):
         wrapped = sum(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column)
-        if wrapped >= AGREE * len(column):
+        if wrapped >= MIN_AGREEMENT * len(column):
             return True
     return False
 
@@ -229,11 +231,11 @@ def has_header(rows: list[list[str]]) -> bool:
     """
     if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
-    below = rows[1:]
-    columns = [[row[i] for row in below if i < len(row)] for i in range(len(rows[0]))]
-    full = [n for n, cell in enumerate(rows[0]) if cell or any(columns[n])]
-    first, columns = [rows[0][n] for n in full], [columns[n] for n in full]
-    index = [str(n) for n in range(len(below))]  # as programs number rows
+    body = rows[1:]
+    columns = [[row[i] for row in body if i < len(row)] for i in range(len(rows[0]))]
+    filled = [n for n, cell in enumerate(rows[0]) if cell or any(columns[n])]
+    first, columns = [rows[0][n] for n in filled], [columns[n] for n in filled]
+    index = [str(n) for n in range(len(body))]  # as programs number rows
     if len(first) > 1 and not first[0] and len(index) > 1 and columns[0] == index:
         return all(first[1:])
     names = {plain_name(cell) for cell in first}
@@ -242,7 +244,7 @@ def has_header(rows: list[list[str]]) -> bool:
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)
         )
-    if guess_choices(tuple(first), []) is not None or _are_counted(first):
+    if guess_choices(tuple(first), []) is not None or _are_numbered(first):
         return True
     if not all(first) or len(set(first)) < len(first) or not all(columns):
         return False
@@ -259,13 +261,13 @@ def has_header(rows: list[list[str]]) -> bool:
     return votes > 0
 
 
-def _are_counted(names: list[str]) -> bool:
+def _are_numbered(names: list[str]) -> bool:
     """True for a word with ascending numbers: c0, c1, c2."""
-    matches = [COUNTED.fullmatch(name) for name in names]
+    matches = [NUMBERED_NAME.fullmatch(name) for name in names]
     stems = {match[1] for match in matches if match is not None}
     numbers = [int(match[2]) for match in matches if match is not None]
-    follow = numbers == list(range(numbers[0], numbers[0] + len(names))) if numbers else False
-    return len(names) > 2 and len(stems) == 1 and follow
+    is_ascending = numbers == list(range(numbers[0], numbers[0] + len(names))) if numbers else False
+    return len(names) > 2 and len(stems) == 1 and is_ascending
 
 
 def _is_number(cell: str) -> bool:

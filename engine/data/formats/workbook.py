@@ -17,7 +17,7 @@ from engine.config.dataset import Reading
 from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
-from engine.data.formats.sheet_size import Sizes, size_of_sheets
+from engine.data.formats.sheet_size import Sizes, sheet_sizes
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
 from engine.files.regular_file import open_regular
@@ -26,9 +26,9 @@ from engine.phrases import join, phrase
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an encrypted Excel file
 WORD = "WordDocument".encode("utf-16-le")
-LARGEST_SHEET = 20_000_000  # cells of the bounding rectangle of a sheet
+MAX_CELLS = 20_000_000  # cells of the bounding rectangle of a sheet
 TICK_ROWS = 2_000
-LOOKED_AT = 200  # rows used to find the header
+SAMPLE_ROWS = 200  # rows used to find the header
 SHOWN_SHEETS = 20
 BROKEN = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
@@ -40,9 +40,9 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
 
     Raises BadFile if there is no such sheet, or it is empty, encrypted, damaged or too large.
     """
-    name, others = _sheet_and_others(lines.path)
+    name, others = _choose_sheet(lines.path)
     if others:
-        remarks.say(
+        remarks.add_note(
             phrase(
                 "The sheet “{name}” was read; there is also {others}.",
                 name=name,
@@ -67,9 +67,9 @@ def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
     """The first row, or the first below single-cell titles."""
     skipped: list[Row] = []
     for row in rows:
-        if sum(map(bool, row.cells)) != 1 or len(row.cells) == 1 or len(skipped) == LOOKED_AT:
+        if sum(map(bool, row.cells)) != 1 or len(row.cells) == 1 or len(skipped) == SAMPLE_ROWS:
             for title in skipped:
-                remarks.saw(ABOVE_HEADER, title.line)
+                remarks.count(ABOVE_HEADER, title.line)
             return row
         skipped.append(row)
     return skipped[0] if skipped else None
@@ -80,8 +80,8 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
     if all(header.cells):
         return list(range(len(header.cells))), list(header.cells)
     used = [bool(cell) for cell in header.cells]
-    below = (row for row in _rows(lines, sheet, Remarks()) if row.line > header.line)
-    for row in below:
+    body = (row for row in _rows(lines, sheet, Remarks()) if row.line > header.line)
+    for row in body:
         used = [is_used or bool(cell) for is_used, cell in zip(used, row.cells, strict=True)]
         if all(used):
             break
@@ -95,16 +95,18 @@ def sheets_with_rows(path: Path) -> list[str]:
     Raises BadFile as `open_workbook` does.
     """
     with _workbook(path) as (book, sizes):
-        shown = {item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata}
+        is_visible = {
+            item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata
+        }
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
-        names = sorted(names, key=lambda name: not shown.get(name, True))
-        return sorted(names, key=_with_table(book, names, sizes).__ne__)
+        names = sorted(names, key=lambda name: not is_visible.get(name, True))
+        return sorted(names, key=_main_sheet(book, names, sizes).__ne__)
 
 
-def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
+def _main_sheet(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
     """The first sheet; if it has one column, like a page of remarks, the first larger and wider
     one."""
-    if not names or any(sizes.get(name, 0) > LARGEST_SHEET for name in names):
+    if not names or any(sizes.get(name, 0) > MAX_CELLS for name in names):
         return next(iter(names), "")
     first, *others = (book.get_sheet_by_name(name) for name in names)
     wider = (
@@ -114,7 +116,7 @@ def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int])
 
 
 def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
-    if sizes.get(name, 0) > LARGEST_SHEET:
+    if sizes.get(name, 0) > MAX_CELLS:
         return True  # reading it reports that it is too large
     try:
         return book.get_sheet_by_name(name).height > 0
@@ -122,17 +124,17 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
         return False  # a chart, or an empty sheet
 
 
-def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
+def _choose_sheet(path: Path) -> tuple[str, list[str]]:
     """The sheet to read, and the other non-empty ones if none was named."""
     sheet, names = locate(path).sheet, sheets_with_rows(path)
     if sheet in names:
         return sheet, []
     if sheet:
         with _workbook(path) as (book, _):
-            every = book.sheet_names
+            all_names = book.sheet_names
         problem = phrase("there is no sheet “{name}” in it.", name=sheet[:100])
-        advice = phrase("Its sheets are: {names}.", names=", ".join(every[:SHOWN_SHEETS]))
-        if sheet in every:
+        advice = phrase("Its sheets are: {names}.", names=", ".join(all_names[:SHOWN_SHEETS]))
+        if sheet in all_names:
             problem = phrase("the sheet “{name}” is empty.", name=sheet[:100])
             advice = phrase("Choose another sheet.")
         raise BadFile(file_on_disk(path), problem, advice)
@@ -151,18 +153,18 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
         file.seek(0)
         if start.startswith(OLE):
             _refuse_other_ole(path, file)
-        sizes = size_of_sheets(path, file) if start.startswith(ZIP) else Sizes({})
+        sizes = sheet_sizes(path, file) if start.startswith(ZIP) else Sizes({})
         if sizes.is_open:
             for name, cells in sizes.cells.items():
-                if cells > LARGEST_SHEET:
+                if cells > MAX_CELLS:
                     raise _too_large(path, name, cells)
         file.seek(0)
-        with _named(path), CalamineWorkbook.from_filelike(file) as book:
+        with _convert_errors(path), CalamineWorkbook.from_filelike(file) as book:
             yield book, sizes.cells
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _convert_errors(path: Path) -> Iterator[None]:
     """Convert errors and panics of the library to BadFile."""
     try:
         yield
@@ -192,7 +194,7 @@ def _too_large(path: Path, name: str, cells: int) -> BadFile:
             " read.",
             name=name[:60],
             cells=cells,
-            most=LARGEST_SHEET,
+            most=MAX_CELLS,
         ),
         phrase("Delete the cells far below or beside the table, or save it as CSV."),
     )
@@ -222,28 +224,28 @@ def _refuse_other_ole(path: Path, file: Any) -> None:
 def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
     """Non-empty rows of a sheet, from its first column on."""
     with _workbook(lines.path) as (book, sizes):
-        if sizes.get(name, 0) > LARGEST_SHEET:
+        if sizes.get(name, 0) > MAX_CELLS:
             raise _too_large(lines.path, name, sizes[name])
         lines.tick(0)
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:
             return
         height = max(sheet.total_height, 1)
-        merged = _merged(sheet)
+        merged = _merged_cells(sheet)
         for number, values in enumerate(sheet.iter_rows(), start=1):
             if number % TICK_ROWS == 0:
                 lines.tick(lines.size * min(number, height) // height)
             cells = [_cell(value) for value in values]
             for index, value in merged.get(number, {}).items():
                 if index < len(cells) and not cells[index]:
-                    remarks.saw(phrase("Merged cells, each read with their value"), number)
+                    remarks.count(phrase("Merged cells, each read with their value"), number)
                     cells[index] = _cell(value)
             if any(cells):
                 yield Row(number, tuple(cells))
         lines.tick(lines.size)
 
 
-def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
+def _merged_cells(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
     """Values of merged cells, by row number and column index.
 
     A cell as wide as the sheet is a title, and is not repeated.
@@ -290,9 +292,9 @@ def _cell(value: Any) -> str:
 def recognise_workbook(path: Path, start: bytes) -> Reading | None:
     if not start.startswith((OLE, ZIP)):
         return None
-    name, _ = _sheet_and_others(path)
-    lines = Lines(path, "utf-8", glance=True)
-    rows = [list(row.cells) for row in islice(_rows(lines, name, Remarks()), LOOKED_AT)]
+    name, _ = _choose_sheet(path)
+    lines = Lines(path, "utf-8", head_only=True)
+    rows = [list(row.cells) for row in islice(_rows(lines, name, Remarks()), SAMPLE_ROWS)]
     titles = 0
     while titles < len(rows) and sum(map(bool, rows[titles])) == 1 and len(rows[titles]) > 1:
         titles += 1

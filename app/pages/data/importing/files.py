@@ -11,7 +11,7 @@ from engine.config.dataset import Reading, SplitName
 from engine.data.columns.names import split_from_name
 from engine.data.formats.archives import file_on_disk, logical_name
 from engine.data.formats.reading import recognise_reading
-from engine.data.formats.sources import is_data_file, is_text_folder, list_parts, splits_in
+from engine.data.formats.sources import is_data_file, is_text_folder, list_parts, list_splits
 from engine.data.formats.workbook import WORKBOOK
 from engine.errors import StudioError
 
@@ -169,7 +169,7 @@ def suggest_name(files: Sequence[Path]) -> str:
 
 
 def _text_folders(folder: Path) -> list[Path]:
-    return splits_in(folder) or ([folder] if is_text_folder(folder) else [])
+    return list_splits(folder) or ([folder] if is_text_folder(folder) else [])
 
 
 def _split_in_name(file: Path) -> SplitName | None:

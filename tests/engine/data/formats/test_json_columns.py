@@ -54,7 +54,7 @@ def assert_alike(file: Path, content: bytes) -> None:
     keys = found_keys(jsonl.first_keys, file)
     assert found_keys(json_parser.read_keys, file) == keys
     if keys[0]:
-        assert outcome(read(file, READING)) == outcome(read(file, READING, glance=True))
+        assert outcome(read(file, READING)) == outcome(read(file, READING, head_only=True))
 
 
 @tries(1_500)
@@ -110,14 +110,14 @@ def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
     monkeypatch.setattr(text_blocks, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(json_parser, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(lines, "MAX_LINE_CHARACTERS", 200)
-    monkeypatch.setattr(Lines.ahead, "__defaults__", (200, False))
+    monkeypatch.setattr(Lines.look_ahead, "__defaults__", (200, False))
     for size in (150, 191, 192, 193, 250):
         line = json.dumps({"a": "x" * size})
         assert_alike(tmp_path / "file.jsonl", f'{{"a":1}}\n{line}\n'.encode())
 
 
 def test_many_keys_that_few_rows_have_are_read_row_by_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_parser, "MOST_CELLS", 6)
+    monkeypatch.setattr(json_parser, "MAX_CELLS", 6)
     rows = [{f"key{number % 5}": "x"} for number in range(20)]
     assert_alike(tmp_path / "file.jsonl", "\n".join(map(json.dumps, rows)).encode())
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
 from engine.data.formats import json_nested
-from engine.data.formats.json_nested import MOST_NAMES, flatten, nested_names
+from engine.data.formats.json_nested import MAX_NAMES, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
 from tests.engine.data.formats.by_columns import outcome, set_block_size
@@ -44,7 +44,7 @@ def test_values_of_nested_objects_are_columns_and_said_to_be(tmp_path: Path, nam
 
 
 def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> None:
-    many = {f"word{n}": n for n in range(MOST_NAMES + 1)}
+    many = {f"word{n}": n for n in range(MAX_NAMES + 1)}
     item = {"answers": {"text": ["a"], "answer_start": [0]}, "counts": many, "odd": {"a": 1}}
     file = written(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
     table = read(file, recognise(file).reading)
@@ -55,7 +55,7 @@ def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> N
 
 def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
     """Names that appear first further below, other values, and a key that is called as a column."""
-    monkeypatch.setattr(json_nested, "LOOKED_AT", 20)
+    monkeypatch.setattr(json_nested, "SAMPLE_OBJECTS", 20)
     late = {"id": 20, "review": {"text": "new", "new": 1}, "by": "nobody"}
     file = written(tmp_path / "rows.jsonl", [*REVIEWS, late])
     table = read(file, recognise(file).reading)
@@ -73,13 +73,13 @@ def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatc
     file = written(tmp_path / "rows.jsonl", late)
     how = Reading(format="jsonl")
     rows, _, notes = outcome(read(file, how))
-    assert (rows, notes) == outcome(read(file, how, glance=True))[::2]
+    assert (rows, notes) == outcome(read(file, how, head_only=True))[::2]
     assert not any("null" in note for note in notes)
 
 
 def small_blocks(patch: pytest.MonkeyPatch, looked_at: int) -> None:
     set_block_size(patch, 24)
-    patch.setattr(json_nested, "LOOKED_AT", looked_at)
+    patch.setattr(json_nested, "SAMPLE_OBJECTS", looked_at)
 
 
 VALUES = st.recursive(
@@ -99,7 +99,7 @@ def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
         small_blocks(patch, looked_at=3)
         if not any(items):
             return
-        assert outcome(read(file, how)) == outcome(read(file, how, glance=True))
+        assert outcome(read(file, how)) == outcome(read(file, how, head_only=True))
         names = nested_names(items, Remarks())
     for item in items:
         assert leaves(flatten(item, names)) == leaves(item)

@@ -226,7 +226,7 @@ def test_pretraining_needs_only_text():
 
 
 def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.lines.GLANCE", 10)
+    monkeypatch.setattr("engine.data.formats.lines.HEAD_LINES", 10)
     monkeypatch.setattr("engine.data.formats.reading.MAPPED_ROWS", 20)
     path = tmp_path / "long.jsonl"
     lines = ['{"text": "some words"}\n'] * 300 + ['{"text": "more", "late": "x"}\n', "broken"]

@@ -173,7 +173,7 @@ def test_what_is_wrong_is_named(tmp_path, content, says):
 
 
 def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.strict_json.LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr("engine.data.formats.strict_json.MAX_DOCUMENT_BYTES", 100)
     with pytest.raises(BadFile, match="larger than"):
         read(tmp_path / "x.json", whole(asked()))
 

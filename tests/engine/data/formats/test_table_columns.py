@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.config.dataset import Reading
 from engine.data.formats import csv_parser, lines, text_blocks
 from engine.data.formats.reading import read, recognise
-from engine.data.formats.table import titles_above
+from engine.data.formats.table import count_titles
 from engine.errors import BadFile
 from tests.engine.data.formats.by_columns import outcome, set_block_size
 from tests.often import tries
@@ -38,7 +38,7 @@ def assert_alike(file: Path, content: bytes, **reading: object) -> None:
     file.write_bytes(content)
     how = Reading.model_validate({"format": "csv", "encoding": "utf-8", **reading})
     if not refusal(file, how):
-        assert outcome(read(file, how)) == outcome(read(file, how, glance=True))
+        assert outcome(read(file, how)) == outcome(read(file, how, head_only=True))
 
 
 @tries(1_000)
@@ -105,14 +105,14 @@ def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
     """The slow way is taken only around a row that needs it."""
     set_block_size(monkeypatch, 400)
     seen: list[int] = []
-    slow = csv_parser.even_rows
+    slow = csv_parser.fit_rows
 
     def counted(rows, *others):
         for row in slow(rows, *others):
             seen.append(row.line)
             yield row
 
-    monkeypatch.setattr(csv_parser, "even_rows", counted)
+    monkeypatch.setattr(csv_parser, "fit_rows", counted)
     good = ['"some, text",label'] * 400
     file = tmp_path / "file.csv"
     file.write_text(
@@ -194,8 +194,8 @@ def test_what_may_be_a_header_or_stands_above_none_is_no_title(tmp_path, lines, 
 def test_titles_stand_above_a_table_and_are_called_unlike_columns():
     rows = [row.split(";") for row in ROWS]
     header = ["review", "verdict"]
-    assert titles_above([["My reviews"], header, *rows]) == 1
-    assert titles_above([["Text", ""], header, *rows]) == 0, "a column is called so"
-    assert titles_above([["My reviews"], ["review", ""], *rows]) == 0, "no header"
+    assert count_titles([["My reviews"], header, *rows]) == 1
+    assert count_titles([["Text", ""], header, *rows]) == 0, "a column is called so"
+    assert count_titles([["My reviews"], ["review", ""], *rows]) == 0, "no header"
     prose = [["It was fine"], ["so be it"]]
-    assert titles_above([*prose, header, *([row[0]] for row in rows)]) == 0, "no table"
+    assert count_titles([*prose, header, *([row[0]] for row in rows)]) == 0, "no table"

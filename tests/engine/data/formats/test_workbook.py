@@ -184,7 +184,7 @@ def test_a_cell_far_away_takes_no_memory(tmp_path, kind):
 
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.formats.sheet_size.LARGEST_WORKBOOK", 1 << 20)
+    monkeypatch.setattr("engine.data.formats.sheet_size.MAX_UNPACKED", 1 << 20)
     book = xlsx(tmp_path / "b.xlsx", {"S": filled(["text"], ["x " * 16_000])})
     with zipfile.ZipFile(book, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/media/zeros", bytes(2 << 20))
