@@ -9,7 +9,7 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.config.export import PRECISIONS, Form, Precision
-from engine.files.atomic_write import clear_leftovers_of
+from engine.files.atomic_write import clear_file_leftovers
 from engine.files.home import folder_name, free_folder
 from engine.messages import now
 from engine.messages.exporting import Export, Exported
@@ -121,7 +121,7 @@ class ExportState(QObject):
     def _clear(self) -> Callable[[], object]:
         """Return a function that removes partial files, even after this state is deleted."""
         studio, target = self._studio, self.target
-        return lambda: background.run(studio, lambda: clear_leftovers_of(target), lambda _: None)
+        return lambda: background.run(studio, lambda: clear_file_leftovers(target), lambda _: None)
 
     def _on_working(self, working: Working) -> None:
         self.working = working

@@ -23,9 +23,9 @@ from engine.phrases import phrase
 
 MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 MAX_NAME = 255  # bytes, on the usual file systems
-OLD = ".old-"  # prefix of a folder that holds what is being replaced
+OLD = ".old-"  # prefix of a folder with the content that is being replaced
 TEMPORARY = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
 
@@ -42,7 +42,7 @@ def _flush(path: Path) -> None:
 
 def is_full(error: BaseException) -> bool:
     """True if `error` or its text reports a full disk or a file that grew too large."""
-    if isinstance(error, OSError) and error.errno in FULL:
+    if isinstance(error, OSError) and error.errno in FULL_ERRORS:
         return True
     text = str(error)
     return any(
@@ -107,8 +107,8 @@ def sibling(path: Path, name: str) -> Path:
 
 
 def _temporary_prefix(path: Path) -> str:
-    name, room = os.fsencode(path.name), MAX_NAME - len("..tmp-01234567")
-    prefix = path.name if len(name) <= room else name[:room].decode(errors="ignore")
+    name, limit = os.fsencode(path.name), MAX_NAME - len("..tmp-01234567")
+    prefix = path.name if len(name) <= limit else name[:limit].decode(errors="ignore")
     return f".{prefix}.tmp-"
 
 
@@ -167,7 +167,7 @@ def atomic_file(path: Path, shared: bool = False) -> Iterator[Path]:
                 pass
             yield temporary
             if shared and os.name == "posix":
-                os.chmod(temporary, 0o666 & ~_umask_of_user())
+                os.chmod(temporary, 0o666 & ~_user_umask())
             _flush(temporary)
             os.replace(temporary, path)
             _flush(path.parent)
@@ -265,7 +265,7 @@ def _is_inside(name: str) -> bool:
 def clear_leftovers(parent: Path) -> None:
     """Remove leftovers of interrupted writes below `parent`; restore replaced folders.
 
-    What cannot be removed now stays for the next time.
+    Entries that cannot be removed are left for the next time.
     """
     for entry in parent.iterdir() if parent.is_dir() else ():
         with suppress(OSError):
@@ -286,9 +286,9 @@ def _clear_leftover(entry: Path) -> None:
 def remove_atomically(folder: Path) -> None:
     """Remove a folder so that at any time it is complete or absent; `clear_leftovers` removes the
     rest after a crash."""
-    gone = temporary_path(folder)
-    os.rename(folder, gone)
-    shutil.rmtree(gone)
+    removed = temporary_path(folder)
+    os.rename(folder, removed)
+    shutil.rmtree(removed)
 
 
 def keep_files_private() -> None:
@@ -297,33 +297,33 @@ def keep_files_private() -> None:
     Call it at the start of a program. Files outside the home get the user's usual permissions by
     `apply_user_umask` and `write_file`.
     """
-    before = os.umask(0o077)
-    os.environ.setdefault(UMASK, f"{before:o}")
+    umask = os.umask(0o077)
+    os.environ.setdefault(UMASK, f"{umask:o}")
 
 
 def apply_user_umask(folder: Path) -> None:
     """Give a folder outside the home the user's usual permissions."""
     if os.name != "posix":
         return
-    closed = _umask_of_user()
+    umask = _user_umask()
     for inner in (folder, *folder.rglob("*")):
-        inner.chmod((0o777 if inner.is_dir() else 0o666) & ~closed)
+        inner.chmod((0o777 if inner.is_dir() else 0o666) & ~umask)
 
 
-def _umask_of_user() -> int:
+def _user_umask() -> int:
     """The user's umask, also after `keep_files_private`."""
     if UMASK in os.environ:
         return int(os.environ[UMASK], 8)
-    now = os.umask(0o077)
-    os.umask(now)
-    return now
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def clear_leftovers_of(path: Path) -> None:
+def clear_file_leftovers(path: Path) -> None:
     """Remove leftovers of an interrupted write of `path`; no process may be writing it now."""
     for entry in path.parent.iterdir() if path.parent.is_dir() else ():
         if entry.name.startswith(_temporary_prefix(path)):

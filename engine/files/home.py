@@ -13,7 +13,7 @@ MAX_ROOT = 400  # bytes of its path; SQLite accepts 512 for a file below it
 
 
 class Home:
-    """The folder of all that a user made: record, data sets, models, runs.
+    """The folder of everything a user creates: record, data sets, models, runs.
 
     Everything in it is private to the user (on POSIX: modes 0700 and 0600). An existing folder
     keeps its own mode.

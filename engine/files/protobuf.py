@@ -9,7 +9,7 @@ MAX_MESSAGE = 10_000  # bytes; the description of a tensor takes fifty
 
 
 class Unreadable(Exception):
-    """Why a file cannot be read, as the end of a sentence that the caller completes."""
+    """The reason why a file cannot be read, as the end of a sentence that the caller completes."""
 
 
 class Damage(Unreadable):
@@ -20,13 +20,13 @@ class Unknown(Unreadable):
     """The file may be sound, but uses features that BERT Studio does not support."""
 
 
-def decode_varint(content: bytes, at: int) -> tuple[int, int]:
+def decode_varint(content: bytes, position: int) -> tuple[int, int]:
     """Decode the number (0 to 2^64 - 1) at a byte; returns it and the next byte."""
     number = 0
-    for index, byte in enumerate(content[at : at + MAX_VARINT]):
+    for index, byte in enumerate(content[position : position + MAX_VARINT]):
         number |= (byte & 0x7F) << 7 * index
         if byte < 0x80 and number < 1 << 64:
-            return number, at + index + 1
+            return number, position + index + 1
     raise Damage(phrase("a number does not end"))
 
 
@@ -47,29 +47,29 @@ def decode_fields(message: bytes, max_bytes: int = MAX_MESSAGE) -> dict[int, lis
     if len(message) > max_bytes:
         raise Damage(phrase("a description is too long"))
     fields: dict[int, list[int | bytes]] = {}
-    at = 0
-    while at < len(message):
-        key, at = decode_varint(message, at)
+    position = 0
+    while position < len(message):
+        key, position = decode_varint(message, position)
         kind = key & 7
         value: int | bytes
         if kind == VARINT:
-            value, at = decode_varint(message, at)
+            value, position = decode_varint(message, position)
         elif kind == BYTES:
-            size, at = decode_varint(message, at)
-            value, at = message[at : at + size], at + size
+            size, position = decode_varint(message, position)
+            value, position = message[position : position + size], position + size
         elif kind in WIDTHS:
-            value = int.from_bytes(message[at : at + WIDTHS[kind]], "little")
-            at += WIDTHS[kind]
+            value = int.from_bytes(message[position : position + WIDTHS[kind]], "little")
+            position += WIDTHS[kind]
         else:
             raise Damage(phrase("a field has an unknown type"))
-        if at > len(message):
+        if position > len(message):
             raise Damage(phrase("a field is incomplete"))
         fields.setdefault(key >> 3, []).append(value)
     return fields
 
 
 def int_field(fields: dict[int, list[int | bytes]], field: int) -> int:
-    """The int64 in a field, 0 if it is absent; the last one counts."""
+    """The last int64 in a field; 0 if it is absent."""
     value = fields.get(field, [0])[-1]
     if isinstance(value, bytes):
         raise Damage(phrase("a field is not a number"))

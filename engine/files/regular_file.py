@@ -24,12 +24,12 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_regular(
-    path: Path, largest: int | None = None, follows_links: bool = True
+    path: Path, max_bytes: int | None = None, follows_links: bool = True
 ) -> BufferedReader:
     """Open a plain file for reading, without ever blocking.
 
     Raises:
-        OSError: also for a folder, a pipe or a device, more than `largest` bytes, or a link if
+        OSError: also for a folder, a pipe or a device, more than `max_bytes` bytes, or a link if
             `follows_links` is false.
     """
     no_links = 0 if follows_links else getattr(os, "O_NOFOLLOW", 0)
@@ -40,7 +40,7 @@ def open_regular(
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.ESPIPE, NOT_A_FILE, str(path))
-        if largest is not None and status.st_size > largest:
+        if max_bytes is not None and status.st_size > max_bytes:
             raise OSError(errno.EOVERFLOW, TOO_LARGE, str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -54,16 +54,16 @@ def check_regular(path: Path) -> Path:
     return path
 
 
-def read_regular(path: Path, largest: int = MAX_SMALL) -> bytes:
-    """Read a plain file of at most `largest` bytes. Raises OSError as `open_regular`."""
-    with open_regular(path, largest) as file:
-        content = file.read(largest + 1)
-    if len(content) > largest:  # it grew meanwhile
+def read_regular(path: Path, max_bytes: int = MAX_SMALL) -> bytes:
+    """Read a plain file of at most `max_bytes` bytes. Raises OSError as `open_regular`."""
+    with open_regular(path, max_bytes) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:  # it grew meanwhile
         raise OSError(errno.EOVERFLOW, TOO_LARGE, str(path))
     return content
 
 
-def read_json(path: Path, largest: int = MAX_SMALL) -> Any:
+def read_json(path: Path, max_bytes: int = MAX_SMALL) -> Any:
     """Parse a JSON file.
 
     Raises:
@@ -71,7 +71,7 @@ def read_json(path: Path, largest: int = MAX_SMALL) -> Any:
         ValueError: not JSON, or nested too deeply.
     """
     try:
-        return json.loads(read_regular(path, largest).decode("utf-8-sig"))
+        return json.loads(read_regular(path, max_bytes).decode("utf-8-sig"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

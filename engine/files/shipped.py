@@ -43,8 +43,8 @@ def included_models() -> dict[str, Path]:
 def included_name(folder: Path) -> str:
     """The name of an included model, also after the program was moved; “” for other models."""
     for name, path in included_models().items():
-        inside = path.relative_to(resources().parent).parts
-        if folder.parts[-len(inside) :] == inside:
+        parts = path.relative_to(resources().parent).parts
+        if folder.parts[-len(parts) :] == parts:
             return name
     return ""
 

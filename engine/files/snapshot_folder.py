@@ -8,9 +8,9 @@ CONFIG = "config.json"
 
 def shared_folder(checkpoint: Path) -> Path:
     """The folder with config and tokenizer of a checkpoint: for a snapshot, the folder above."""
-    above = checkpoint.parent
-    if above.name == SNAPSHOTS and (above / CONFIG).is_file() and not _has_own(checkpoint):
-        return above
+    parent = checkpoint.parent
+    if parent.name == SNAPSHOTS and (parent / CONFIG).is_file() and not _has_own(checkpoint):
+        return parent
     return checkpoint
 
 

@@ -1,7 +1,7 @@
 """Write rows as a table for other programs: CSV, TSV, JSON Lines, Parquet, Excel.
 
-Rows come as Arrow tables, a few thousand at a time, and are never all in memory. A file appears
-whole or not at all. Texts that a spreadsheet would run as formulas are escaped.
+Rows come as Arrow tables, a few thousand at a time, and are never all in memory. Files are
+written atomically. Texts that a spreadsheet would run as formulas are escaped.
 """
 
 import csv
@@ -19,7 +19,7 @@ from engine.files.atomic_write import atomic_file
 from engine.files.spreadsheet import escape_cell
 from engine.phrases import phrase
 
-AT_ONCE = 2_000  # rows that are Python objects at a time
+BATCH_ROWS = 2_000  # rows that are Python objects at a time
 EXCEL_ROWS = 1_048_575  # below the header
 EXCEL_COLUMNS = 16_384
 EXCEL_CHARACTERS = 32_767  # of a cell
@@ -44,12 +44,12 @@ def write_table(path: Path, schema: pa.Schema, tables: Tables, raw: bool = False
 
 def check_suffix(path: Path, suffixes: Iterable[str]) -> str:
     """The suffix of `path` in lower case. Raises StudioError if it is none of `suffixes`."""
-    if path.suffix.lower() not in (known := list(suffixes)):
+    if path.suffix.lower() not in (allowed := list(suffixes)):
         raise StudioError(
             "The name {out} ends with none of {suffixes}.",
             "Choose one of them.",
             out=path.name,
-            suffixes=", ".join(known),
+            suffixes=", ".join(allowed),
         )
     return path.suffix.lower()
 
@@ -57,8 +57,8 @@ def check_suffix(path: Path, suffixes: Iterable[str]) -> str:
 def iter_records(tables: Tables) -> Iterator[dict[str, Any]]:
     """Every row by column name; numbers that are not finite become None."""
     for table in tables:
-        for first in range(0, table.num_rows, AT_ONCE):
-            for row in table.slice(first, AT_ONCE).to_pylist():
+        for first in range(0, table.num_rows, BATCH_ROWS):
+            for row in table.slice(first, BATCH_ROWS).to_pylist():
                 yield {name: _finite(value) for name, value in row.items()}
 
 

@@ -25,7 +25,7 @@ MAX_JSON = 32_000_000  # bytes; an index of a thousand layers, or very many labe
 MAX_SAFE_NAME = 80  # characters of an untrusted name in a sentence
 AGAIN = phrase("Download it again completely, or choose another checkpoint.")
 LFS = b"version https://git-lfs"
-PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
+HTML_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
 def safe_name(text: object) -> str:
@@ -66,7 +66,7 @@ def plain_file(folder: Path, name: str) -> Path | None:
         path = folder / name
         if not path.is_symlink() and not path.exists():
             return None
-        real, home = path.resolve(strict=True), folder.resolve(strict=True)
+        real, root = path.resolve(strict=True), folder.resolve(strict=True)
         if not stat.S_ISREG(real.stat().st_mode):
             raise BadCheckpoint(
                 "{name} in {folder} is not a plain file.",
@@ -78,7 +78,7 @@ def plain_file(folder: Path, name: str) -> Path | None:
         raise BadCheckpoint(
             "{name} in {folder} cannot be read.", AGAIN, name=name, folder=safe_name(folder.name)
         ) from error
-    if not real.is_relative_to(home) and not _in_cache(real, home):
+    if not real.is_relative_to(root) and not _in_cache(real, root):
         raise BadCheckpoint(
             "{name} in {folder} is a link that points outside the folder.",
             "Files outside the folder are never read. Put the file itself into the folder.",
@@ -88,13 +88,13 @@ def plain_file(folder: Path, name: str) -> Path | None:
     return path
 
 
-def _in_cache(real: Path, home: Path) -> bool:
+def _in_cache(real: Path, root: Path) -> bool:
     """True if a snapshot of the hub's download cache points at the blobs of the same model."""
-    return home.parent.name == "snapshots" and real.parent == home.parent.parent / "blobs"
+    return root.parent.name == "snapshots" and real.parent == root.parent.parent / "blobs"
 
 
 def check_content(path: Path) -> None:
-    """Raise BadCheckpoint if the file is what a broken download leaves."""
+    """Raise BadCheckpoint if the file is empty, a Git LFS pointer or a web page."""
     with open_regular(path) as file:
         first = file.read(512).lstrip().lower()
     if not path.stat().st_size:
@@ -105,7 +105,7 @@ def check_content(path: Path) -> None:
             "Run “git lfs pull” in the original folder, or download the file separately.",
             path=path.name,
         )
-    if first.startswith(PAGE):
+    if first.startswith(HTML_STARTS):
         raise BadCheckpoint(
             "{path} is a web page, so the download went wrong.", AGAIN, path=path.name
         )
@@ -119,24 +119,24 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     return content
 
 
-def json_list(folder: Path, name: str, largest: int = MAX_JSON) -> list[Any] | None:
+def json_list(folder: Path, name: str, max_bytes: int = MAX_JSON) -> list[Any] | None:
     """The list in a JSON file of `folder`, None if there is no such file."""
-    content = _json(folder, name, largest)
+    content = _json(folder, name, max_bytes)
     if content is not None and not isinstance(content, list):
         raise BadCheckpoint("{name} is not a JSON list.", AGAIN, name=name)
     return content
 
 
-def _json(folder: Path, name: str, largest: int) -> Any:
+def _json(folder: Path, name: str, max_bytes: int) -> Any:
     path = plain_file(folder, name)
     if path is None:
         return None
     check_content(path)
-    if path.stat().st_size > largest:
+    if path.stat().st_size > max_bytes:
         raise BadCheckpoint("{name} is far too large for such a file.", AGAIN, name=name)
     try:
         content = json.loads(
-            read_regular(path, largest).decode("utf-8-sig"), parse_constant=_refuse
+            read_regular(path, max_bytes).decode("utf-8-sig"), parse_constant=_refuse
         )
     except json.JSONDecodeError as error:
         raise BadCheckpoint(
@@ -158,17 +158,17 @@ def _refuse(constant: str) -> None:
 
 
 @contextmanager
-def verify_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
+def verify_in_parallel(folder: Path, names: list[str]) -> Iterator[None]:
     """Verify files against the studio's own manifest while the block reads them.
 
     Raises BadCheckpoint for a changed file, which takes precedence over errors of the block.
     """
     with ThreadPoolExecutor(1) as pool:
-        checking = pool.submit(_check_unchanged, folder, names)
+        verification = pool.submit(_check_unchanged, folder, names)
         try:
             yield
         finally:
-            checking.result()
+            verification.result()
 
 
 def _sha256(path: Path) -> str:

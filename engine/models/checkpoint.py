@@ -29,7 +29,7 @@ from engine.files.untrusted import (
     json_object,
     plain_file,
     safe_name,
-    verify_meanwhile,
+    verify_in_parallel,
 )
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
@@ -137,7 +137,7 @@ def load(
     with open_weight_files(folder, dense) as stored:
         weights = split_fused(stored, FAMILIES[spec.family].fused)
         names = [file, *TOKENIZER]
-        with verify_meanwhile(folder, [*weights.files]), verify_meanwhile(inner, names):
+        with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(inner, names):
             tokenizer = tokenizer or _load_tokenizer(inner, spec)
             spec = match_segments(spec, tokenizer)
             pooling = None if layout is None else layout.spec

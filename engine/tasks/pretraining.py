@@ -17,7 +17,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_stream
-from engine.data.tokenized.sentence_pairs import ANOTHER, FOLLOWS, tokenize_pairs
+from engine.data.tokenized.sentence_pairs import IS_NEXT, NOT_NEXT, tokenize_pairs
 from engine.evaluation.pretraining import PretrainingReport, report
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
@@ -147,7 +147,7 @@ class PretrainingLearner(Learner):
             return [phrase("each next token")] * len(batch.tokens)
         if batch.follows is None:
             return super().describe_targets(batch, tokenizer)
-        words = {FOLLOWS: phrase("IsNext"), ANOTHER: phrase("NotNext")}
+        words = {IS_NEXT: phrase("IsNext"), NOT_NEXT: phrase("NotNext")}
         return [words[kind] for kind in batch.follows.tolist()]
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:

@@ -81,8 +81,8 @@ class NotText(BadFile):
 class Lines:
     """Lines of a file with line ends; each iteration reads the file again.
 
-    Compressed files are unpacked. A lone carriage return ends a line, too. `replace_errors` replaces
-    bytes that are not text by “�”.
+    Compressed files are unpacked. A lone carriage return ends a line, too. With `replace_errors`,
+    bytes that are not text become “�”.
 
     Raises:
         NotText: if the bytes are not text in `encoding`.

@@ -17,10 +17,9 @@ class TextBlocks:
     def __init__(self, lines: Lines) -> None:
         self._lines, self._blocks = lines, lines.blocks()
         self._content = b""  # unconsumed, in UTF-8
-        self._pending: list[
-            str
-        ] = []  # lines before it, in reverse order; the last may be incomplete
-        self.lines_read = 0  # lines consumed
+        # lines before it, in reverse order; the last may be incomplete
+        self._pending: list[str] = []
+        self.lines_read = 0
         self._bytes_read = 0  # bytes of single lines consumed
         self.is_over = False  # everything was read
 

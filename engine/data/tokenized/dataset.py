@@ -23,7 +23,7 @@ from engine.tokenizers.batches import MAX_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
 FILES = ("ids.npy", "offsets.npy", "splits.npy")
-COUNTED = 1 << 22  # token ids counted at a time
+COUNT_CHUNK = 1 << 22  # token ids counted at a time
 MAX_BUFFERED = 200_000  # values buffered before they are written
 MIN_TAIL = 2  # tokens of the next document that must fit after a [SEP] in its row
 
@@ -84,8 +84,8 @@ class TokenizedDataset:
     def counts(self, vocabulary: int) -> NDArray[np.int64]:
         """Number of occurrences of each of the first `vocabulary` ids, int64 [vocabulary]."""
         counts = np.zeros(vocabulary, dtype=np.int64)
-        for first in range(0, self.tokens, COUNTED):
-            counts += np.bincount(self.token_ids(first, COUNTED), minlength=vocabulary)
+        for first in range(0, self.tokens, COUNT_CHUNK):
+            counts += np.bincount(self.token_ids(first, COUNT_CHUNK), minlength=vocabulary)
         return counts
 
     def token_ids(self, first: int, count: int) -> NDArray[np.int64]:
@@ -148,7 +148,7 @@ def tokenize_stream(
     if (existing := open_cached(folder)) is not None:
         return existing
     with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
-        cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
+        cls, sep, max_tokens = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
         for batch in batches(texts):
@@ -157,11 +157,11 @@ def tokenize_stream(
                     row.append(sep)
                 start = 0
                 while start < len(ids):
-                    part = ids[start : start + room - len(row)]
+                    part = ids[start : start + max_tokens - len(row)]
                     start += len(part)
                     row += part
-                    full = room - len(row) < (MIN_TAIL + 1 if start == len(ids) else 1)
-                    if full:
+                    is_full = max_tokens - len(row) < (MIN_TAIL + 1 if start == len(ids) else 1)
+                    if is_full:
                         writer.add([cls, *row, sep])
                         row = []
             done += len(batch)

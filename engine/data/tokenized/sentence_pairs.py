@@ -23,7 +23,7 @@ from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
-FOLLOWS, ANOTHER = 0, 1  # classes, as in the published checkpoints
+IS_NEXT, NOT_NEXT = 0, 1  # classes, as in the published checkpoints
 SHORT_FRACTION = 0.1  # fraction of the pairs that are shortened, so that short inputs are trained
 MIN_LENGTH = 5  # minimum tokens of an input: three special ones and one for each segment
 MAX_TRIES = 10  # attempts to draw another document
@@ -49,10 +49,10 @@ def tokenize_pairs(
             `sentences`, for pairs of other lengths.
         following: probability that the second segment follows the first.
         seed: of lengths, cuts and other documents.
-        draws: how often each document is cut into pairs, as `dupe_factor` of the published code.
+        draws: number of passes over the documents, `dupe_factor` in the published code.
 
     Returns:
-        The inputs, and int64 [N]: `FOLLOWS` or `ANOTHER`.
+        The inputs, and int64 [N]: `IS_NEXT` or `NOT_NEXT`.
 
     Raises:
         StudioError: if no document has two sentences, or `max_length` is too short for two
@@ -68,11 +68,11 @@ def tokenize_pairs(
         )
     if (pairs := open_cached(folder)) is None:
         cached = folder.with_name("sentences")
-        if (known := open_cached(cached)) is None:
-            known = _tokenise(texts, tokenizer, cached, progress, total)
+        if (tokenized := open_cached(cached)) is None:
+            tokenized = _tokenize_sentences(texts, tokenizer, cached, progress, total)
         starts = np.load(check_regular(cached / "documents.npy"), mmap_mode="r", allow_pickle=False)
         sampler = _PairSampler(
-            known, starts, max_length - 3, following, np.random.default_rng(seed)
+            tokenized, starts, max_length - 3, following, np.random.default_rng(seed)
         )
         classes = array("b")
         with atomic_folder(folder) as new:
@@ -93,7 +93,7 @@ def tokenize_pairs(
     return pairs, np.load(check_regular(folder / "classes.npy"), allow_pickle=False)
 
 
-def _tokenise(
+def _tokenize_sentences(
     texts: Iterable[str],
     tokenizer: Tokenizer,
     folder: Path,
@@ -130,13 +130,13 @@ class _PairSampler:
 
     def __init__(
         self,
-        known: TokenizedDataset,
+        tokenized: TokenizedDataset,
         starts: NDArray[np.int64],
-        room: int,
+        max_tokens: int,
         following: float,
         random: np.random.Generator,
     ) -> None:
-        self._known, self._starts, self._room = known, starts, room
+        self._tokenized, self._starts, self._max_tokens = tokenized, starts, max_tokens
         self._following, self._random = following, random
 
     def pairs(
@@ -150,26 +150,28 @@ class _PairSampler:
 
     def _document_pairs(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
         """The pairs of one document; a single last sentence starts none."""
-        random, length_of = self._random, self._known.length
-        at, end = int(self._starts[document]), int(self._starts[document + 1])
-        while end - at >= 2:
-            room = self._room
+        random, length_of = self._random, self._tokenized.length
+        start, end = int(self._starts[document]), int(self._starts[document + 1])
+        while end - start >= 2:
+            max_tokens = self._max_tokens
             if random.random() < SHORT_FRACTION:
-                room = int(random.integers(2, room + 1))
-            last, length = at + 2, length_of(at) + length_of(at + 1)  # at least two sentences
-            while last < end and length < room:
+                max_tokens = int(random.integers(2, max_tokens + 1))
+            # at least two sentences
+            last, length = start + 2, length_of(start) + length_of(start + 1)
+            while last < end and length < max_tokens:
                 length += length_of(last)
                 last += 1
-            cut = int(random.integers(at + 1, last))
-            first = self._tokens(at, cut)
+            boundary = int(random.integers(start + 1, last))
+            first = self._tokens(start, boundary)
             if random.random() < self._following:
-                second, kind, at = self._tokens(cut, last), FOLLOWS, last
+                second, kind, start = self._tokens(boundary, last), IS_NEXT, last
             else:  # the sentences that would follow start the next pair
-                second, kind, at = self._other_document(document, room - len(first)), ANOTHER, cut
-            yield *self._truncate(first, second, room), kind
+                second = self._other_document(document, max_tokens - len(first))
+                kind, start = NOT_NEXT, boundary
+            yield *self._truncate(first, second, max_tokens), kind
 
-    def _other_document(self, document: int, room: int) -> list[int]:
-        """A run of sentences of another document, at least one, up to about `room` tokens."""
+    def _other_document(self, document: int, max_tokens: int) -> list[int]:
+        """A run of sentences of another document, at least one, up to about `max_tokens`."""
         documents = len(self._starts) - 1
         other = document
         for _ in range(MAX_TRIES):
@@ -177,26 +179,26 @@ class _PairSampler:
             if other != document:
                 break
         begin, end = int(self._starts[other]), int(self._starts[other + 1])
-        at = int(self._random.integers(begin, end))
+        start = int(self._random.integers(begin, end))
         tokens: list[int] = []
-        while at < end and (not tokens or len(tokens) < room):
-            tokens += self._tokens(at, at + 1)
-            at += 1
+        while start < end and (not tokens or len(tokens) < max_tokens):
+            tokens += self._tokens(start, start + 1)
+            start += 1
         return tokens
 
     def _tokens(self, first: int, last: int) -> list[int]:
-        return [int(i) for n in range(first, last) for i in self._known.ids(n)]
+        return [int(i) for n in range(first, last) for i in self._tokenized.ids(n)]
 
     def _truncate(
-        self, first: list[int], second: list[int], room: int
+        self, first: list[int], second: list[int], max_tokens: int
     ) -> tuple[list[int], list[int]]:
         """Remove tokens from the longer segment, randomly from its start or its end."""
         spans = [first, second]
-        fronts, ends = [0, 0], [len(first), len(second)]
-        while sum(ends) - sum(fronts) > room:
-            longer = 0 if ends[0] - fronts[0] > ends[1] - fronts[1] else 1
+        starts, ends = [0, 0], [len(first), len(second)]
+        while sum(ends) - sum(starts) > max_tokens:
+            longer = 0 if ends[0] - starts[0] > ends[1] - starts[1] else 1
             if self._random.random() < 0.5:
-                fronts[longer] += 1
+                starts[longer] += 1
             else:
                 ends[longer] -= 1
-        return spans[0][fronts[0] : ends[0]], spans[1][fronts[1] : ends[1]]
+        return spans[0][starts[0] : ends[0]], spans[1][starts[1] : ends[1]]

@@ -51,7 +51,7 @@ def sentences(document: str) -> list[str]:
     result: list[str] = []
     for lines in paragraphs:
         for text in map(_join_lines, [lines] if wrapped else _join_continued(lines)):
-            result += _cut(text)
+            result += _split(text)
     return result
 
 
@@ -79,12 +79,12 @@ def _is_wrapped(paragraphs: Sequence[Sequence[str]]) -> bool:
     if width < WRAPPED_WIDTH:
         return False
     full = sum(length >= FULL_WIDTH * width for length in lengths)
-    inside = [after[0].islower() for line, after in pairs if not _ends_sentence(line)]
+    continuations = [after[0].islower() for line, after in pairs if not _ends_sentence(line)]
     stopped = sum(_ends_sentence(lines[-1]) for lines in several)
     return (
         full >= FULL_LINES * len(pairs)
-        and any(inside)
-        and sum(inside) >= LOWER_FRACTION * len(inside)
+        and any(continuations)
+        and sum(continuations) >= LOWER_FRACTION * len(continuations)
         and 2 * stopped >= len(several)
     )
 
@@ -96,8 +96,8 @@ def _join_continued(lines: Sequence[str]) -> list[list[str]]:
     """
     runs = [[lines[0]]]
     for line, after in pairwise(lines):
-        goes_on = after[0].islower() and not _ends_sentence(line) and _ends_sentence(lines[-1])
-        if goes_on:
+        continues = after[0].islower() and not _ends_sentence(line) and _ends_sentence(lines[-1])
+        if continues:
             runs[-1].append(after)
         else:
             runs.append([after])
@@ -112,12 +112,12 @@ def _join_lines(lines: Sequence[str]) -> str:
     """Join lines, and words split at a hyphen."""
     text = lines[0]
     for line in lines[1:]:
-        is_cut = text[-1] == "-" and text[-2:-1].isalpha() and line[0].islower()
-        text += line if is_cut else f" {line}"
+        is_hyphenated = text[-1] == "-" and text[-2:-1].isalpha() and line[0].islower()
+        text += line if is_hyphenated else f" {line}"
     return text
 
 
-def _cut(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     parts, start = [], 0
     for stop in STOP.finditer(text):
         end = stop.end(stop.lastindex or 0)
@@ -143,5 +143,5 @@ def _ends(before: str, after: str) -> bool:
         return False
     if name in BEFORE_NUMBER:
         return NUMBER.match(after) is None
-    goes_on = name in WITHIN_NAMES or INITIALS.fullmatch(word) is not None
-    return not goes_on or next_word in SENTENCE_STARTS
+    continues = name in WITHIN_NAMES or INITIALS.fullmatch(word) is not None
+    return not continues or next_word in SENTENCE_STARTS

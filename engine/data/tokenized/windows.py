@@ -57,15 +57,15 @@ def windows(
         separators: number of [SEP] between question and context.
 
     Raises:
-        StudioError: if the question leaves no room for the context.
+        StudioError: if the question leaves no space for the context.
         ValueError: if ids and offsets differ in number, or the stride is not positive.
     """
     bounds = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
     if len(bounds) != len(context) or stride < 1:
         raise ValueError(f"{len(context)} ids, {len(bounds)} offsets, a stride of {stride}")
     question_ids = list(question[:max_question_length])
-    room = max_length - len(question_ids) - 2 - separators
-    if room < 1:
+    size = max_length - len(question_ids) - 2 - separators
+    if size < 1:
         raise StudioError(
             "A question of {count} tokens leaves no room for its passage within "
             "{max_length} tokens.",
@@ -74,41 +74,41 @@ def windows(
             max_length=max_length,
         )
     firsts = [0]
-    while firsts[-1] + room < len(context):
-        firsts.append(firsts[-1] + min(stride, room))
-    spans = [(first, min(room, len(context) - first)) for first in firsts]
+    while firsts[-1] + size < len(context):
+        firsts.append(firsts[-1] + min(stride, size))
+    spans = [(first, min(size, len(context) - first)) for first in firsts]
     owners = _owners(len(context), spans)
     begin, result = len(question_ids) + 1 + separators, []
     for index, (first, count) in enumerate(spans):
-        inside = slice(first, first + count)
+        span = slice(first, first + count)
         result.append(
             Window(
-                ids=[cls, *question_ids, *[sep] * separators, *context[inside], sep],
+                ids=[cls, *question_ids, *[sep] * separators, *context[span], sep],
                 segments=[0] * begin + [1] * (count + 1),
                 first=first,
                 begin=begin,
                 count=count,
-                offsets=np.pad(bounds[inside], ((begin, 1), (0, 0)), constant_values=NOWHERE),
-                best=np.pad(owners[inside] == index, (begin, 1)),
+                offsets=np.pad(bounds[span], ((begin, 1), (0, 0)), constant_values=NOWHERE),
+                best=np.pad(owners[span] == index, (begin, 1)),
             )
         )
     return result
 
 
 def _owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """The window in which each token has most context, int64 [C]; the first if equal.
+    """The window in which each token has the most context, int64 [C]; the first of equals.
 
     The score is the smaller of the contexts before and after it plus a hundredth of the window's
     length.
     """
     owners = np.zeros(tokens, dtype=np.int64)
-    highest = np.full(tokens, -1, dtype=np.int64)
+    best_scores = np.full(tokens, -1, dtype=np.int64)
     for index, (first, count) in enumerate(spans):
         before = np.arange(count)
-        around = 100 * np.minimum(before, before[::-1]) + count
-        inside = slice(first, first + count)
-        owners[inside] = np.where(around > highest[inside], index, owners[inside])
-        highest[inside] = np.maximum(around, highest[inside])
+        scores = 100 * np.minimum(before, before[::-1]) + count
+        span = slice(first, first + count)
+        owners[span] = np.where(scores > best_scores[span], index, owners[span])
+        best_scores[span] = np.maximum(scores, best_scores[span])
     return owners
 
 
@@ -128,7 +128,7 @@ def tokens_between(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] 
 
 
 def answer_positions(
-    found: Sequence[Window], offsets: ArrayLike, start: int, end: int
+    inputs: Sequence[Window], offsets: ArrayLike, start: int, end: int
 ) -> NDArray[np.int64]:
     """First and last token of an answer in each window, int64 [W, 2].
 
@@ -140,10 +140,10 @@ def answer_positions(
         start: first character of the answer in the context.
         end: the one after its last.
     """
-    positions = np.zeros((len(found), 2), dtype=np.int64)
+    positions = np.zeros((len(inputs), 2), dtype=np.int64)
     tokens = tokens_between(offsets, start, end)
     if tokens is not None:
-        for index, window in enumerate(found):
+        for index, window in enumerate(inputs):
             if window.first <= tokens[0] and tokens[1] < window.first + window.count:
                 positions[index] = np.array(tokens) - window.first + window.begin
     return positions

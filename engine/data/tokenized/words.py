@@ -33,7 +33,7 @@ class TokenizedWords(NamedTuple):
 
     tokenized: TokenizedDataset  # [CLS] words [SEP]
     firsts: NDArray[np.int32]  # [W], position of the word's first token in its input
-    # or NOWHERE: truncated, or nothing is left of it (a lone variation selector)
+    # or NOWHERE if it is truncated or empty (a lone variation selector)
     starts: NDArray[np.int64]  # [N + 1], first word of each sentence
 
 
@@ -48,8 +48,8 @@ def tokenize_words(
     """Tokenize `total` sentences into `folder`, or open it if it is complete."""
     tokenized = open_cached(folder)
     if tokenized is None:
-        room = max(max_length - tokenizer.added_to(1), 0)
-        rest, words_before = iter(sentences), 0
+        max_tokens = max(max_length - tokenizer.added_to(1), 0)
+        remaining, word_count = iter(sentences), 0
         with (
             atomic_folder(folder) as new,
             TokenizedWriter(new, tokenizer.size) as writer,
@@ -57,17 +57,17 @@ def tokenize_words(
             GrowingArray(new / STARTS, np.int64) as starts,
         ):
             starts.add(0)
-            while some := list(islice(rest, BATCH_SENTENCES)):
-                for words, (ids, owners) in zip(some, tokenizer.words(some), strict=True):
-                    writer.add([tokenizer.cls, *ids[:room], tokenizer.sep])
+            while batch := list(islice(remaining, BATCH_SENTENCES)):
+                for words, (ids, owners) in zip(batch, tokenizer.words(batch), strict=True):
+                    writer.add([tokenizer.cls, *ids[:max_tokens], tokenizer.sep])
                     first_tokens = np.full(len(words), NOWHERE)
                     present, positions = np.unique(
-                        np.array(owners[:room], np.int64), return_index=True
+                        np.array(owners[:max_tokens], np.int64), return_index=True
                     )
                     first_tokens[present] = positions + 1  # after [CLS]
                     firsts.extend(first_tokens.tolist())
-                    words_before += len(words)
-                    starts.add(words_before)
+                    word_count += len(words)
+                    starts.add(word_count)
                 if progress is not None:
                     progress(writer.rows, total)
         tokenized = TokenizedDataset.open(folder)

@@ -15,8 +15,8 @@ import pytest
 from engine.errors import DiskFull
 from engine.files.atomic_write import (
     atomic_folder,
+    clear_file_leftovers,
     clear_leftovers,
-    clear_leftovers_of,
     remove_atomically,
     sha256,
     temporary_path,
@@ -189,7 +189,7 @@ def test_a_name_of_any_length_that_a_disk_takes_can_be_written(tmp_path: Path, n
     assert contents(folder) == "old"
     left = temporary_path(folder)
     left.mkdir()
-    clear_leftovers_of(folder)
+    clear_file_leftovers(folder)
     assert not left.exists() and folder.exists()
     remove_atomically(folder)
     assert list(folder.parent.iterdir()) == []
