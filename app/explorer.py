@@ -168,7 +168,7 @@ class Explorer(QObject):
         self.scratch.mkdir(mode=0o700, parents=True)
         self.last_output = ""  # last output of the worker that died
         self._settings = settings
-        self._numbers = count(1)
+        self._ids = count(1)
         self._process: WorkerProcess | None = None
         self._question: Question | None = None
         self._waiting: dict[tuple[str, int], Question] = {}
@@ -194,7 +194,7 @@ class Explorer(QObject):
 
     def ask(self, question: Question) -> int:
         """Queue a question; returns the number that its answer will carry."""
-        numbered = question.model_copy(update={"number": next(self._numbers)})
+        numbered = question.model_copy(update={"number": next(self._ids)})
         self._waiting.pop(_slot(numbered), None)
         self._waiting[_slot(numbered)] = numbered
         self._send_next()

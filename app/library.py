@@ -104,9 +104,9 @@ def _dataset(folder: Path) -> DataEntry:
     file = folder / "spec.json"
     try:
         stat = file.stat()
-        known = _cache.get(folder)
-        if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
-            return known[2]
+        cached = _cache.get(folder)
+        if cached is not None and cached[:2] == (stat.st_mtime_ns, stat.st_size):
+            return cached[2]
         spec = DatasetSpec.model_validate_json(read_regular(file))
     except (OSError, ValueError) as error:
         explained = explain_error(error)

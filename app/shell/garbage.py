@@ -30,10 +30,10 @@ class Collector(QObject):
 
     def check(self) -> None:
         """Collect the youngest generation, and older ones at Python's usual ratios."""
-        full = [c > t for c, t in zip(gc.get_count(), gc.get_threshold(), strict=True)]
-        if not full[0]:
+        exceeded = [c > t for c, t in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+        if not exceeded[0]:
             return
-        gc.collect(2 if full[1] and full[2] else 1 if full[1] else 0)
+        gc.collect(2 if exceeded[1] and exceeded[2] else 1 if exceeded[1] else 0)
 
 
 def freeze_modules() -> None:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from engine.errors import DiskFull, StudioError
-from engine.files.atomic_write import FULL, final_path
+from engine.files.atomic_write import FULL_ERRORS, final_path
 from engine.phrases import phrase
 
 MAX_TEXT = 10_000  # characters of a message that are searched for a code
@@ -148,7 +148,7 @@ def _explain_disk(code: int, name: str) -> StudioError | None:
                 "Close other programs and try again.",
                 path=name,
             )
-        case code if code in FULL:
+        case code if code in FULL_ERRORS:
             return DiskFull(
                 phrase("{path} cannot be written: the disk is full.", path=name),
                 phrase("Free some space and try again; nothing that was there is lost."),

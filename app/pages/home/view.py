@@ -285,7 +285,7 @@ class RunRow(Card):
     def __init__(self) -> None:
         super().__init__(pressable=True, padding=3 * SPACE)
         self.name = OneLine("", "strong")
-        self.below = OneLine("", "small")
+        self.details = OneLine("", "small")
         self.figure = Text("", wraps=False)
         self.figure_name = Text("", "small", wraps=False)
         self.loss = Sparkline()
@@ -296,7 +296,7 @@ class RunRow(Card):
         self._picture: Picture | None = None
         self._state = ""
         self.figure_name.setMinimumWidth(152)
-        texts = layouts.column(self.name, self.below, spacing=2)
+        texts = layouts.column(self.name, self.details, spacing=2)
         figures = layouts.column(self.figure, self.figure_name, spacing=2)
         self._row = layouts.row((texts, 1), figures, self.loss, self.age, spacing=4 * SPACE)
         self.body.addLayout(self._row)
@@ -314,7 +314,7 @@ class RunRow(Card):
         if run.state in ("running", "stopping", "stopped", "crashed") and run.steps:
             texts.append(numbers.percent(run.step / run.steps, 0))
         self.name.setText(run.name)
-        self.below.setText(" · ".join(filter(None, texts)))
+        self.details.setText(" · ".join(filter(None, texts)))
         metric, score = run.best_metric, run.best_score
         best = self.tr("best {0}").format(metric_title(metric))
         self.figure.setText("" if score is None else metric_value(metric, score))

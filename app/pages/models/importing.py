@@ -22,13 +22,13 @@ MAX_NAMES = 5_000  # tensors named in a list
 
 class ImportPage(Page):
     """Signals:
-    left: back to the list.
+    closed: back to the list.
     import_asked: choose another folder.
     opened: path of the imported model.
     tuned: the same, to fine-tune it.
     """
 
-    left = Signal()
+    closed = Signal()
     import_requested = Signal()
     opened = Signal(object)
     tune_requested = Signal(object)
@@ -36,10 +36,10 @@ class ImportPage(Page):
     def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent, scrolls=True, max_width=880)
         self._state = state
-        self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
+        self.back = self.add_back(self.tr("Back to all models"), self.closed.emit)
         self.progress = ProgressLine(self.tr("Import a model"))
         self.progress.cancelled.connect(state.cancel_import)
-        self.progress.cancelled.connect(self.left)
+        self.progress.cancelled.connect(self.closed)
         self._outcome = layouts.column(spacing=4 * SPACE)
         layouts.extend(self.body, self.progress, self._outcome, layouts.STRETCH)
         self.sections: list[Section] = []

@@ -47,7 +47,7 @@ class ModelsPage(QWidget):
         self.getting = GettingPage(GettingState(studio, self), self.stack)
         self.sending = Sending(studio, self)
         self._fetched: Path | None = None  # download being imported
-        self.getting.left.connect(self.show_list)
+        self.getting.closed.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
         self.state.importing_changed.connect(self._on_importing)
         self.importing.tune_requested.connect(lambda path: studio.go.emit("train", {"model": path}))
@@ -55,7 +55,7 @@ class ModelsPage(QWidget):
             self.stack.addWidget(view)
         self.importing.import_requested.connect(self.choose_folder)
         self.importing.opened.connect(self.open_model)
-        self.importing.left.connect(self.show_list)
+        self.importing.closed.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
 
     def arrive(self, argument: object = None) -> None:
@@ -122,7 +122,7 @@ class ModelsPage(QWidget):
             return
         self._close_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
-        view.left.connect(self.show_list)
+        view.closed.connect(self.show_list)
         view.exported.connect(lambda: exporting.ask(self, self.state.export_state(model)))
         view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)

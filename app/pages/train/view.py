@@ -323,7 +323,11 @@ class StepBar(QWidget):
         self._group.idClicked.connect(self.step_clicked)
 
     def show_step(
-        self, shown: Step, seen: Step, chosen: dict[Step, str], obstacle: tuple[Step, str] | None
+        self,
+        shown: Step,
+        furthest: Step,
+        chosen: dict[Step, str],
+        obstacle: tuple[Step, str] | None,
     ) -> None:
         """Update all steps.
 
@@ -334,7 +338,7 @@ class StepBar(QWidget):
         """
         last_enabled, reason = obstacle or (Step.REVIEW, "")
         for step, button in self.steps.items():
-            button.set_choice(chosen.get(step, ""), done=step < min(last_enabled, seen))
+            button.set_choice(chosen.get(step, ""), done=step < min(last_enabled, furthest))
             button.setChecked(step is shown)
             reachable = step <= max(last_enabled, shown)
             button.setEnabled(reachable)

@@ -22,7 +22,7 @@ COLUMN_SCORE = 0.95  # fraction of the majority baseline's errors that the colum
 FEW_ROWS = 20  # minimum rows of a label or a word, to exclude chance
 SAMPLE = 100_000  # rows that are searched for words
 MAX_DISTINCT = 0.2  # ratio of distinct values to rows, above which a column is an identifier
-SHOWN = 5  # words
+SHOWN_WORDS = 5  # words
 MAX_FIXED_ROWS = 200_000  # maximum rows to edit: their cells are held in memory
 
 
@@ -51,7 +51,7 @@ def _word_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) ->
         # exclude a label that almost all rows have
         & (label_totals[pair_labels] <= PRECISION * len(rows) * 0.9)
     )
-    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:SHOWN]
+    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:SHOWN_WORDS]
     return [
         _word_finding(
             data, labels, int(pair_words[pair]), int(pair_labels[pair]), count[pair] / total[pair]

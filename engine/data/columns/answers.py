@@ -75,8 +75,8 @@ def _find_respelled(text: str, start: int, passage: str) -> Answer | None:
     if not words:
         return None
     pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
-    whole = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
-    nearest = min(whole.finditer(passage), key=lambda hit: abs(hit.start() - start), default=None)
+    regex = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
+    nearest = min(regex.finditer(passage), key=lambda hit: abs(hit.start() - start), default=None)
     return None if nearest is None else Answer(nearest[0], nearest.start())
 
 
@@ -109,11 +109,11 @@ def _parse_cell(cell: str) -> list[tuple[str, int]]:
     if cell[:1] not in ("[", "{"):
         return [(cell.strip(), 0)]
     try:
-        whole: Any = json.loads(cell)
-        if isinstance(whole, dict):
-            pairs = list(zip(whole["text"], whole["answer_start"], strict=True))
+        content: Any = json.loads(cell)
+        if isinstance(content, dict):
+            pairs = list(zip(content["text"], content["answer_start"], strict=True))
         else:
-            pairs = [(answer["text"], answer["answer_start"]) for answer in whole]
+            pairs = [(answer["text"], answer["answer_start"]) for answer in content]
         if not all(isinstance(text, str) and isinstance(start, int) for text, start in pairs):
             raise ValueError("other types")
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -206,8 +206,8 @@ def _with_label(
         mapping = mapping.model_copy(update={"flags": ()})
     if "label" not in read or target(mapping) not in ("label", None):
         return mapping
-    own = () if mapping.label is None else (mapping.label,)
-    for label in dict.fromkeys((*own, *others[:COMPARED_COLUMNS])):
+    current = () if mapping.label is None else (mapping.label,)
+    for label in dict.fromkeys((*current, *others[:COMPARED_COLUMNS])):
         candidate = mapping.model_copy(update={"label": label})
         cells = Counter(row[columns.index(label)].strip() for row in rows)
         if not any(task.problems(candidate, CountedLabels(cells))):

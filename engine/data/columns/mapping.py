@@ -95,19 +95,19 @@ def guess_mapping(
     """
     if not columns:
         return None, ()
-    known = text if text in columns else None
+    text_column = text if text in columns else None
     names = {plain_name(column): column for column in reversed(columns)}
     statistics = _column_statistics(columns, rows)
     first, second = next((pair for pair in PAIRS if names.keys() >= {*pair}), ("", ""))
     text, pair = names.get(first), names.get(second)
     if text is None:
         text = next((names[name] for name in TEXTS if name in names), None)
-    if known not in (None, text):
-        text, pair = known, None
+    if text_column not in (None, text):
+        text, pair = text_column, None
     if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
         return Mapping(text=text, pair=pair, answers=answers), ()
     choices = guess_choices(columns, rows)
-    if choices is not None and known in (None, choices.text):
+    if choices is not None and text_column in (None, choices.text):
         return choices, ()
     guessed = ["text"] if text is None else []
     if text is None:

@@ -48,11 +48,11 @@ def _special_cells(bounds: NDArray[np.int32], content: NDArray[np.uint8]) -> lis
         is_special |= (content < 32) | (content > 126)
     filled = np.flatnonzero(np.diff(bounds))
     begins, ends = bounds[:-1][filled], bounds[1:][filled] - 1
-    outside = filled[is_space[begins] | is_space[ends]]
+    edge_cells = filled[is_space[begins] | is_space[ends]]
     if not is_special.any():
-        return [int(index) for index in outside]
-    inside = np.searchsorted(bounds, np.flatnonzero(is_special), side="right") - 1
-    return [int(index) for index in np.union1d(inside, outside)]
+        return [int(index) for index in edge_cells]
+    inner_cells = np.searchsorted(bounds, np.flatnonzero(is_special), side="right") - 1
+    return [int(index) for index in np.union1d(inner_cells, edge_cells)]
 
 
 def text_columns(mapping: Mapping) -> tuple[str, ...]:

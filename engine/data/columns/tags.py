@@ -121,9 +121,9 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
         needless += _changed(tags, "IOB1", "B", "I")
         missing += _changed(tags, "BIO", "I", "B")
     if unknown is not None:
-        inside = sum(count for tag, count in counts.items() if tag != "O")
+        tagged = sum(count for tag, count in counts.items() if tag != "O")
         marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
-        if 2 * marked > inside:
+        if 2 * marked > tagged:
             raise unknown
         return None
     marks = {tag[0] for tag in counts}

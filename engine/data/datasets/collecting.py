@@ -71,10 +71,10 @@ def collect(
         if name is not None and name not in columns:
             raise MissingColumn(name, list(columns))
     names = _file_names(list_files(request.sources), columns)
-    written = (*columns, SOURCE_FILE) if names else columns
+    all_columns = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
-    with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
+    with RowWriter(folder / "rows.parquet", all_columns, mapping, split, cleaning) as writer:
         for file in opened:
             indices, matched = _column_indices(columns, file, request)
             remarks, rows = Remarks(), len(writer)
@@ -152,9 +152,13 @@ def _open(
     done, opened = 0, list[_OpenSource]()
     for source, path in files:
         state = file_state(path)
-        own = similar_reading(path, request.reading) if opened else request.reading
+        file_reading = similar_reading(path, request.reading) if opened else request.reading
         callback = None if progress is None else _offset_progress(progress, done, sum(sizes))
-        opened.append(_OpenSource(source, path, state, own, read(path, own, callback, cancelled)))
+        opened.append(
+            _OpenSource(
+                source, path, state, file_reading, read(path, file_reading, callback, cancelled)
+            )
+        )
         done += state[0]
     return opened
 
@@ -181,13 +185,15 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
 
     Binary files, tables and JSON keep their own settings.
     """
-    own, _ = recognise_reading(path)
-    if not (get_format(own).is_text and get_format(reading).is_text):
-        return own
-    if own.format != reading.format and not OWN_FORMATS.isdisjoint((own.format, reading.format)):
-        return own
-    header = own.header if own.format == reading.format else reading.header
-    return reading.model_copy(update={"encoding": own.encoding, "header": header})
+    recognised, _ = recognise_reading(path)
+    if not (get_format(recognised).is_text and get_format(reading).is_text):
+        return recognised
+    if recognised.format != reading.format and not OWN_FORMATS.isdisjoint(
+        (recognised.format, reading.format)
+    ):
+        return recognised
+    header = recognised.header if recognised.format == reading.format else reading.header
+    return reading.model_copy(update={"encoding": recognised.encoding, "header": header})
 
 
 def _column_indices(

@@ -22,7 +22,7 @@ from engine.phrases import phrase
 ROW, NEW_LABEL = "row", "new_label"
 NO_ANSWERS = "[]"
 MAX_DIGITS = 18
-SHOWN = 20  # labels named in an error
+SHOWN_LABELS = 20  # labels named in an error
 
 
 def read_corrections(
@@ -158,8 +158,8 @@ def _class_parser(labels: dict[str, int]) -> CellParser:
             names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
             if set(names) <= set(known):
                 return cell
-            shown = ", ".join(name[:60] for name in known[:SHOWN])
-            more = ", …" if len(known) > SHOWN else ""
+            shown = ", ".join(name[:60] for name in known[:SHOWN_LABELS])
+            more = ", …" if len(known) > SHOWN_LABELS else ""
             advice = phrase("Use one of {names}.", names=f"{shown}{more}")
         raise StudioError("no row has the label “{cell}”.", advice, cell=cell[:60])
 
@@ -189,7 +189,7 @@ def _tag_parser(dataset: Dataset) -> CellParser:
                     "no row has the tag “{tag}”.",
                     "Use one of {names}.",
                     tag=tag[:60],
-                    names=", ".join(name[:60] for name in sorted(known)[:SHOWN]),
+                    names=", ".join(name[:60] for name in sorted(known)[:SHOWN_LABELS]),
                 )
         return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
 

@@ -43,9 +43,9 @@ def draw_splits(
     for end, size, count, test_count in zip(
         ends, sizes, validation_counts, test_counts, strict=True
     ):
-        rows_of_label = order[end - size : end]
-        splits[rows_of_label[:count]] = VALIDATION
-        splits[rows_of_label[count : count + test_count]] = TEST
+        label_rows = order[end - size : end]
+        splits[label_rows[:count]] = VALIDATION
+        splits[label_rows[count : count + test_count]] = TEST
     return splits, rare
 
 

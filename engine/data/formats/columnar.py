@@ -137,21 +137,21 @@ def _content(
     remarks: Remarks,
 ) -> Content:
     classes = _class_names(schema)
-    kept = [n for n, field in enumerate(schema) if _is_kept(field, remarks)]
-    if not kept:
+    selected = [n for n, field in enumerate(schema) if _is_supported(field, remarks)]
+    if not selected:
         raise BadFile(
             lines.path,
             phrase("it has no columns with texts or numbers."),
             phrase("Choose another file."),
         )
-    columns = unique_names([schema.field(n).name for n in kept], lines, remarks)
+    columns = unique_names([schema.field(n).name for n in selected], lines, remarks)
 
     def rows() -> Iterator[Row]:
         number = 0
         for batch in batches():
             cells = [
                 _cells(batch.column(n), name, classes.get(schema.field(n).name), remarks, number)
-                for n, name in zip(kept, columns, strict=True)
+                for n, name in zip(selected, columns, strict=True)
             ]
             for row in zip(*cells, strict=True):
                 number += 1
@@ -160,10 +160,10 @@ def _content(
     def by_columns() -> Iterator[Batch]:
         number = 0
         for batch in batches():
-            for part in _parts(batch.select(kept)):
+            for part in _parts(batch.select(selected)):
                 cells = [
                     _strings(column, name, classes.get(schema.field(n).name), remarks, number)
-                    for n, name, column in zip(kept, columns, part.columns, strict=True)
+                    for n, name, column in zip(selected, columns, part.columns, strict=True)
                 ]
                 yield Batch(np.arange(number + 1, number + 1 + len(part), dtype=np.int64), cells)
                 number += len(part)
@@ -212,7 +212,7 @@ def _strings(
     return pa.array(_cells(column, name, classes, remarks, before), type=pa.string())
 
 
-def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:
+def _is_supported(field: "pa.Field[Any]", remarks: Remarks) -> bool:
     if field.name.startswith(INDEX):
         return False
     if _holds_bytes(field.type):

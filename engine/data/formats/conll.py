@@ -150,13 +150,13 @@ def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | 
 def _frequent_values(column: tuple[str, ...]) -> set[str]:
     """Values of a column without rare ones, which may be mistakes."""
     counts = Counter(column)
-    kept, budget = set(counts), (1 - MIN_AGREEMENT) * len(column)
+    values, budget = set(counts), (1 - MIN_AGREEMENT) * len(column)
     for cell, count in sorted(counts.items(), key=lambda item: item[1]):
         budget -= count
         if budget < 0 or are_spans({cell, "B-x"}):
             break
-        kept.discard(cell)
-    return kept
+        values.discard(cell)
+    return values
 
 
 CONLL = Format(

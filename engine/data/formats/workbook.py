@@ -58,9 +58,9 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     header = _header(rows, remarks)
     if header is None:
         return Content((), iter(()))
-    kept, names = _named_columns(header, lines, name)
+    indices, names = _named_columns(header, lines, name)
     columns = unique_names(names, lines, remarks)
-    return Content(columns, (Row(row.line, tuple(row.cells[n] for n in kept)) for row in rows))
+    return Content(columns, (Row(row.line, tuple(row.cells[n] for n in indices)) for row in rows))
 
 
 def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
@@ -85,8 +85,8 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
         used = [is_used or bool(cell) for is_used, cell in zip(used, row.cells, strict=True)]
         if all(used):
             break
-    kept = [index for index, is_used in enumerate(used) if is_used]
-    return kept, [header.cells[index] for index in kept]
+    indices = [index for index, is_used in enumerate(used) if is_used]
+    return indices, [header.cells[index] for index in indices]
 
 
 def sheets_with_rows(path: Path) -> list[str]:

@@ -150,16 +150,16 @@ class _PairSampler:
 
     def _document_pairs(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
         """The pairs of one document; a single last sentence starts none."""
-        random, length_of = self._random, self._tokenized.length
+        random, count_tokens = self._random, self._tokenized.length
         start, end = int(self._starts[document]), int(self._starts[document + 1])
         while end - start >= 2:
             max_tokens = self._max_tokens
             if random.random() < SHORT_FRACTION:
                 max_tokens = int(random.integers(2, max_tokens + 1))
             # at least two sentences
-            last, length = start + 2, length_of(start) + length_of(start + 1)
+            last, length = start + 2, count_tokens(start) + count_tokens(start + 1)
             while last < end and length < max_tokens:
-                length += length_of(last)
+                length += count_tokens(last)
                 last += 1
             boundary = int(random.integers(start + 1, last))
             first = self._tokens(start, boundary)

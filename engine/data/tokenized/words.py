@@ -71,7 +71,7 @@ def tokenize_words(
                 if progress is not None:
                     progress(writer.rows, total)
         tokenized = TokenizedDataset.open(folder)
-    firsts_of, starts_of = (
+    word_firsts, sentence_starts = (
         np.load(check_regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
     )
-    return TokenizedWords(tokenized, firsts_of, starts_of)
+    return TokenizedWords(tokenized, word_firsts, sentence_starts)

@@ -27,11 +27,11 @@ from engine.messages.question import Refused
 
 class GettingPage(Page):
     """Signals:
-    left: back to the list of models.
+    closed: back to the list of models.
     fetched: the folder of a finished download, and the model's name.
     """
 
-    left = Signal()
+    closed = Signal()
     fetched = Signal(Path, str)
 
     def __init__(self, state: GettingState, parent: QWidget | None = None) -> None:
@@ -209,7 +209,7 @@ class GettingPage(Page):
 
     def _leave(self) -> None:
         self.state.cancel()
-        self.left.emit()
+        self.closed.emit()
 
 
 class _Problem(Card):

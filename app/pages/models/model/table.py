@@ -98,7 +98,7 @@ class PartsModel(QAbstractItemModel):
 
 def _node(block: Block, row: int, parent: _Node | None) -> _Node:
     node = _Node(block, row, parent)
-    node.children = [_node(inner, number, node) for number, inner in enumerate(block.blocks)]
+    node.children = [_node(inner, row, node) for row, inner in enumerate(block.blocks)]
     return node
 
 
@@ -124,28 +124,28 @@ class VocabularyModel(ColumnsModel[int]):
         """Show the tokens with these ids; None shows all."""
         self.show_rows(range(len(self._vocabulary.tokens)) if ids is None else ids)
 
-    def _token(self, number: int) -> str:
-        shown = self._vocabulary.shown(self._vocabulary.tokens[number])
+    def _token(self, token_id: int) -> str:
+        shown = self._vocabulary.shown(self._vocabulary.tokens[token_id])
         return visible(shown[:MAX_TOKEN_CHARACTERS])
 
-    def _kind(self, number: int) -> str:
-        token = self._vocabulary.tokens[number]
+    def _kind(self, token_id: int) -> str:
+        token = self._vocabulary.tokens[token_id]
         if token in self._special:
             return self.tr("special")
         if token.startswith("[unused"):
             return self.tr("unused")
         if not self._vocabulary.marked:
             return self.tr("token")
-        inside = self._vocabulary.continues(token)
-        return self.tr("continues a word") if inside else self.tr("begins a word")
+        continues = self._vocabulary.continues(token)
+        return self.tr("continues a word") if continues else self.tr("begins a word")
 
 
 def find_tokens(vocabulary: Vocabulary, query: str) -> list[int]:
     """Ids of tokens that contain `query`: the one with that id first, then prefixes."""
     query = query.strip()
     if query.isdecimal() and len(query) < 9:
-        number = int(query)
-        first = [number] if number < len(vocabulary.tokens) else []
+        token_id = int(query)
+        first = [token_id] if token_id < len(vocabulary.tokens) else []
     else:
         first = []
     folded, mark = query.casefold(), vocabulary.mark

@@ -51,11 +51,11 @@ TYPING_PAUSE_MS = 150  # from the last key to the search
 
 class ModelView(Page):
     """Signals:
-    left: back to the list.
+    closed: back to the list.
     exported, sent, deleted: the button of that name was pressed.
     """
 
-    left = Signal()
+    closed = Signal()
     exported = Signal()
     sent = Signal()
     deleted = Signal()
@@ -65,7 +65,7 @@ class ModelView(Page):
     ) -> None:
         super().__init__(model.name, origin_text(model), parent)
         self.state = ModelState(model, self)
-        self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
+        self.back = self.add_back(self.tr("Back to all models"), self.closed.emit)
         self._add_actions(studio, model, why_not_delete)
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("About this model"))
