@@ -54,7 +54,7 @@ def start(home: Path) -> Iterator[None]:
         page.requests.load_sample()
         wait_until(lambda: page.state.choices.data is not None)
         page.state.choose_goal(Goal("pretraining", from_scratch=True))
-        page._go(Step.REVIEW)
+        page._open_step(Step.REVIEW)
         wait_until(lambda: not page.state.preview.is_reading)
         yield
         page.next.click()

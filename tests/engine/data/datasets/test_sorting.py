@@ -100,5 +100,5 @@ def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(store, monkeypa
     order = np.random.default_rng(3).permutation(200)
     for rows in (order[:90], order[90:], order):
         assert [row["other"] for row in dataset.take(rows)] == [str(n) for n in rows]
-        assert dataset._kept == sum(table.nbytes for table in dataset._groups.values())
-        assert dataset._kept <= 5 * size and len(dataset._groups) > 1
+        assert dataset._cached_bytes == sum(table.nbytes for table in dataset._groups.values())
+        assert dataset._cached_bytes <= 5 * size and len(dataset._groups) > 1
