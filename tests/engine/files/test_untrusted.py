@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import atomic_folder
-from engine.files.untrusted import verify_meanwhile
+from engine.files.untrusted import verify_in_parallel
 
 FILES = {"nothing": b"", "weights": bytes(range(256)) * 50}
 
@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_are_as_they_were_saved_also_empty_ones(folder):
-    with verify_meanwhile(folder, [*FILES, "of another folder"]):
+    with verify_in_parallel(folder, [*FILES, "of another folder"]):
         read = {name: (folder / name).read_bytes() for name in FILES}
     assert read == FILES, "nothing was raised, and nothing changed"
 
@@ -30,6 +30,6 @@ def test_a_changed_file_is_named_whatever_else_fails(folder, name, content):
     (folder / name).write_bytes(content)
     with (
         pytest.raises(BadCheckpoint, match=f"{name} in saved is damaged"),
-        verify_meanwhile(folder, [*FILES]),
+        verify_in_parallel(folder, [*FILES]),
     ):
         raise ValueError("it cannot be read")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from engine.data.tokenized.sentence_pairs import ANOTHER, FOLLOWS, tokenize_pairs
+from engine.data.tokenized.sentence_pairs import IS_NEXT, NOT_NEXT, tokenize_pairs
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.often import tries
@@ -66,7 +66,7 @@ def test_every_pair_is_what_its_class_says(
         for span in (first, second):
             assert span == list(range(span[0], span[0] + len(span))), "words in a row"
         same = first[0] // 64 == second[0] // 64
-        assert kind == ANOTHER or (same and second[0] > first[-1])
+        assert kind == NOT_NEXT or (same and second[0] > first[-1])
 
 
 def test_the_share_of_true_pairs_is_as_asked(tokenizer, tmp_path):
@@ -77,7 +77,7 @@ def test_the_share_of_true_pairs_is_as_asked(tokenizer, tmp_path):
         _, again = tokenize_pairs([], tokenizer, 32, tmp_path / str(share), share, 1)
         assert (again == classes).all(), "what stands there is taken"
         spread = np.sqrt(share * (1 - share) / len(classes))
-        assert abs((classes == FOLLOWS).mean() - share) < 4 * spread
+        assert abs((classes == IS_NEXT).mean() - share) < 4 * spread
 
 
 def test_the_same_seed_gives_the_same_pairs(tokenizer, tmp_path):
@@ -109,7 +109,7 @@ def test_texts_of_one_sentence_are_refused_in_words(tokenizer, tmp_path):
 def test_other_spans_come_from_other_documents(tokenizer, tmp_path):
     texts = [document(100 * n, [3] * 30) for n in range(4)]
     tokenized, classes = tokenize_pairs(texts, tokenizer, 12, tmp_path / "tokenized", 0.5, 3)
-    for number in np.flatnonzero(classes == ANOTHER):
+    for number in np.flatnonzero(classes == NOT_NEXT):
         first, second = spans(tokenizer, tokenized.ids(number), tokenized.segments(number))
         assert first[0] // 100 != second[0] // 100
 
@@ -118,5 +118,5 @@ def test_one_document_alone_is_drawn_from_itself(tokenizer, tmp_path):
     tokenized, classes = tokenize_pairs(
         [document(0, [3] * 40)], tokenizer, 16, tmp_path / "tokenized", 0.5, 0
     )
-    assert set(classes) == {FOLLOWS, ANOTHER}
+    assert set(classes) == {IS_NEXT, NOT_NEXT}
     assert tokenized.lengths.max() <= 16
