@@ -74,7 +74,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     apply_question = question.apply
     check_suffix(apply_question.out, WRITERS)
     _refuse_itself(apply_question)
-    table = read(apply_question.given.path, apply_question.given.reading, glance=True)
+    table = read(apply_question.given.path, apply_question.given.reading, head_only=True)
     first = next(iter_blocks(table, question.rows), None)
     if first is None:
         raise _no_rows(apply_question.given.path)
