@@ -285,7 +285,7 @@ WRITERS = 2
 WRITER = """
 import sys
 from engine.files.home import Home
-from engine.record.tables import fact, set_fact
+from engine.record.tables import get_fact, set_fact
 from engine.record.opening import open_record
 home = Home()
 record = open_record(home.record, home.backups)
@@ -293,7 +293,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     with record.session() as session:
-        count = int(fact(session, "count") or 0)
+        count = int(get_fact(session, "count") or 0)
         set_fact(session, "count", str(count + 1))
         set_fact(session, sys.argv[1], str(number))
 record.close()
