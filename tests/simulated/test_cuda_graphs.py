@@ -22,7 +22,7 @@ from engine.training import estimate, loop
 from engine.training.device import cuda_graphs
 from engine.training.device.cuda_graphs import Captured, Terms, graph_size, pad_to_graph_shape
 from tests.engine.training import small
-from tests.engine.training.test_families import UNLIKE, from_family
+from tests.engine.training.test_families import from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import halves
 from tests.often import tries
@@ -38,7 +38,7 @@ from tests.simulated.test_training import (
 from tests.tasks.test_table import JOBS
 
 __all__ = ["on_device"]
-KINDS = ("token_classification", "question_answering", "multiple_choice", "pretraining")
+KINDS = ("question_answering", "multiple_choice", "pretraining")  # tags are below
 WAYS: dict[str, dict[str, object]] = {
     "averaged weights, rates by layer": {"ema_decay": 0.9, "layer_lr_decay": 0.8},
     "frozen layers, parts of batches": {"frozen_layers": 1, "micro_batch_size": 3},
@@ -87,7 +87,7 @@ def test_tasks_of_every_shape_are_learned_as_on_the_processor(
     check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device)
 
 
-@pytest.mark.parametrize("family", UNLIKE)
+@pytest.mark.parametrize("family", ["deberta-v2", "modernbert"])
 def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
     check(from_family(family, small.classifying(tmp_path), tmp_path, **FEW), tmp_path, on_device)
 
@@ -119,10 +119,10 @@ def test_a_run_that_is_stopped_and_resumed_changes_nothing_with_dropout(
     on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A graph that is captured at another step draws nothing from the random state of that step."""
-    job = with_graphs(small.classifying(tmp_path, **FEW | {"steps": 6, "dropout": 0.1}))
+    job = with_graphs(small.classifying(tmp_path, **FEW | {"steps": 4, "dropout": 0.1}))
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     on_device(calm)
-    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 3)
+    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 2)
     on_device(stopped)
     monkeypatch.setattr(loop, "stop_agreed", lambda run: False)
     on_device(stopped)

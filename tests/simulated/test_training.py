@@ -214,7 +214,7 @@ def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
 def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there_and_back(
     on_device: Train, tmp_path: Path
 ) -> None:
-    job = small.classifying(tmp_path, **FEW | {"steps": 6})
+    job = small.classifying(tmp_path, **FEW | {"steps": 4})
     calm, moved = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
     on_device(calm)
     loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
@@ -227,10 +227,10 @@ def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there
 def test_a_run_on_a_device_that_is_stopped_and_resumed_changes_nothing(
     on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = small.classifying(tmp_path, **FEW | {"steps": 6})
+    job = small.classifying(tmp_path, **FEW | {"steps": 4})
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     on_device(calm)
-    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 3)
+    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 2)
     on_device(stopped)
     monkeypatch.undo()
     on_device(stopped)

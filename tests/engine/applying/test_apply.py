@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,8 +17,6 @@ from engine.errors import StudioError
 from engine.messages.applying import Apply, FileInput, PredictFirst
 from engine.tasks.predicting import Predictor
 from tests.engine.fine_tuned import KINDS, FineTuned
-
-Tuned = Callable[[str], FineTuned]
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ import torch
 import transformers
 from captum.attr import FeatureAblation, InputXGradient, LayerIntegratedGradients
 
+from engine.config.features import Features
 from engine.errors import StudioError
 from engine.explore import attribution
+from engine.explore.attention import weights
 from engine.explore.attribution import attribute
 from engine.explore.prediction import predict
 from engine.messages.explore.attribution import Attribute
@@ -255,8 +257,6 @@ def test_the_packed_network_refuses_a_gradient(classes) -> None:
 
 
 def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
-    from engine.explore.attention import weights
-
     _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
     found = attribute(tags.ours, asked(method="rollout", position=5, pair=PAIR))
     first = tags.words.index(tags.words[5])
@@ -281,8 +281,6 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
 
 def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     """Training a probe freezes its encoder; explaining it needs the gradient."""
-    from engine.config.features import Features
-
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
     )

@@ -16,8 +16,6 @@ from engine.models.heads import Heads
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import folder
 
-CLOSE = 1e-5
-
 
 def question(text: str, **more) -> FillMask:
     return FillMask(checkpoint=Path("any"), text=text, **more)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForSequenceClassification
 
 from engine.config.features import Features
 from engine.data.datasets.rows import Rows
@@ -18,6 +19,7 @@ from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, W
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
+from engine.tasks import checkpoint_learner
 from engine.tasks.learner import Batch
 from tests.engine.models.small import LABELS, folder
 
@@ -31,8 +33,6 @@ def asked(path: Path, **more) -> WeighHeads:
 
 
 def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path) -> None:
-    from transformers import AutoModelForSequenceClassification
-
     checkpoint = load(classifier)
     answer = weigh(checkpoint, asked(classifier, each_head=True), tmp_path, lambda _: None)
     values = np.load(answer.file)
@@ -198,8 +198,6 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
         pytest.skip("nothing is packed on this machine")
-    from engine.tasks import checkpoint_learner
-
     rows = Rows(texts=["a b"], labels=["bad"])
     batch, loss = build_batch(serving.exact, checkpoint_learner(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):

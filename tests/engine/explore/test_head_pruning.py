@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification
 
 from engine.errors import StudioError
 from engine.explore import over_texts as work
@@ -47,8 +48,6 @@ def asked(path: Path, **more) -> PruneHeads:
 
 def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
     """Accuracy of transformers with hooks."""
-    from transformers import AutoModelForSequenceClassification
-
     theirs = AutoModelForSequenceClassification.from_pretrained(path).eval()
     for number, layer in enumerate(theirs.bert.encoder.layer):
 
@@ -116,8 +115,6 @@ def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
 
 def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
     """Its outputs are those of the model with these heads ablate."""
-    from transformers import AutoModelForMaskedLM
-
     network = known.checkpoint.network
     every = units(network)
     if known.family == "albert":

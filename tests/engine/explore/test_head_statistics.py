@@ -10,7 +10,9 @@ from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.families.bert import BertSpec
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
+from engine.data.formats.reading import recognise
 from engine.explore import over_texts as work
+from engine.explore.attention import weights
 from engine.explore.head_statistics import REACH, Words, head_statistics, measure_texts, words_in
 from engine.messages.explore.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
@@ -109,8 +111,6 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
     said = words_in(rows, [" ".join(map(str, heads))])[0]
     assert said == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
     (found,) = measure_texts(tiny, [(rows.texts[0], None)], [said], ["X", "Y"])
-    from engine.explore.attention import weights
-
     tokens, alpha = weights(tiny, rows.texts[0])
     alpha = alpha.astype(np.float64)
     inside = [[n for n, t in enumerate(tokens) if not t.special and a <= t.start < b]
@@ -144,8 +144,6 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
     ]
     file.write_text("\n\n".join("\n".join(one) for one in sentences) + "\n\n", encoding="utf-8")
     folder_ = tmp_path / "data" / "1"
-    from engine.data.formats.reading import recognise
-
     found = recognise(file)
     mapping = Mapping(text="text", tags=tags)
     import_dataset("some", {"all": file}, found.reading or Reading(), mapping,

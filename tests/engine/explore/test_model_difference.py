@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
+from transformers import AutoModelForSequenceClassification
 
 from engine.explore.model_difference import class_kl, compare, hsic, jensen_shannon, linear_cka
 from engine.files.shipped import minilm
@@ -69,8 +70,6 @@ def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path) -> None:
 
 
 def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
-    from transformers import AutoModelForSequenceClassification
-
     answer, found = differed(*pair, tmp_path)
     theirs = [
         AutoModelForSequenceClassification.from_pretrained(p, attn_implementation="eager").eval()

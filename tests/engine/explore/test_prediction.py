@@ -12,7 +12,6 @@ from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.explore.prediction import predict, predict_next_sentence
-from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.prediction import Predict, PredictNextSentence
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -22,10 +21,6 @@ from engine.tasks.inputs import encode_text
 from tests.engine.models.small import LABELS, folder
 
 CLOSE = 1e-5
-
-
-def question(text: str, **more) -> FillMask:
-    return FillMask(checkpoint=Path("any"), text=text, **more)
 
 
 def test_classes_are_ranked_and_sum_to_one(tiny):

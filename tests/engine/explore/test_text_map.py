@@ -10,6 +10,7 @@ from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from transformers import AutoModel
 
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
@@ -34,8 +35,6 @@ def asked(path: Path, **more) -> PlaceTexts:
 
 
 def test_vectors_are_those_of_transformers(classifier) -> None:
-    from transformers import AutoModel
-
     serving = Serving(load(classifier))
     found = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
     theirs = AutoModel.from_pretrained(classifier).eval()

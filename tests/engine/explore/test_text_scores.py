@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification
 
 from engine.errors import StudioError
 from engine.explore.text_scores import score
@@ -29,8 +30,6 @@ def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
 
 
 def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
-    from transformers import AutoModelForSequenceClassification
-
     checkpoint = load(classifier)
     found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
     theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
@@ -49,8 +48,6 @@ def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
 
 
 def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path) -> None:
-    from transformers import AutoModelForMaskedLM
-
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     checkpoint = load(path)
     found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))

@@ -57,9 +57,20 @@ def folder_empty(folder: Path) -> None:
         path.unlink()
 
 
-@case("has neither config.json")
-def config_missing(folder: Path) -> None:
-    (folder / CONFIG).unlink()
+def without(*names: str) -> Spoil:
+    def spoil(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return spoil
+
+
+for name, gone, says in (
+    ("config", (CONFIG,), "has neither config.json"),
+    ("weights", (SAFE,), "has no weights"),
+    ("vocabulary", ("tokenizer.json", "vocab.txt"), "has no vocabulary"),
+):
+    CASES[f"{name}_missing"] = (without(*gone), says)
 
 
 def _config(content: bytes) -> Spoil:
@@ -520,11 +531,6 @@ for name, make, says in (
 # ── no weights, and vocabularies ─────────────────────────────────────────────────────────────
 
 
-@case("has no weights")
-def weights_missing(folder: Path) -> None:
-    (folder / SAFE).unlink()
-
-
 @case("weights for TensorFlow only (tf_model.h5)")
 def weights_for_tensorflow(folder: Path) -> None:
     os.rename(folder / SAFE, folder / "tf_model.h5")
@@ -537,12 +543,6 @@ def vocabulary_too_large(folder: Path) -> None:
     words = (folder / "vocab.txt").read_text().split()
     more = [f"more{n}" for n in range(45 - len(words))]
     (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
-
-
-@case("has no vocabulary")
-def vocabulary_missing(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-    (folder / "vocab.txt").unlink()
 
 
 @case("Git LFS")

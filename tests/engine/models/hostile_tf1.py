@@ -18,7 +18,7 @@ from engine.checkpoints.tf1.bundle import open_bundle, pack_entry, pack_header
 from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.checkpoints.tf1.sstable import MAGIC, build_table, read_table
 from engine.files.protobuf import encode_field, encode_varint
-from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
+from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped, without
 from tests.engine.models.hostile import case as case_of
 
 CASES: dict[str, tuple[Spoil, str]] = {}
@@ -40,11 +40,6 @@ def changed(name: str, change: Callable[[bytes], bytes]) -> Spoil:
 # ── the files ────────────────────────────────────────────────────────────────────────────────
 
 
-@case("bert_model.ckpt.index is missing")
-def index_missing(folder: Path) -> None:
-    (folder / INDEX).unlink()
-
-
 @case("model.ckpt-5.index is missing")
 def only_the_note_of_the_saver(folder: Path) -> None:
     (folder / INDEX).unlink()
@@ -52,26 +47,18 @@ def only_the_note_of_the_saver(folder: Path) -> None:
     (folder / "checkpoint").write_text('model_checkpoint_path: "C:\\\\runs\\\\model.ckpt-5"\n')
 
 
-@case("has no weights")
-def no_file_of_it(folder: Path) -> None:
-    (folder / INDEX).unlink()
-    (folder / DATA).unlink()
-
-
-@case("bert_model.ckpt.data-00000-of-00001, which belongs to bert_model.ckpt.index, is missing")
-def data_missing(folder: Path) -> None:
-    (folder / DATA).unlink()
-
-
 @case("contains 2 TensorFlow checkpoints, for example bert_model.ckpt.index")
 def two_of_them(folder: Path) -> None:
     (folder / "model.ckpt-9.index").write_bytes((folder / INDEX).read_bytes())
 
 
-@case("has neither config.json nor bert_config.json")
-def config_missing(folder: Path) -> None:
-    (folder / CONFIG).unlink()
-
+for name, gone, says in (
+    ("index", (INDEX,), "bert_model.ckpt.index is missing"),
+    ("all", (INDEX, DATA), "has no weights"),
+    ("data", (DATA,), f"{DATA}, which belongs to bert_model.ckpt.index, is missing"),
+    ("config", (CONFIG,), "has neither config.json nor bert_config.json"),
+):
+    CASES[f"{name}_missing"] = (without(*gone), says)
 
 for name in (INDEX, DATA, CONFIG):
     short = name.rsplit(".", 1)[-1][:6]

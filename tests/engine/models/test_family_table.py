@@ -25,7 +25,6 @@ from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
 from tests.engine.models.test_families import drawn
 
-SIZES = ("vocab_size", "hidden_size", "layers", "heads", "intermediate_size", "max_positions")
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
+from transformers import AutoTokenizer
 
 from engine.models.checkpoint import load, save
 from tests.engine.models.family_folders import EXAMPLES, TEXTS, published_model
@@ -143,8 +144,6 @@ def cased(folder: Path) -> dict:
 )
 @torch.no_grad()
 def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
-    from transformers import AutoTokenizer
-
     folder = tmp_path / "theirs"
     folder.mkdir()
     model = published_model(family, "ForMaskedLM", **LONG, **made(folder))

@@ -17,7 +17,6 @@ LABELS = ("a", "b", "c")
 JOINT = np.array([[0.4, 0.05, 0.05], [0.05, 0.2, 0.05], [0.02, 0.03, 0.15]])  # gold over predicted
 ROWS = 200
 STRAIGHT = 0.7  # correlation of two normal numbers
-SPREAD = 0.5  # of the errors of numbers
 
 
 def classes(rng: np.random.Generator) -> Predictions:

@@ -22,6 +22,7 @@ from engine.serving.quantization_check import (
 )
 from engine.serving.quantized_matmul import is_available
 from engine.serving.serving import Serving
+from tests.engine.models.small import folder
 
 SENTENCES = (
     "The people of the [MASK] elected a new president in November.",
@@ -40,19 +41,10 @@ def starter():
     return load(starter_model())
 
 
-def quicker(monkeypatch, times):
-    """Make every kind so many times as quick as float32."""
-    monkeypatch.setattr(serving, "_seconds", lambda one, _: times if one is Exact.one else 1.0)
-
-
-class Exact:
-    one = None
-
-
 def settled(monkeypatch, checkpoint, times, kinds):
+    """Every kind is so many times as quick as float32."""
     made = Serving(checkpoint)
-    Exact.one = made.exact
-    quicker(monkeypatch, times)
+    monkeypatch.setattr(serving, "_seconds", lambda one, _: times if one is made.exact else 1.0)
     for _ in made.prepare(kinds):
         pass
     return made
@@ -134,7 +126,6 @@ def test_near_ties_may_change_places_and_nothing_else():
 @torch.no_grad()
 def test_every_head_is_compared(kind, tmp_path):
     from engine.models.heads import Heads
-    from tests.engine.models.small import folder
 
     outputs = get_head(kind).outputs or 3
     checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))

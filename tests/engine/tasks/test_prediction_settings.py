@@ -17,6 +17,7 @@ from engine.checkpoints.prediction_settings import (
 )
 from engine.cli import main
 from engine.config.prediction import PredictionSettings
+from engine.data.datasets.rows import Rows
 from engine.documents.card import model_card
 from engine.errors import BadCheckpoint
 from engine.explore.prediction import predict
@@ -55,8 +56,6 @@ def scored(model: FineTuned) -> Predictions:
 
 
 def said(model: FineTuned) -> dict[str, object]:
-    from engine.data.datasets.rows import Rows
-
     return Predictor(model.checkpoint).predict(Rows([TEXT]))[0]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.tokenizers.byte_bpe import CHARACTERS
@@ -45,8 +46,6 @@ def albert(tmp_path_factory) -> Path:
 
 
 def theirs(folder: Path):
-    from transformers import AutoTokenizer
-
     return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
 

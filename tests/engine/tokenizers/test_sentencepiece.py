@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+from transformers import AutoTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.tokenizers.folder import read_folder
@@ -102,8 +103,6 @@ def test_what_is_saved_needs_the_file_no_more(tmp_path):
     ours.save(tmp_path / "ours")
     again = Tokenizer.from_folder(tmp_path / "ours")
     assert again.fingerprint == ours.fingerprint
-    from transformers import AutoTokenizer
-
     published = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
     for text in TEXTS:
         assert published(text)["input_ids"] == ours.encode(text).ids

@@ -3,10 +3,12 @@
 import json
 from itertools import product
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoTokenizer, BertTokenizer
 
 from engine.errors import StudioError
 from engine.progress import Cancelled
@@ -53,8 +55,6 @@ SMALL = tiny("a", "b", "##b", "##c", "un", "##believ", "##able", ".", "hello", "
 
 
 def theirs(folder: Path):
-    from transformers import BertTokenizer
-
     return BertTokenizer.from_pretrained(str(folder))
 
 
@@ -109,8 +109,6 @@ def test_all_ways_to_the_same_vocabulary_are_one(assets):
 
 
 def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
-    from transformers import AutoTokenizer
-
     tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
     text = "CCO.CC(=O)O>>CC(=O)O[MASK]C"
     encoding = tokenizer.encode(text)
@@ -287,8 +285,6 @@ LANGUAGES = [
 
 def characters(texts: list[str]) -> list[str]:
     """Every character as a piece of its own, at the beginning of a word and inside one."""
-    from unicodedata import normalize
-
     forms = {c for text in texts for form in ("NFC", "NFD") for c in normalize(form, text)}
     lower = {c.lower() for c in forms if len(c.lower()) == 1}
     found = sorted(c for c in forms | lower if not c.isspace())

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, pre_tokenizers, trainers
+from transformers import AutoTokenizer, BertTokenizer
 
 from engine.errors import BadCheckpoint, StudioError
-from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.byte_bpe import BYTES_BY_CHARACTER, ByteLevelBpe
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary_files import SPECIAL_KEYS
@@ -117,8 +118,6 @@ def library(folder: Path) -> LibraryTokenizer:
 
 def assert_as_the_library(folder: Path, into: Path) -> Tokenizer:
     """Ids, segments and pairs, here, after saving, and in transformers."""
-    from transformers import AutoTokenizer
-
     ours, peer = Tokenizer.from_folder(folder), library(folder)
     into.mkdir()
     ours.save(into)
@@ -217,8 +216,6 @@ def ends_words(folder: Path) -> Path:
 
 
 def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
-    from transformers import AutoTokenizer
-
     folder = ends_words(tmp_path / "herbert")
     ours = Tokenizer.from_folder(folder)
     published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -252,8 +249,6 @@ def test_words_are_split_as_if_a_space_stood_before_them(tmp_path):
 
 
 def test_a_text_that_is_too_long_loses_its_beginning_where_the_model_says_so(tmp_path):
-    from transformers import AutoTokenizer
-
     folder = byte_level(tmp_path / "theirs", TEXTS * 5)
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     write(folder, "tokenizer_config.json", config | {"truncation_side": "left"})
@@ -277,8 +272,6 @@ def plain(folder: Path) -> Path:
 
 
 def theirs(folder: Path) -> Any:
-    from transformers import BertTokenizer
-
     return BertTokenizer.from_pretrained(folder, local_files_only=True)
 
 
@@ -364,8 +357,6 @@ def test_an_unknown_class_needs_a_tokenizer_json(tmp_path):
 
 
 def test_single_bytes_need_no_merges(tmp_path):
-    from engine.tokenizers.byte_bpe import BYTES_BY_CHARACTER
-
     names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTES_BY_CHARACTER]
     write(tmp_path, "vocab.json", {name: number for number, name in enumerate(names)})
     ours = Tokenizer.from_folder(tmp_path)

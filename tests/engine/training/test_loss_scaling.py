@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from engine.config.job import JobSpec
 from engine.messages.events import Ended, Measured
+from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.runs.folder import RunFolder
 from engine.system.precision import Precision
 from engine.tasks.text_classification import TextClassificationLearner
@@ -175,8 +176,6 @@ def test_what_is_no_number_with_any_scale_ends_the_run(
 
 def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
     """Shares of a large vocabulary are far below what fp16 knows, and they all count together."""
-    from engine.models.fast.vocabulary_loss import cross_entropy
-
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
     targets, found = torch.randint(0, 20_000, (300,)), []
@@ -198,8 +197,6 @@ def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
 
 
 def test_a_batch_without_words_to_guess_still_gives_gradients() -> None:
-    from engine.models.fast.vocabulary_loss import cross_entropy
-
     decoder, bias = torch.randn(20, 8, requires_grad=True), torch.zeros(20, requires_grad=True)
     with torch.autocast("cpu", torch.float16):
         loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 1)

@@ -36,6 +36,7 @@ from engine.training.estimate import estimate
 from engine.training.loop import stop_agreed
 from engine.training.start import start
 from engine.worker.ranks import loopback, rank_died, write_final_event
+from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_loop import final, metrics
@@ -223,8 +224,6 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
     crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a copy of the weights for each, and with sharded ones."""
-    from engine.worker.train import main as work
-
     job = halves(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
     begun = small.new_run(tmp_path / "begun", job)
     begin_with(monkeypatch, 2.0**22)
