@@ -93,7 +93,7 @@ def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path, count):
     for number in range(count):
         file.write_bytes(mutant(good, number))
         opened = Settings(file)
-        assert opened.place("page", "home"), number
+        assert opened.get_state("page", "home"), number
         assert not opened.was_damaged or file.with_name("settings.json.bad").is_file(), number
 
 

@@ -62,9 +62,9 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
         found = run_check(name, bench)
     assert counts.launches.total() > 10 and found.figures and found.passed, found
     for figure in found.figures:
-        if figure.most is not None and not any(short in figure.name for short in NEAR):
+        if figure.limit is not None and not any(short in figure.name for short in NEAR):
             close = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
-            most = max(close, figure.most if figure.most >= 0.01 else 0.0)
+            most = max(close, figure.limit if figure.limit >= 0.01 else 0.0)
             assert figure.value is not None and figure.value <= most, figure
 
 
