@@ -112,12 +112,7 @@ PAGES: list[PageEntry] = [
 LOWER_PAGES: list[PageEntry] = [
     PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _page("help")),
     PageEntry(
-        "settings",
-        marked("Settings"),
-        "settings",
-        "Ctrl+,",
-        _page("settings"),
-        "preferences",
+        "settings", marked("Settings"), "settings", "Ctrl+,", _page("settings"), "preferences"
     ),
 ]
 

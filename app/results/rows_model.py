@@ -60,11 +60,7 @@ def row_columns(predictions: Predictions) -> list[RowColumn]:
 
 def _title(column: str, predictions: Predictions) -> str:
     """Title of a data column; those of masked tokens are translated."""
-    titles = {
-        TEXT: tr("Text"),
-        POSITION: tr("Position"),
-        OCCURRENCES: tr("Occurrences"),
-    }
+    titles = {TEXT: tr("Text"), POSITION: tr("Position"), OCCURRENCES: tr("Occurrences")}
     if TASKS[predictions.info.task].info.is_pretraining and column in titles:
         return titles[column]
     return visible(column[:100])

@@ -226,10 +226,7 @@ def footer(*parts: QWidget) -> QHBoxLayout:
 
 
 def choose_file(
-    owner: QWidget,
-    title: str,
-    on_chosen: Callable[[Path], object],
-    filters: Sequence[str] = (),
+    owner: QWidget, title: str, on_chosen: Callable[[Path], object], filters: Sequence[str] = ()
 ) -> None:
     """Ask for an existing file without blocking."""
     dialog = QFileDialog(owner, title)

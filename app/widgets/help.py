@@ -4,13 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QTextBrowser,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QToolButton, QWidget
 
 from app import theme
 from app.theme import SPACE, Role

@@ -139,12 +139,7 @@ def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[s
             kind, sides = "added", {name: (None, cell) for name, cell in next(added)}
         elif row.after is None:
             kind, sides = "removed", {name: (cell, None) for name, cell in next(removed)}
-        facts = {
-            "change": kind,
-            "line": row.line,
-            "row_before": row.before,
-            "row_after": row.after,
-        }
+        facts = {"change": kind, "line": row.line, "row_before": row.before, "row_after": row.after}
         cells += [
             facts | {"column": name, "before": before, "after": after}
             for name, (before, after) in sides.items()

@@ -21,10 +21,7 @@ def describe_validation(error: ValidationError, where: str) -> StudioError:
     """All problems of the object named `where`, in one error."""
     text = join("; ", map(_with_field, list_problems(error)))
     return StudioError(
-        "{where} is not valid: {wrong}.",
-        "Please correct these fields.",
-        where=where,
-        wrong=text,
+        "{where} is not valid: {wrong}.", "Please correct these fields.", where=where, wrong=text
     )
 
 

@@ -83,11 +83,7 @@ def _metadata(
                 "results": [
                     {
                         "task": {"type": TASKS[result.info.task].info.hub_pipeline},
-                        "dataset": {
-                            "name": result.info.source,
-                            "type": "other",
-                            "split": part,
-                        },
+                        "dataset": {"name": result.info.source, "type": "other", "split": part},
                         "metrics": [
                             {"type": name, "value": round(value, 4)}
                             for name, value in finite_metrics(result).items()

@@ -83,19 +83,10 @@ def _runs(
         (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
         (phrase("Base model"), *map(report.base_model_name, jobs)),
-        (
-            phrase("Outcome"),
-            *(last_outcome(f) or phrase("not finished") for f in folders),
-        ),
-        (
-            phrase("Training examples"),
-            *(f"{e.examples:,}" if e else "" for e in prepared),
-        ),
+        (phrase("Outcome"), *(last_outcome(f) or phrase("not finished") for f in folders)),
+        (phrase("Training examples"), *(f"{e.examples:,}" if e else "" for e in prepared)),
         (phrase("Steps"), *(f"{e.steps:,}" if e else "" for e in prepared)),
-        (
-            phrase("Minutes"),
-            *(f"{t[-1] / MINUTE:.1f}" if len(t) else "" for t in seconds),
-        ),
+        (phrase("Minutes"), *(f"{t[-1] / MINUTE:.1f}" if len(t) else "" for t in seconds)),
         (phrase("Best step"), *(f"{step:,}" if step else "" for step, _ in best)),
         *((_metric_title(name), *(_number(m.get(name)) for _, m in best)) for name in names),
     ]

@@ -203,11 +203,7 @@ def _answer(
         text = target.texts[segment][start:end]
         items.append(WordEffect(text=text, segment=segment, start=start, end=end, effect=effect))
     return Attributed(
-        to=question.number,
-        tokens=tokens,
-        explained=target.explained,
-        words=tuple(items),
-        **more,
+        to=question.number, tokens=tokens, explained=target.explained, words=tuple(items), **more
     )
 
 

@@ -53,6 +53,5 @@ def predict_next_sentence(
     inputs = encode_question(checkpoint, question)
     pooled = network.encode_pooled(inputs.tokens, inputs.segments)
     return NextSentencePredicted(
-        to=question.number,
-        probability=float(softmax(network.nsp(pooled))[0, 0]),
+        to=question.number, probability=float(softmax(network.nsp(pooled))[0, 0])
     )

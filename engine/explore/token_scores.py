@@ -119,8 +119,5 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
         predictions = rank_tokens(checkpoint, logs.exp(), positions, question.top)
         layers.append(LensLayer(predictions=predictions, actual=actual))
     return LensApplied(
-        to=question.number,
-        tokens=inputs.described,
-        positions=positions,
-        layers=tuple(layers),
+        to=question.number, tokens=inputs.described, positions=positions, layers=tuple(layers)
     )

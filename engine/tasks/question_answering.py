@@ -498,10 +498,7 @@ class _Finder:
             scores += self._idf(word) / (1 + distances)
         scores = np.log(scores) - math.log(max(sum(map(self._idf, question_words)), MIN_SCORE))
         order = np.argsort(-scores, kind="stable")[:N_BEST]
-        starts, ends = (
-            content.spans[runs[order, 0], 0],
-            content.spans[runs[order, 1] - 1, 1],
-        )
+        starts, ends = (content.spans[runs[order, 0], 0], content.spans[runs[order, 1] - 1, 1])
         return tuple(map(Span, starts.tolist(), ends.tolist(), scores[order].tolist()))
 
     def _runs(self, question_words: set[str], passage: str, content: _Words) -> NDArray[np.int64]:

@@ -28,12 +28,7 @@ def dataset_entry(data: DataEntry, source: str) -> Entry:
     spec = data.spec
     if spec is None:
         return Entry(
-            data.folder,
-            data.name,
-            data.problem,
-            "triangle-alert",
-            mark=tr("Damaged"),
-            warns=True,
+            data.folder, data.name, data.problem, "triangle-alert", mark=tr("Damaged"), warns=True
         )
     return Entry(
         data.folder,
@@ -108,10 +103,7 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
 def _status(source: str) -> tuple[str, TextStyle]:
     """State of the source since the import."""
     texts: dict[str, tuple[str, TextStyle]] = {
-        "changed": (
-            tr("Changed since the import. Import it again as a new version."),
-            "warn",
-        ),
+        "changed": (tr("Changed since the import. Import it again as a new version."), "warn"),
         "missing": (tr("No longer available. The imported rows are kept."), "muted"),
         "same": (tr("Unchanged since the import."), "body"),
         "hub": (tr("Fetched from the Hugging Face Hub at this revision."), "body"),

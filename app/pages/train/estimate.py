@@ -118,11 +118,7 @@ def verdict(estimate: Estimated) -> cost.Verdict:
 
 
 def verdict_text(estimate: Estimated) -> str:
-    titles = {
-        "fits": tr("fits"),
-        "tight": tr("tight"),
-        "too large": tr("too large"),
-    }
+    titles = {"fits": tr("fits"), "tight": tr("tight"), "too large": tr("too large")}
     return titles[verdict(estimate)]
 
 

@@ -160,8 +160,7 @@ def first_choices(home: Home) -> Choices:
     model = next((m for m in own_models(home) if m.path == default and m.info is not None), None)
     if model is None:
         raise StudioError(
-            tr("MiniLM was not installed with this program."),
-            tr("Import a model first."),
+            tr("MiniLM was not installed with this program."), tr("Import a model first.")
         )
     choices = Choices(
         goal=first_goal(pretrains=False), data=Data.from_entry(entry), model=Model.from_entry(model)

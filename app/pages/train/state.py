@@ -373,8 +373,7 @@ def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
     old = next((entry for entry in entries if entry.folder == folder), None)
     if old is None or old.spec is None:
         raise StudioError(
-            tr("The data set no longer exists."),
-            tr("Choose another one, or import it again."),
+            tr("The data set no longer exists."), tr("Choose another one, or import it again.")
         )
     versions = [entry.version for entry in entries if entry.folder.parent == folder.parent]
     version = max(versions) + 1

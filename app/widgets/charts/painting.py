@@ -27,12 +27,7 @@ class Frame:
     """Layout of a chart in a rectangle: the box within the axes, and values as pixels."""
 
     def __init__(
-        self,
-        rect: QRectF,
-        chart: Chart,
-        font: QFont,
-        span: Span | None = None,
-        legend: bool = True,
+        self, rect: QRectF, chart: Chart, font: QFont, span: Span | None = None, legend: bool = True
     ) -> None:
         self.rect, self.chart, self.metrics = rect, chart, QFontMetricsF(font)
         self.span = span or chart.span()
@@ -47,8 +42,7 @@ class Frame:
         left = 1.0 if chart.y.hidden else max(LEFT, max(widths, default=0.0) + height + 12)
         right = 1.0 if chart.y.hidden else RIGHT
         self.box = QRectF(
-            QPointF(rect.left() + left, rect.top() + above),
-            QPointF(rect.right() - right, bottom),
+            QPointF(rect.left() + left, rect.top() + above), QPointF(rect.right() - right, bottom)
         )
         self.x_ticks = self._x_ticks()
 

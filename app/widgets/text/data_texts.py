@@ -11,11 +11,7 @@ from engine.data.columns.numbers import is_scale, parse_number
 
 
 def split_title(name: SplitName) -> str:
-    titles = {
-        "train": tr("Training"),
-        "validation": tr("Validation"),
-        "test": tr("Test"),
-    }
+    titles = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("Test")}
     return titles[name]
 
 

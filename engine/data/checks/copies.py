@@ -8,13 +8,7 @@ from numpy.typing import NDArray
 from engine.config.dataset import SPLITS
 from engine.data.checks.check import Finding, Fix, Severity
 from engine.data.checks.check_input import CheckInput
-from engine.data.checks.groups import (
-    RowIndices,
-    combine,
-    later_rows,
-    repeated_rows,
-    sort_by_group,
-)
+from engine.data.checks.groups import RowIndices, combine, later_rows, repeated_rows, sort_by_group
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
 from engine.phrases import phrase
 

@@ -32,13 +32,7 @@ from engine.data.columns.fit import labels_for_tasks, task_problems, unseen_labe
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
-from engine.data.datasets.collecting import (
-    NO_CLEANING,
-    FileImport,
-    Sources,
-    collect,
-    list_files,
-)
+from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
 from engine.data.formats.archives import file_on_disk

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QSplitter,
-    QStackedLayout,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QSplitter, QStackedLayout, QTableView, QWidget
 
 from app.library import ModelEntry
 from app.pages.data.cells import size_columns

@@ -63,8 +63,7 @@ def column_problems(roles: Roles) -> list[Problem]:
     if roles.text is None:
         return [
             Problem(
-                tr("No text column is chosen."),
-                tr("Choose the column that contains the text."),
+                tr("No text column is chosen."), tr("Choose the column that contains the text.")
             )
         ]
     if roles.mapping() is None:
@@ -81,12 +80,7 @@ def name_problems(name: str) -> list[Problem]:
     """Require a name."""
     if name.strip():
         return []
-    return [
-        Problem(
-            tr("The data set has no name."),
-            tr("Enter a name in the panel on the right."),
-        )
-    ]
+    return [Problem(tr("The data set has no name."), tr("Enter a name in the panel on the right."))]
 
 
 def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:

@@ -192,11 +192,7 @@ class OverviewTab(QWidget):
         self.facts.show_facts(model_facts(model))
         self.parts = PartsView()
         layouts.row(
-            area,
-            (self.parts, 1),
-            parent=self,
-            spacing=4 * SPACE,
-            margins=(0, 4 * SPACE, 0, 0),
+            area, (self.parts, 1), parent=self, spacing=4 * SPACE, margins=(0, 4 * SPACE, 0, 0)
         )
 
 

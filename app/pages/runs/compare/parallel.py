@@ -99,12 +99,7 @@ def axis_x(index: int, axes: int, width: float) -> float:
 
 
 def paint_parallel(
-    painter: QPainter,
-    size: QSizeF,
-    plot: Parallel,
-    palette: Palette,
-    font: QFont,
-    current: int,
+    painter: QPainter, size: QSizeF, plot: Parallel, palette: Palette, font: QFont, current: int
 ) -> None:
     """Lines of the runs, those outside of a brush faint, and axes; that at `current` is bold."""
     height = size.height() - TOP - BOTTOM

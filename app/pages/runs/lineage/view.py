@@ -2,12 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QScrollArea, QWidget
 
 from app.pages.runs.lineage.picture import LineagePicture, layout_graph
 from app.pages.runs.lineage.state import MAX_SHOWN, LineageState, kind_text

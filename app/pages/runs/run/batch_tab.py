@@ -123,10 +123,7 @@ class BatchTab(QWidget):
         self.empty = EmptyState("scan-search", "", "")
         self.stack = QStackedWidget()
         inner = layouts.page(
-            *self.cards,
-            layouts.STRETCH,
-            spacing=3 * SPACE,
-            margins=(0, 0, 2 * SPACE, 0),
+            *self.cards, layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 2 * SPACE, 0)
         )
         self.stack.addWidget(scrolling(inner))
         self.stack.addWidget(self.empty)

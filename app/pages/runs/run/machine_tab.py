@@ -18,13 +18,7 @@ from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
 from engine.desktop.load import GpuLoad, MachineSample, MachineWatch
-from engine.desktop.machine_history import (
-    Curves,
-    Figure,
-    Subject,
-    build_curves,
-    read_samples,
-)
+from engine.desktop.machine_history import Curves, Figure, Subject, build_curves, read_samples
 from engine.runs.folder import RunFolder
 
 MACHINE_POLL_MS = 2_000  # between two readings while the run trains

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PySide6.QtCore import (
-    QModelIndex,
-    QObject,
-    QPointF,
-    QRectF,
-    QSignalBlocker,
-    QSize,
-    QSizeF,
-    Qt,
-)
+from PySide6.QtCore import QModelIndex, QObject, QPointF, QRectF, QSignalBlocker, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -44,12 +35,7 @@ from app.pages.explore.panels.attention.lines import (
 from app.pages.explore.panels.attention.links import Links
 from app.pages.explore.panels.attention.matrix import Matrix, paint_map, paint_scale
 from app.pages.explore.panels.attention.pair import PairView, pair_figure
-from app.pages.explore.panels.attention.state import (
-    AttentionState,
-    Block,
-    Link,
-    describe_hovered,
-)
+from app.pages.explore.panels.attention.state import AttentionState, Block, Link, describe_hovered
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
 from app.theme import SPACE, Role, print_color

@@ -28,13 +28,7 @@ from app.widgets.page import scrolling
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
-from app.widgets.text.word_effects import (
-    MAX_WORDS,
-    Words,
-    flow_words,
-    paint_words,
-    tint_effects,
-)
+from app.widgets.text.word_effects import MAX_WORDS, Words, flow_words, paint_words, tint_effects
 from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 

@@ -8,13 +8,7 @@ from app.pages.explore.panel import ResultStack
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, MaskedPosition, WordsState
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.charts.bars import (
-    Bar,
-    ProbabilityBars,
-    bars_figure,
-    percentage,
-    scale_end,
-)
+from app.widgets.charts.bars import Bar, ProbabilityBars, bars_figure, percentage, scale_end
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import Card, EmptyState
 from app.widgets.text import numbers
