@@ -126,7 +126,6 @@ def _chip(painter: QPainter, box: QRectF, word: str, role: Role, plain: bool = F
 
 
 def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) -> None:
-    """An upward arrow from `start` to `end`."""
     painter.setPen(QPen(theme.colour(role), 1.5))
     painter.drawLine(QPointF(x, start), QPointF(x, end + 3))
     painter.setPen(Qt.PenStyle.NoPen)
@@ -137,7 +136,6 @@ def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) ->
 
 
 def _horizontal_arrow(painter: QPainter, start: QPointF, end: QPointF) -> None:
-    """A horizontal arrow."""
     direction = -1 if end.x() > start.x() else 1
     painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
     painter.drawLine(start, QPointF(end.x() + 3 * direction, end.y()))

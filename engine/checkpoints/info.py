@@ -173,7 +173,6 @@ def _has_torch(folder: Path) -> bool:
 
 
 def _weights(folder: Path) -> tuple[list[Path], Tensors]:
-    """The weight files, and the tensors in them."""
     if not _has_torch(folder) and (weights := _tensorflow(folder)) is not None:
         return weights
     tensors: Tensors = {}

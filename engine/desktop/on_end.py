@@ -65,5 +65,4 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
 
 
 def _value(value: object) -> str:
-    """The value of an environment variable."""
     return "" if value is None else str(value).replace("\0", "")

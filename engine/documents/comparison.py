@@ -209,7 +209,6 @@ def _score(score: RunScore) -> tuple[str, ...]:
 def _environments(
     runs: Sequence[Candidate], histories: Sequence[Reproducibility]
 ) -> Iterator[report.Section]:
-    """The common environment of all runs, and the differences."""
     names = list(dict.fromkeys(name for history in histories for name in history.environment))
     columns = [
         (name, *(history.environment.get(name, "") for history in histories)) for name in names

@@ -98,7 +98,6 @@ def _spans(
     max_tokens: int,
     count: int,
 ) -> list[Span]:
-    """The best spans of one window, unordered."""
     inside = slice(window.begin, window.begin + window.count)
     characters = window.offsets[inside]  # [count, 2]
     firsts = np.flatnonzero(window.best[inside])

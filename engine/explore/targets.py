@@ -194,7 +194,6 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
 
 
 def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
-    """A token of the vocabulary at a mask."""
     mlm_head(checkpoint)
     inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
     inputs = inputs._replace(tokens=shown_tokens(checkpoint, inputs))

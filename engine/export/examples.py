@@ -123,7 +123,6 @@ def _read_run(run: RunFolder) -> Rows | None:
 
 
 def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
-    """Rows as read by their task."""
     if chooses:
         if rows.endings is None:
             raise StudioError(

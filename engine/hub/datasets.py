@@ -187,7 +187,6 @@ def _default(subsets: Mapping[str, Subset]) -> str:
 
 
 def _configs(card: Any) -> list[dict[str, Any]]:
-    """The valid entries in `configs` of a card."""
     configs = getattr(card, "configs", None)
     return [item for item in configs if isinstance(item, dict)] if isinstance(configs, list) else []
 

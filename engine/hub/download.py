@@ -156,7 +156,6 @@ def _licence(info: ModelInfo | DatasetInfo) -> str:
 
 
 def _fetched_bytes(folder: Path, file: HubFile) -> int:
-    """Bytes of a file that are already downloaded."""
     complete, part = folder / file.name, _part(folder, file)
     fetched = next((path for path in (complete, part) if path.is_file()), None)
     return min(fetched.stat().st_size, file.bytes) if fetched is not None else 0

@@ -74,6 +74,4 @@ def parse_answer(line: bytes, question: Question) -> Answer:
 
 
 class _Kind(Message):
-    """Kind of a line."""
-
     kind: str

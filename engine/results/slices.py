@@ -353,7 +353,6 @@ def candidates(
 
 
 def _groups(part: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
-    """Groups of rows, each of one condition, by subject."""
     head, mapping = TASKS[part.info.task].info.head, part.info.mapping
     is_labelled = head is not None and (head.labels_inputs or head.scores_choices)
     if is_labelled and len(labels(part)) > 1:

@@ -35,7 +35,6 @@ class _NoBackward(torch.autograd.Function):
 
 
 def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
-    """`matmul` that refuses a gradient."""
     multiply = matmul(kind, weight, bias, plain)
 
     def product(x: Tensor) -> Tensor:

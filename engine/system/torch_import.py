@@ -19,8 +19,6 @@ def load_torch_without_gc() -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Delegates to the other finders."""
-
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -37,8 +35,6 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Wraps the `usual` loader."""
-
     def __init__(self, inner: Loader) -> None:
         self._inner = inner
 

@@ -140,7 +140,6 @@ def _piece(message: bytes) -> tuple[str, float, int]:
 
 
 def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
-    """The equivalent tokenizer.json."""
     scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
     known = {text: index for index, (text, _) in enumerate(scored)}
     for token in layout.special:
@@ -184,7 +183,6 @@ def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> 
 
 
 def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
-    """Normalisation steps."""
     steps: list[dict[str, Any]] = []
     is_albert = name == "AlbertTokenizer"
     if is_albert:

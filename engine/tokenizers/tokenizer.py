@@ -327,7 +327,6 @@ class Tokenizer:
         return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
     def _keep_slice(self, length: int, count: int) -> slice:
-        """Slice of the tokens that remain."""
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
     def _divide_length(self, lengths: list[int], max_length: int) -> list[int]:

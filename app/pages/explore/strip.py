@@ -216,7 +216,6 @@ class Strip(QWidget):
             self._pick(index)
 
     def _key_target(self, key: int, index: int) -> int:
-        """The token that a key leads to, or -1."""
         last = len(self.boxes) - 1
         if last < 0:
             return -1

@@ -146,7 +146,6 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
 
 
 def _sentence_facts(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str, str]]:
-    """Pooling of a sentence encoder."""
     names = pooling_names()
     dense = " → ".join(numbers.count(layer.outputs) for layer in sentence.dense)
     max_length = sentence.max_length

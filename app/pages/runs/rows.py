@@ -211,7 +211,6 @@ def _data_name(source: bytes) -> str:
 
 @lru_cache(4096)
 def _base_model_name(source: bytes) -> str:
-    """The same for a base model."""
     try:
         return base_model_name(BASE_MODEL.validate_json(source))
     except ValidationError:

@@ -258,7 +258,6 @@ class _Reader:
         raise SentenceError(text, unknown[0].start, unknown[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
-        """The operator, and its text."""
         self._note("operator", self._offset(), key)
         tokens = self.tokens[self.position : self.position + 3]
         if tokens and not tokens[0].quote and tokens[0].text in SYMBOLS:

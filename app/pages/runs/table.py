@@ -203,7 +203,6 @@ class RunsTable(QAbstractTableModel):
         self.endResetModel()
 
     def _keeps_position(self, old: RunRow, row: RunRow) -> bool:
-        """True if a changed row keeps its position."""
         info = column_info(self.sort_key)
         same = info is None or info.sort_key(old) == info.sort_key(row)
         return same and self._accepts(row) and not self.group_keys

@@ -126,7 +126,6 @@ class SettingsStep(QWidget):
         return self.pre_training if self._pretrains() else self.fine_tuning
 
     def _task_form(self) -> SpecForm | None:
-        """The form of the task; None if it has no settings."""
         task = self._state.choices.task
         fields = fields_at(type(task), "simple", "advanced")
         if fields and task.kind not in self.tasks:
@@ -257,7 +256,6 @@ def _form(model: type[BaseModel], fields: Sequence[str] = ()) -> SpecForm:
 
 
 def _first_values(form: SpecForm) -> dict[str, Any]:
-    """The values of a form, the first one of each varied field."""
     return form.value() | {name: varied_values(values)[0] for name, values in form.varied().items()}
 
 

@@ -161,7 +161,6 @@ class ThresholdPicture(ChartPicture):
         return float(rates[reached - 1]) if reached else 0.0
 
     def _threshold_at(self, curve: Curve, x: float) -> float:
-        """The threshold nearest to a value of x."""
         if self.form.choice() == THRESHOLD:
             return x
         distance = np.abs(self._rates(curve) - x)

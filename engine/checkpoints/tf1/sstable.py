@@ -139,7 +139,6 @@ def _build_block(entries: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def _common_prefix(key: bytes, other: bytes) -> int:
-    """Length of the common prefix of two keys."""
     return next(
         (n for n, pair in enumerate(zip(key, other, strict=False)) if pair[0] != pair[1]),
         min(len(key), len(other)),

@@ -164,7 +164,6 @@ class CheckInput:
         return None if column is None else self.encode(column)
 
     def _flags(self) -> Labels:
-        """One label for each combination of flags."""
         columns = [self.encode(name, keeps_empty=True) for name in self.mapping.flags]
         combinations, indices = np.unique(
             np.stack([column.indices for column in columns]), axis=1, return_inverse=True

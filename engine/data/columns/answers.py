@@ -105,7 +105,6 @@ def find_nearest(passage: str, text: str, start: int) -> int | None:
 
 
 def _parse_cell(cell: str) -> list[tuple[str, int]]:
-    """Texts and positions in a cell."""
     if cell[:1] not in ("[", "{"):
         return [(cell.strip(), 0)]
     try:

@@ -74,7 +74,6 @@ def _trim(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
 def _split_words(
     words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]
 ) -> list[tuple[int, int]]:
-    """Split words at span boundaries."""
     cuts = sorted({cut for span in spans for cut in (span.start, span.end)})
     parts: list[tuple[int, int]] = []
     index = 0

@@ -113,7 +113,6 @@ def _match_rows(
 
 
 def _hash_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
-    """Hash of line and cells of each row."""
     hashes = [hash(line) for line in dataset.column("_line").to_pylist()]
     for name in columns:
         if cancelled():

@@ -165,7 +165,6 @@ def _is_commit(folder: Path) -> bool:
 
 
 def _licence(card: Path) -> str:
-    """Licence in the data set card, or ""."""
     try:
         with open_regular(card) as file:
             front = FRONT_MATTER.match(file.read(MAX_CARD_BYTES).decode("utf-8", errors="replace"))

@@ -264,7 +264,6 @@ class Dataset:
         return hits
 
     def _label_cells(self, label: str) -> tuple[str | None, tuple[str, ...]]:
-        """The column of a label, and the cells that contain it."""
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
             return label, YES

@@ -175,7 +175,6 @@ def first_values(lines: list[str]) -> list[Any]:
 
 
 def _first_in_list(text: str) -> list[Any]:
-    """First values of a truncated list."""
     decoder, position = json.JSONDecoder(), 1
     values: list[Any] = []
     while len(values) < SAMPLE_OBJECTS and text.startswith("["):

@@ -98,7 +98,6 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
 def _locate_span(
     span: TextSpan, words: str, text: str, file: Path, line: int, remarks: Remarks
 ) -> TextSpan:
-    """The span at the occurrence of its text."""
     if text[span.start : span.end].split() == words.split():
         return span
     position = find_nearest(text, words, span.start) if words else None

@@ -261,7 +261,6 @@ def _cells(
 
 
 def _class_name(value: Any, classes: list[str]) -> Any:
-    """Class name of an index, or of each in a list."""
     if isinstance(value, list):
         return [_class_name(item, classes) for item in value]
     if type(value) is not int:

@@ -99,7 +99,6 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
 
 
 def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
-    """Texts of a file, with remarks."""
     status = file.stat()
     size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
     texts = _decoded_texts(file, encoding, number, remarks) if size else []

@@ -71,7 +71,6 @@ def _text_key(data: dict[str, Any]) -> str:
 
 
 def _add(entry: Annotated, result: Any) -> None:
-    """Add one result of an annotation."""
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
@@ -89,7 +88,6 @@ def _add(entry: Annotated, result: Any) -> None:
 
 
 def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
-    """A span at the occurrence of its text."""
     labels = get_list(value, SPANS) if isinstance(value, dict) else []
     if not labels:
         entry.remarks.append(phrase("Span without a label left out"))

@@ -61,7 +61,6 @@ def _cache_key(base_model: FromScratch, source: TrainingRows) -> str:
 def _load_or_train(
     folder: Path, rows: Rows, base_model: FromScratch, progress: ProgressCallback
 ) -> Tokenizer:
-    """Load the tokenizer in `folder`, or train it if it is missing or damaged."""
     try:
         verify(folder)
         return Tokenizer.from_folder(folder)

@@ -195,7 +195,6 @@ def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
 
 
 def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Group gradients into one all-reduce each."""
     bucket, size = list[Tensor](), 0
     for gradient in gradients:
         bucket.append(gradient)

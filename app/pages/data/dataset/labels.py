@@ -90,8 +90,6 @@ class LabelBars(QTableView):
 
 
 class _Bar(QStyledItemDelegate):
-    """Count at the end of its bar."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
 

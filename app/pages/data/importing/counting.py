@@ -97,7 +97,6 @@ class CountState(QObject):
         self.checked.emit()
 
     def _compute_split_sizes(self) -> None:
-        """Compute the sizes of the splits."""
         self._splitting.cancel()
         self.split_rows = None
         collected, request = self.collected, self.request
@@ -113,7 +112,6 @@ class CountState(QObject):
 
 
 def _split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
-    """Number of rows of each split."""
     indices, _ = split_rows(collected, sources, split)
     counts = np.bincount(indices, minlength=len(SPLITS))
     return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}

@@ -213,8 +213,6 @@ class GettingPage(Page):
 
 
 class _Problem(Card):
-    """Problem with the hub, and advice."""
-
     def __init__(self) -> None:
         super().__init__(padding=4 * SPACE)
         self.problem = Text("", "strong", selectable=True)

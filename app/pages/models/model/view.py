@@ -382,7 +382,6 @@ class TokenizerTab(QWidget):
 
 
 def _step(title: str, help_text: Text, *shown: QWidget) -> Card:
-    """Card of one step with its explanation and result."""
     card = Card(title)
     card.body.setSpacing(2 * SPACE)
     layouts.extend(card.body, help_text, *shown)

@@ -200,7 +200,6 @@ class EditingPart(QObject):
         self.words.show_row(words, tags, self.state.labels)
 
     def _current(self) -> int | None:
-        """Index of the current row."""
         row, numbers = self._table.currentIndex().row(), self._data.indices
         return int(numbers[row]) if 0 <= row < len(numbers) else None
 

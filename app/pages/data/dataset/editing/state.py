@@ -255,7 +255,6 @@ class EditsState(QObject):
         return list(zip(numbers, self._stored(numbers, column), strict=True))
 
     def _stored(self, numbers: Sequence[int], column: str) -> list[str]:
-        """Stored cells of a column."""
         if len(numbers) == 1:
             return [row[column] or "" for row in self.dataset.take(np.array(numbers), [column])]
         cells = self.dataset.column(column)

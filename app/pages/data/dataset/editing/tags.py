@@ -171,7 +171,6 @@ class TagWords(QWidget):
         return boxes
 
     def _update_description(self) -> None:
-        """Update the accessible description with the selection."""
         first, last = self.selection
         pairs = zip(self.words[first : last + 1], self.tags[first : last + 1], strict=False)
         self.setAccessibleDescription(", ".join(f"{word}: {tag}" for word, tag in pairs))
