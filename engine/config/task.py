@@ -324,9 +324,16 @@ LABEL_SMOOTHING = Field(
 
 
 class LabelledTask(TaskSpec):
-    """A task whose head has an output for each label; subclasses title the fields."""
+    """A task whose head has an output for each label; subclasses title `class_weights`."""
 
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = Field(
+        (),
+        title="Labels",
+        description=(
+            "The labels in the order of their ids. Empty: all labels of the training set, sorted."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
     class_weights: dict[str, ClassWeight] = Field({})
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:

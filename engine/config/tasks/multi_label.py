@@ -65,14 +65,6 @@ class MultiLabel(LabelledTask):
         row_figures=("probability",),
     )
     kind: Literal["multi_label"] = "multi_label"
-    labels: tuple[str, ...] = Field(
-        (),
-        title="Labels",
-        description=(
-            "The labels in the order of their ids. Empty: all labels of the training set, sorted."
-        ),
-        json_schema_extra=setting("elsewhere"),
-    )
     balanced: bool = Field(
         False,
         title="Balance the labels",

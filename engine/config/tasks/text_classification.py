@@ -37,14 +37,6 @@ METRICS = (ACCURACY, F1_MACRO, LOSS)
 class Classes(LabelledTask):
     """Settings of single-label classification."""
 
-    labels: tuple[str, ...] = Field(
-        (),
-        title="Labels",
-        description=(
-            "The classes in the order of their ids. Empty: all labels of the training set, sorted."
-        ),
-        json_schema_extra=setting("elsewhere"),
-    )
     balanced: bool = Field(
         False,
         title="Balance the classes",
