@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.settings import Settings
 from app.shell.garbage import Collector
 from app.studio import Studio
 from engine.files.home import Home
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.opening import open_record
 
 
@@ -59,6 +61,13 @@ def no_window_by_mistake() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trash of the test's own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data" / "Trash" / "files"
+
+
+@pytest.fixture(autouse=True)
 def nothing_in_the_background(tmp_path: Path) -> Iterator[None]:
     """Wait for pending writes of a test before its folder is removed."""
     yield
@@ -96,8 +105,55 @@ def settings(qtbot: Any, tmp_path: Path) -> Iterator[Settings]:
     made.close()
 
 
+@dataclass
+class AskedWorker:
+    """A one-time worker answered by the test."""
+
+    question: Any
+    done: Callable[[Answer], object]
+    refused: Callable[[Refused], object]
+    working: Callable[[Working], object]
+    cancelled: bool = False
+
+    def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
+        self.cancelled = True
+        gone()
+
+
+@pytest.fixture
+def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
+    """The questions to workers; no process is started."""
+    asked: list[AskedWorker] = []
+
+    def one_time_worker(
+        question: Question, done: Any, refused: Any, working: Any, owner: Any
+    ) -> AskedWorker:
+        asked.append(AskedWorker(question, done, refused, working))
+        return asked[-1]
+
+    monkeypatch.setattr(studio, "one_time_worker", one_time_worker)
+    return asked
+
+
+@pytest.fixture
+def in_threads(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads answer as one-time workers do."""
+    from tests.app.threads import FakeWorkers
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(studio, "one_time_worker", FakeWorkers(scratch, studio).start)
+
+
 @pytest.fixture
 def looks(qapp: QApplication) -> Iterator[Callable[[theme.Choice], None]]:
     """`looks("dark")` changes the theme; it is light again afterwards."""
-    yield lambda choice: theme.apply(qapp, choice)
-    theme.apply(qapp, "light")
+    shown: list[theme.Choice] = ["light"]
+
+    def change(choice: theme.Choice) -> None:
+        if choice != shown[-1]:  # a style sheet takes long to apply
+            theme.apply(qapp, choice)
+            shown.append(choice)
+
+    yield change
+    change("light")

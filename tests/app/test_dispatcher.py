@@ -1,8 +1,6 @@
 import os
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -16,8 +14,8 @@ from engine.record.opening import Record, open_record
 from engine.record.run_watch import RunEnd, Trashed
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
-from engine.runs import launch
 from engine.runs.folder import RunFolder
+from tests.app.fake_workers import fake_workers
 from tests.engine.runs import fake_worker
 
 PATIENCE = 20_000  # ms
@@ -64,37 +62,19 @@ class Watched:
 
 
 @pytest.fixture
-def watch(
-    qtbot: QtBot, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], Watched]]:
-    """Start a dispatcher on the home; its fake workers end with the test."""
-    monkeypatch.setattr(launch, "command", fake_worker.command)
+def watch(qtbot, home: Home, monkeypatch) -> Iterator[Callable[[], Watched]]:
+    """Start a dispatcher on the home."""
     made: list[Watched] = []
-    pids: list[int] = []
-    start = launch.start
-
-    def remember(folder: Path) -> "subprocess.Popen[bytes]":
-        worker = start(folder)
-        pids.append(worker.pid)
-        return worker
-
-    monkeypatch.setattr(launch, "start", remember)
 
     def make() -> Watched:
         made.append(Watched(qtbot, home))
         return made[-1]
 
-    yield make
-    for watched in made:
-        watched.dispatcher.close()
-        watched.record.close()
-    for folder in home.runs.iterdir():
-        launch.kill_worker(folder)
-    for pid in pids:
-        try:
-            os.waitpid(pid, 0)
-        except ChildProcessError:
-            continue
+    with fake_workers(monkeypatch, home):
+        yield make
+        for watched in made:
+            watched.dispatcher.close()
+            watched.record.close()
 
 
 @pytest.fixture
@@ -160,8 +140,7 @@ def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     assert "cannot be resumed" in said[0] and "is not a run folder" in said[1]
 
 
-def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path) -> None:
     elsewhere = RunFolder.create(tmp_path / "elsewhere" / "run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
     watched.dispatcher.adopt(elsewhere.path)
@@ -255,6 +234,7 @@ from app.dispatcher import Dispatcher
 from engine.files.home import Home
 from engine.record.opening import open_record
 from engine.runs import launch
+from tests.app.fake_workers import fake_workers
 from tests.engine.runs import fake_worker
 launch.command = fake_worker.command
 application = QCoreApplication([])

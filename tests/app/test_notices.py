@@ -55,7 +55,13 @@ class Bell(QObject):
     rung = Signal()
 
 
-def test_an_error_stays_until_it_is_closed(qtbot, notices: Notices, banners: Banners) -> None:
+def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices, banners) -> None:
+    done: list[bool] = []
+    notices.info("The model was removed.", "Undo", lambda: done.append(True))
+    banner = banners.banner(notices.shown[0])
+    button = next(b for b in banner.findChildren(QPushButton) if b.text() == "Undo")
+    button.click()
+    assert done == [True] and not notices.shown
     notices.error("The file is empty.", "Choose another one.", "all of it")
     (notice,) = notices.shown
     banner = banners.banner(notice)
@@ -69,15 +75,6 @@ def test_an_error_stays_until_it_is_closed(qtbot, notices: Notices, banners: Ban
     assert_accessible(banners)
     banner.close_button.click()
     assert notices.shown == [] and not banners.isVisible()
-
-
-def test_a_notice_can_be_acted_on(qtbot, notices: Notices, banners: Banners) -> None:
-    done: list[bool] = []
-    notices.info("The model was removed.", "Undo", lambda: done.append(True))
-    banner = banners.banner(notices.shown[0])
-    button = next(b for b in banner.findChildren(QPushButton) if b.text() == "Undo")
-    button.click()
-    assert done == [True] and not notices.shown
 
 
 def test_the_same_again_is_counted_and_errors_keep_their_words(notices, banners) -> None:

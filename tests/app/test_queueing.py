@@ -65,6 +65,10 @@ def test_a_job_starts_after_the_run_that_is_named(home, job_file, capsys) -> Non
 
 
 def test_the_queue_is_printed_as_json_and_a_failure_is_said(home, job_file, capsys) -> None:
+    (bad := job_file.with_name("bad.json")).write_text("{}")
+    assert main(["queue", str(job_file), str(bad)]) == 1
+    assert "bad.json" in capsys.readouterr().err
+    assert not home.runs.exists() or not [*home.runs.iterdir()]
     job_file.write_text(fake_worker.job("broken").model_dump_json())
     assert main(["queue", str(job_file), "--json", "--wait"]) == 1
     printed = capsys.readouterr()
@@ -73,13 +77,6 @@ def test_the_queue_is_printed_as_json_and_a_failure_is_said(home, job_file, caps
     assert Path(listed["folder"]).parent == home.runs
     assert "Not every run has finished." in printed.err
     until(lambda: gone(home))
-
-
-def test_a_job_that_cannot_be_read_adds_none(home, job_file, capsys) -> None:
-    (bad := job_file.with_name("bad.json")).write_text("{}")
-    assert main(["queue", str(job_file), str(bad)]) == 1
-    assert "bad.json" in capsys.readouterr().err
-    assert not home.runs.exists() or not [*home.runs.iterdir()]
 
 
 def test_the_program_is_its_own_runner(home: Home) -> None:

@@ -4,7 +4,7 @@ from pytestqt.qtbot import QtBot
 from app.timers import debounced, repeated
 
 
-def test_a_debounced_slot_runs_once_after_the_last_start(qtbot: QtBot) -> None:
+def test_a_slot_runs_once_after_the_last_start_or_until_stopped(qtbot: QtBot) -> None:
     owner, calls = QObject(), list[int]()
     timer = debounced(owner, 0, lambda: calls.append(1))
     timer.start()
@@ -12,10 +12,6 @@ def test_a_debounced_slot_runs_once_after_the_last_start(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: bool(calls))
     assert calls == [1]
     assert not timer.isActive()
-
-
-def test_a_repeated_slot_runs_until_it_is_stopped(qtbot: QtBot) -> None:
-    owner, calls = QObject(), list[int]()
     timer = repeated(owner, 0, lambda: calls.append(1))
     timer.start()
     qtbot.waitUntil(lambda: len(calls) > 2)

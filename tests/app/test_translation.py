@@ -68,15 +68,9 @@ def test_a_file_and_a_line_make_a_language(spoken) -> None:
     assert [tr("%n run(s)", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
     assert tr("Data") == "Data", "what is not translated yet stays English"
     assert tr("%n step(s)", 1) == "1 step"
-
-
-def test_a_sentence_of_the_engine_is_said_in_it(spoken) -> None:
     assert translated(phrase("{n} row(s) of {name}", n=3, name="a.csv")) == "a.csv: 3 wiersze"
     assert translated(phrase("{n} cell(s)", n=1)) == "1 cell"
     assert translated("Runs") == "Runs", "a plain text, such as a name, is left as it is"
-
-
-def test_the_language_of_the_system_is_taken_where_it_is_known(spoken) -> None:
     assert translation.find_language("pl").name == "Polski"
     assert translation.find_language("tlh").code == "en"
 

@@ -96,12 +96,16 @@ def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: 
     assert window.current == "data"
 
 
-def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
+def test_a_page_is_made_when_first_shown_and_shown_at_the_next_start(window, qtbot) -> None:
     assert set(window.pages) == {"home"}
     window.go("runs", {"run": "x"})
     assert page(window, "runs").arguments == [{"run": "x"}]
     window.studio.go.emit("runs", None)
     assert page(window, "runs").arguments == [{"run": "x"}, None]
+    window.go("models")
+    again = MainWindow(window.studio)
+    qtbot.addWidget(again)
+    assert again.current == "models"
 
 
 @pytest.mark.parametrize("wants", [True, False])
@@ -124,13 +128,6 @@ def test_what_the_first_page_gives_the_focus_keeps_it(qtbot, window, monkeypatch
     qtbot.addWidget(again)
     again.begin()
     assert again.focusWidget() is (made.text if wants else again.stack)
-
-
-def test_the_last_page_is_shown_at_the_next_start(qtbot, window: MainWindow) -> None:
-    window.go("models")
-    again = MainWindow(window.studio)
-    qtbot.addWidget(again)
-    assert again.current == "models"
 
 
 def test_the_palette_leads_to_a_page_and_to_help(qtbot, window: MainWindow) -> None:
@@ -171,17 +168,6 @@ def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> 
     opened.close()
 
 
-def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(qtbot, window, tmp_path) -> None:
-    table = tmp_path / "reviews.csv"
-    table.write_text("a,b\n1,2\n")
-    window.open_paths([table])
-    qtbot.waitUntil(lambda: window.current == "data")
-    assert page(window, "data").dropped == [table]
-    window.go("home")
-    drop(window, [table])
-    qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
-
-
 def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monkeypatch) -> None:
     answers, is_dir = threading.Event(), Path.is_dir
 
@@ -200,7 +186,7 @@ def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monke
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
 
 
-def test_what_nobody_takes_is_told(qtbot, window: MainWindow, tmp_path: Path) -> None:
+def test_a_file_goes_to_the_page_that_takes_it_or_is_told(qtbot, window, tmp_path) -> None:
     odd = tmp_path / "<b>picture.png"
     odd.write_bytes(b"\x89PNG")
     window.open_paths([odd])
@@ -208,6 +194,14 @@ def test_what_nobody_takes_is_told(qtbot, window: MainWindow, tmp_path: Path) ->
     (notice,) = window.studio.notices.shown
     assert "<b>picture.png" in notice.problem and notice.advice
     assert window.current == "home"
+    table = tmp_path / "reviews.csv"
+    table.write_text("a,b\n1,2\n")
+    window.open_paths([table])
+    qtbot.waitUntil(lambda: window.current == "data")
+    assert page(window, "data").dropped == [table]
+    window.go("home")
+    drop(window, [table])
+    qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
 
 
 def test_a_worker_loads_while_something_is_dragged(window: MainWindow, tmp_path, monkeypatch):

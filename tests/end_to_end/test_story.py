@@ -18,7 +18,6 @@ from PySide6.QtWidgets import QApplication
 
 from app.notices import Notices
 from app.pages.data.view import DataPage
-from app.pages.explore.view import ExplorePage
 from app.pages.runs.view import RunsPage
 from app.pages.train.view import TrainPage
 from app.studio import Studio
@@ -167,30 +166,3 @@ def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_pat
 def state_of(window: MainWindow, run_id: str) -> str:
     with window.studio.record.read() as session:
         return str(run(session, run_id).state)
-
-
-@needs_starter
-def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(qtbot, window):
-    shown = window()
-    explore = page(shown, "explore")
-    assert isinstance(explore, ExplorePage)
-    qtbot.waitUntil(lambda: bool(explore.state.first.tokens), timeout=SOON)
-    explore.text.clear()
-    qtbot.keyClicks(explore.text, "The president of the United States")
-    qtbot.waitUntil(lambda: len(explore.state.first.tokens) == 8, timeout=SOON)
-
-    place = explore.strip.boxes[2].center().toPoint()  # “president”
-    qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
-    assert explore.state.first.masked == (2,)
-    cards = explore.bench.docks["words"].panel.predictions.cards
-    qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
-    qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)
-
-    explore.bench.show_panel("attention")
-    attention = explore.bench.docks["attention"].panel
-    qtbot.waitUntil(attention.matrix.isVisible, timeout=SOON)
-    links = attention.table.model()
-    qtbot.waitUntil(lambda: links.rowCount() > 0, timeout=SOON)
-    first = attention.matrix.accessibleDescription()
-    attention.head.setValue(2)
-    qtbot.waitUntil(lambda: attention.matrix.accessibleDescription() != first, timeout=SOON)

@@ -1,6 +1,6 @@
 """The dialog of an export, with a studio that answers as the test says, and once with a worker."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,44 +11,12 @@ from app.exporting.state import ExportState
 from app.exporting.view import ExportDialog, ask
 from app.studio import Studio
 from app.widgets.text.labels import Text
-from engine.messages.exporting import Export, Exported
-from engine.messages.question import Answer, Refused, Working
+from engine.messages.exporting import Exported
+from engine.messages.question import Refused, Working
 from engine.messages.reports import Comparison, ExportReport
 from tests.app.accessible import assert_accessible
-from tests.engine.models.small import folder as small_checkpoint
 
 PATIENCE = 60_000  # ms; a worker loads torch first
-
-
-class Workers:
-    """Replaces the one-time workers of the studio; the test answers for them."""
-
-    def __init__(self) -> None:
-        self.asked: list[Export] = []
-        self.cancelled = 0
-
-    def one_time_worker(
-        self,
-        question: Export,
-        done: Callable[[Answer], object],
-        refused: Callable[[Refused], object],
-        working: Callable[[Working], object],
-        owner: object,
-    ) -> "Workers":
-        self.asked.append(question)
-        self.done, self.refused, self.working = done, refused, working
-        return self
-
-    def cancel(self, gone: Callable[[], object]) -> None:
-        self.cancelled += 1
-        gone()
-
-
-@pytest.fixture
-def workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Workers:
-    workers = Workers()
-    monkeypatch.setattr(studio, "one_time_worker", workers.one_time_worker)
-    return workers
 
 
 @pytest.fixture
@@ -133,20 +101,21 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
         each.close()
 
 
-def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, workers, dialog, tmp_path):
+def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers, dialog, tmp_path):
     choose(qtbot, dialog.choices.form, "onnx")
     choose(qtbot, dialog.choices.precision, "int8")
     qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
-    (asked,) = workers.asked
+    (worker,) = one_time_workers
+    asked = worker.question
     assert (asked.form, asked.precision) == ("onnx", "int8")
     assert asked.into == tmp_path / "little-onnx-int8"
     assert asked.checkpoint.name == "little"
-    workers.working(Working(stage="Running the model", done=1, total=4))
+    one_time_workers[-1].working(Working(stage="Running the model", done=1, total=4))
     assert dialog.parts.currentWidget() is dialog.progress
     assert dialog.progress.stage.text() == "Running the model …"
     assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
     noted = report(notes=("A note.",), weights_equal=None)
-    workers.done(Exported(folder=asked.into, bytes=5_000_000, report=noted))
+    one_time_workers[-1].done(Exported(folder=asked.into, bytes=5_000_000, report=noted))
     assert dialog.parts.currentWidget() is dialog.outcome
     for part in ("5.0 MB", str(asked.into), "logits: largest difference", "2 built in", "A note."):
         assert part in outcome_text(dialog)
@@ -155,23 +124,25 @@ def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, workers, dialog, 
     assert not dialog.outcome.back.isVisible()
 
 
-def test_the_report_says_how_equal_the_weights_are(workers, dialog):
+def test_the_report_says_how_equal_the_weights_are(one_time_workers, dialog):
     for precision, words in (("float32", "bit for bit"), ("float16", "rounded to float16")):
         dialog.state.start()
         equal = report(precision=precision)
-        workers.done(Exported(folder=dialog.state.target, bytes=1, report=equal))
+        one_time_workers[-1].done(Exported(folder=dialog.state.target, bytes=1, report=equal))
         assert "12 tensors" in outcome_text(dialog)
         assert words in outcome_text(dialog)
         dialog.state.back()
 
 
-def test_a_failure_says_why_and_leads_back(qtbot, workers, dialog, tmp_path):
+def test_a_failure_says_why_and_leads_back(qtbot, one_time_workers, dialog, tmp_path):
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
     mine = tmp_path / ".other.tmp-0a"
     mine.mkdir()
     dialog.state.start()
-    workers.refused(Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9))
+    one_time_workers[-1].refused(
+        Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9)
+    )
     assert "It was <b>broken</b>." in outcome_text(dialog)
     assert "Do so." in outcome_text(dialog)
     qtbot.waitUntil(lambda: not left.exists())
@@ -180,49 +151,41 @@ def test_a_failure_says_why_and_leads_back(qtbot, workers, dialog, tmp_path):
     qtbot.mouseClick(dialog.outcome.back, Qt.MouseButton.LeftButton)
     assert dialog.parts.currentWidget() is dialog.choices
     dialog.state.start()
-    assert len(workers.asked) == 2
+    assert len(one_time_workers) == 2
 
 
-def test_closing_stops_an_export_and_nothing_stays(qtbot, workers, dialog, tmp_path):
+def test_closing_stops_an_export_and_nothing_stays(qtbot, one_time_workers, dialog, tmp_path):
     dialog.state.start()
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
     with qtbot.waitSignal(dialog.destroyed):
         qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert workers.cancelled == 1
+    assert one_time_workers[-1].cancelled
     qtbot.waitUntil(lambda: not left.exists())
 
 
-def test_the_end_of_the_program_stops_an_export(qapp, workers, dialog):
+def test_the_end_of_the_program_stops_an_export(qapp, one_time_workers, dialog):
     dialog.state.start()
     qapp.aboutToQuit.emit()
-    assert workers.cancelled == 1
+    assert one_time_workers[-1].cancelled
 
 
-def test_every_stage_is_accessible_in_either_theme(workers, dialog, screen, looks):
+def test_every_stage_is_accessible_in_either_theme(one_time_workers, dialog, screen, looks):
     for look in ("light", "dark"):
         looks(look)
         screen(dialog, f"export-choices-{look}")
         dialog.state.start()
-        workers.working(Working(stage="Writing the export", done=2, total=4))
+        one_time_workers[-1].working(Working(stage="Writing the export", done=2, total=4))
         screen(dialog, f"export-progress-{look}")
-        workers.done(Exported(folder=dialog.state.target, bytes=34_000_000, report=report()))
+        one_time_workers[-1].done(
+            Exported(folder=dialog.state.target, bytes=34_000_000, report=report())
+        )
         screen(dialog, f"export-done-{look}")
         dialog.state.back()
         dialog.state.start()
-        workers.refused(Refused(problem="There is something here.", advice="Choose another."))
+        one_time_workers[-1].refused(
+            Refused(problem="There is something here.", advice="Choose another.")
+        )
         screen(dialog, f"export-failed-{look}")
         assert_accessible(dialog)
         dialog.state.back()
-
-
-def test_a_worker_that_is_stopped_leaves_nothing(qtbot, studio, dialog, tmp_path):
-    """A real one, stopped while its export is loaded again."""
-    state = dialog.state
-    small_checkpoint(studio.home.models / "little")
-    state.start()
-    qtbot.waitUntil(lambda: state.working is None or state.working.done == 3, timeout=PATIENCE)
-    assert state.is_running
-    assert [path.name for path in tmp_path.iterdir() if ".little-hf.tmp-" in path.name]
-    dialog.close()
-    qtbot.waitUntil(lambda: not [path for path in tmp_path.iterdir() if "little" in path.name])

@@ -121,16 +121,13 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
 
 
-def test_the_machine_is_told(qtbot, page, studio) -> None:
+def test_the_machine_is_told_and_a_gpu_that_torch_cannot_use(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.machine_read) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
     said = " ".join(label.text() for label in page.health.findChildren(QLabel))
     assert "free" in said and str(studio.home.root)[:8] in said
     assert not page.health.warning.isVisible()
-
-
-def test_a_gpu_that_torch_cannot_use_is_told(page) -> None:
     gpu = Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cpu")
     page.health.show_machine(gpu)
     assert "NVIDIA" in page.health.warning.text() and "CPU" in page.health.device.full_text()

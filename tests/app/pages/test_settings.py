@@ -35,9 +35,7 @@ def test_the_theme_changes_at_once(qtbot, qapp, page, studio) -> None:
     look.deleteLater()
 
 
-def test_a_language_is_offered_where_there_is_more_than_one(
-    qtbot, page, studio, monkeypatch
-) -> None:
+def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeypatch) -> None:
     named = [box.accessibleName() for box in page.findChildren(QComboBox)]
     assert "Language" not in named, "no option that does nothing"
     polish = translation.Language("pl", "Polski")
@@ -78,7 +76,7 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:
     assert_accessible(page)
 
 
-def test_about_says_what_the_automatic_precision_is() -> None:
+def test_about_says_the_automatic_precision_and_the_quickest_threads() -> None:
     where = "where that is faster for the model: here"
     times = "matrix multiplication is"
     for speeds, sentence in (
@@ -98,9 +96,6 @@ def test_about_says_what_the_automatic_precision_is() -> None:
         ),
     ):
         assert precision_sentence(speeds) == sentence
-
-
-def test_about_says_how_many_threads_are_quickest() -> None:
     assert threads_sentence(None) == ""
     pace = ThreadSpeeds("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
     assert threads_sentence(pace) == (
@@ -108,9 +103,7 @@ def test_about_says_how_many_threads_are_quickest() -> None:
     )
 
 
-def test_a_folder_of_models_is_used_in_place_and_the_token_goes_to_the_keyring(
-    qtbot, page, studio, tmp_path
-) -> None:
+def test_models_are_used_in_place_and_the_token_is_kept_safe(qtbot, page, studio, tmp_path) -> None:
     write_model(tmp_path / "mine" / "little")
     with qtbot.waitSignal(studio.models_changed):
         page.elsewhere._set(str(tmp_path / "mine"))

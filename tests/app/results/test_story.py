@@ -1,4 +1,4 @@
-"""The Results page of a run from its training to its baselines, with real workers."""
+"""The Results page of a run from its training to its baselines, with the answers of workers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from engine.config.dataset import FileData, Split
 from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
-from tests.app.pages.runs.pages import question
+from tests.app.asking import question
 from tests.app.results.test_view import opened
 from tests.engine.training.small import classifying
 
@@ -31,6 +31,7 @@ def trained(tmp_path_factory) -> RunFolder:
     return run
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, studio, trained):
     view = opened(studio, qtbot, run_results(trained))
     (kept,) = stored_predictions(trained.results)
@@ -57,7 +58,7 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, st
     qtbot.waitUntil(lambda: "Majority" in view.baselines.verdict.text(), timeout=PATIENCE)
     assert "TF-IDF + logistic regression" in view.baselines.verdict.text()
 
-    # the test rows are scored by a worker when that is asked for, and it is counted
+    # the test rows are scored when that is asked for, and it is counted
     view.test_action.trigger()
     question(qtbot).buttons["score"].click()
     qtbot.waitUntil(lambda: view.choice.currentText().startswith("Test"), timeout=PATIENCE)

@@ -31,7 +31,7 @@ from engine.results.predictions import Predictions
 from engine.results.slices import Slice, read_slices, save_slice
 from engine.results.store import log_evaluation, predictions_file
 from tests.app.accessible import assert_accessible
-from tests.app.pages.runs.pages import question
+from tests.app.asking import question
 from tests.engine.results.made import classified, facts, masked_tokens, tagged
 
 Show = Callable[..., ResultsView]
@@ -481,16 +481,13 @@ def lines(predictions: Predictions, place: int = 0) -> list[str]:
     return list(row_lines(predictions, row_columns(predictions), place))
 
 
-def test_gold_and_predicted_spans_are_below_one_another() -> None:
+def test_a_row_is_read_with_spans_answers_and_rounded_numbers() -> None:
     made = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(made) == [
         "text: Ann Lee saw Rome",
         "Gold: [Ann Lee PER] saw [Rome LOC]",
         "Predicted: [Ann PER] Lee saw [Rome ORG]",
     ]
-
-
-def test_the_best_answers_are_listed_with_gold() -> None:
     record = {
         "row": [0],
         "gold": ["Rome"],
@@ -507,9 +504,6 @@ def test_the_best_answers_are_listed_with_gold() -> None:
         "Predicted: Bern",
         "Best answers: Bern 60.0 % · Rome 30.0 %",
     ]
-
-
-def test_predicted_numbers_are_rounded_and_gold_ones_are_not() -> None:
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
     made = Predictions.from_columns(facts("regression"), record, {"text": ["Where?"]})
     assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

@@ -1,6 +1,6 @@
-"""The rows nearest to a typed text, with a real worker and a tiny sentence encoder."""
+"""The rows nearest to a typed text, with a tiny sentence encoder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,16 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
 from engine.messages.question import Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.engine.fine_tuned import FineTuned
 
 PATIENCE = 90_000  # ms; workers load torch first
 TEXTS = ("a lovely warm film", "a dull cold film", "i loved this story\nand its end")
 
 
 @pytest.fixture
-def encoder(tuned):
-    return tuned("sentence_similarity")
+def tab(qtbot, in_threads, tab: UseTab, tuned) -> UseTab:
+    tab.show_model(tuned("sentence_similarity").checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.nearest is not None)
+    return tab
 
 
 @pytest.fixture
@@ -41,18 +42,6 @@ def add_data(studio: Studio, tmp_path: Path) -> Callable[[], Path]:
         return into
 
     return add
-
-
-@pytest.fixture
-def tab(qtbot, studio: Studio, encoder: FineTuned) -> Iterator[UseTab]:
-    made = UseTab(studio)
-    qtbot.addWidget(made)
-    made.resize(900, 640)
-    made.show()
-    made.show_model(encoder.checkpoint, "films")
-    qtbot.waitUntil(lambda: made.nearest is not None)
-    yield made
-    background.finish()
 
 
 def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_data) -> None:
@@ -78,9 +67,7 @@ def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_da
     qtbot.waitUntil(lambda: not view.table.isVisible())
 
 
-def test_what_is_computed_is_stopped_and_refusals_are_said(
-    qtbot, tab: UseTab, studio, add_data
-) -> None:
+def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_data) -> None:
     add_data()
     state: NearestState = tab.nearest.state
     qtbot.waitUntil(lambda: state.data is not None)

@@ -4,7 +4,6 @@ import base64
 import errno
 import re
 import shutil
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
 import app.__main__
-from app import background
-from app.studio import Studio
 from app.tasks import task_part
 from app.using.report import as_html
 from app.using.tab import UseTab
@@ -56,16 +53,6 @@ def model(tuned, tmp_path_factory):
     for step in (1, 2, 3):
         made.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
     return made
-
-
-@pytest.fixture
-def tab(qtbot: Any, studio: Studio) -> Iterator[UseTab]:
-    made = UseTab(studio)
-    qtbot.addWidget(made)
-    made.resize(900, 640)
-    made.show()
-    yield made
-    background.finish()
 
 
 def opened(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
@@ -138,9 +125,7 @@ def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
     assert tab.report.isHidden()
 
 
-def test_what_cannot_be_written_is_told_and_leaves_the_old_report(
-    qtbot, tab, model, tmp_path, studio, monkeypatch
-):
+def test_what_cannot_be_written_is_told(qtbot, tab, model, tmp_path, studio, monkeypatch):
     told: list[BaseException] = []
     monkeypatch.setattr(studio.notices, "show", told.append)
     path = tmp_path / "reports" / "report.html"
@@ -156,9 +141,7 @@ def test_what_cannot_be_written_is_told_and_leaves_the_old_report(
     assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
 
 
-def test_a_run_without_results_is_told_and_writes_nothing(
-    qtbot, tab, model, tmp_path, studio, monkeypatch
-):
+def test_a_run_without_results_writes_nothing(qtbot, tab, model, tmp_path, studio, monkeypatch):
     told: list[BaseException] = []
     monkeypatch.setattr(studio.notices, "show", told.append)
     file = predictions_file(model.run.results, "validation")

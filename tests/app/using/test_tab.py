@@ -1,35 +1,22 @@
-"""The tab “Use it”: a text is tried and a file predicted with a real worker and a tiny model."""
+"""The tab “Use it”: a text is tried and a file predicted with a tiny model."""
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
-from app import background
-from app.studio import Studio
 from app.using.applying_state import DATASET
 from app.using.applying_view import ApplyingDialog
 from app.using.tab import UseTab
 from engine.data.datasets.store import open_dataset
-from engine.messages.applying import Apply, FirstPredicted
+from engine.messages.applying import FirstPredicted
 from engine.messages.question import Refused, Working
 from tests.app.accessible import assert_accessible
 from tests.engine.fine_tuned import KINDS, FineTuned
 
 PATIENCE = 90_000  # ms; a worker loads torch first
-
-
-@pytest.fixture
-def tab(qtbot, studio: Studio) -> Iterator[UseTab]:
-    made = UseTab(studio)
-    qtbot.addWidget(made)
-    made.resize(900, 640)
-    made.show()
-    yield made
-    background.finish()
 
 
 def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
@@ -38,10 +25,8 @@ def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
     return tab
 
 
-def test_a_text_is_tried_and_a_file_predicted_and_made_a_data_set(
-    qtbot, tab, tuned, tmp_path, studio
-):
-    """One story, so that one worker loads torch for all of it."""
+@pytest.mark.usefixtures("in_threads")
+def test_a_text_is_tried_and_a_file_becomes_a_data_set(qtbot, tab, tuned, tmp_path, studio):
     opened(qtbot, tab, tuned("text_classification"))
     a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab)
     a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path)
@@ -91,9 +76,7 @@ def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
     dialog.close()
 
 
-def test_the_columns_of_the_choices_are_ticked_one_after_another(
-    qtbot, tab, tuned, studio, monkeypatch
-):
+def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, studio, monkeypatch):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     model = tuned("multiple_choice")
     opened(qtbot, tab, model)
@@ -131,27 +114,9 @@ def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, 
     tab.dialog.close()
 
 
-class Worker:
-    """Fake one-time worker whose answers the test sends."""
-
-    def __init__(self) -> None:
-        self.asked: list[Apply] = []
-        self.cancelled = 0
-
-    def one_time_worker(self, question, done, refused, working, owner) -> "Worker":
-        self.asked.append(question)
-        self.done, self.refused, self.working = done, refused, working
-        return self
-
-    def cancel(self) -> None:
-        self.cancelled += 1
-
-
-def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
-    qtbot, tab, tuned, tmp_path, studio, monkeypatch
+def test_a_stopped_one_may_go_on(
+    qtbot, tab, tuned, tmp_path, studio, monkeypatch, one_time_workers
 ):
-    worker = Worker()
-    monkeypatch.setattr(studio, "one_time_worker", worker.one_time_worker)
     numbers = iter(range(1000, 2000))
     monkeypatch.setattr(studio.explorer, "ask", lambda _: next(numbers))
     opened(qtbot, tab, tuned("text_classification"))
@@ -172,17 +137,17 @@ def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
     first(0)
     assert dialog.choices.start.text() == "&Apply"
     state.start()
-    assert not worker.asked[-1].resume
-    worker.working(Working(stage="5 rows predicted", done=1, total=2))
+    assert not one_time_workers[-1].question.resume
+    one_time_workers[-1].working(Working(stage="5 rows predicted", done=1, total=2))
     assert dialog.progress.bar.value() == 500
     qtbot.mouseClick(dialog.progress.leave, Qt.MouseButton.LeftButton)
-    assert worker.cancelled == 1
+    assert one_time_workers[-1].cancelled
     first(5)
     assert dialog.choices.start.text() == "&Continue"
     assert "5 row(s) of this file are predicted already" in dialog.choices.status.text()
     state.start()
-    assert worker.asked[-1].resume
-    worker.refused(Refused(problem="The disk is full.", advice="Free some space."))
+    assert one_time_workers[-1].question.resume
+    one_time_workers[-1].refused(Refused(problem="The disk is full.", advice="Free some space."))
     assert "The disk is full." in dialog.choices.status.text()
     dialog.close()
 

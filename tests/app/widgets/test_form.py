@@ -120,7 +120,7 @@ class Odd(BaseModel):
         return self
 
 
-def test_switches_and_lines_of_text(qtbot) -> None:
+def test_switches_and_lines_of_text_and_no_other_kind(qtbot) -> None:
     form = SpecForm(Odd)
     qtbot.addWidget(form)
     switch = form.fields["on"]
@@ -130,8 +130,6 @@ def test_switches_and_lines_of_text(qtbot) -> None:
     assert form.value() == {"on": True, "name": "", "kind": "b"}
     assert form.problems() == {"name": "Is required."}
 
-
-def test_a_kind_without_a_control_is_a_mistake(qtbot) -> None:
     class Strange(BaseModel):
         places: list[int] = []
 

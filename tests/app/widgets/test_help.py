@@ -99,15 +99,12 @@ def test_the_title_of_the_page_is_in_sight(qtbot, looks):
     qtbot.waitUntil(is_seen)
 
 
-def test_every_setting_has_a_page_with_the_text_of_its_tooltip():
+def test_settings_and_metrics_have_pages_that_explain_them():
     for spec in SPECS:
         for name, info in get_settings(spec).items():
             page = concept(setting_key(spec, name))
             assert (page.title, page.line) == (info.title, info.description)
             assert f"`{name}`" in page.text
-
-
-def test_every_metric_has_a_page_that_explains_it():
     for task in TASKS.values():
         for metric in task.info.metrics:
             page = concept(f"{METRIC}{metric.name}")

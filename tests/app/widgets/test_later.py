@@ -28,14 +28,11 @@ def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
     assert len(made) == 1
 
 
-def test_who_asks_for_it_gets_it_before_it_is_shown(qtbot: QtBot) -> None:
+def test_a_widget_is_made_when_asked_for_or_after_its_page(qtbot: QtBot) -> None:
     later = Later(lambda: QLineEdit("typed"))
     qtbot.addWidget(later)
     assert later.widget.text() == "typed" and later.widget.parent() is later
     assert later.is_built and not later.widget.isVisible()
-
-
-def test_a_slow_widget_is_made_after_its_page(qtbot: QtBot) -> None:
     later = Later(lambda: QLineEdit("typed"), after_its_page=True)
     qtbot.addWidget(later)
     later.resize(300, 200)

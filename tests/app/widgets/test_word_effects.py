@@ -30,9 +30,6 @@ def test_a_word_is_picked_by_mouse_and_keys(qtbot: QtBot) -> None:
     words.grab()
     qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=words._boxes[2].center().toPoint())
     assert picked[-1] == 2
-
-
-def test_words_without_picking_take_no_focus(qtbot: QtBot) -> None:
     words = Words("Words")
     qtbot.addWidget(words)
     assert words.focusPolicy() == Qt.FocusPolicy.NoFocus

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 
 from app.pages.data.state import source_state
 from app.pages.data.texts import dataset_facts
 from app.pages.data.view import DataPage
 from app.studio import Studio
-from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
 from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
+from tests.app.asking import question
 from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import Repo
 
@@ -56,17 +56,6 @@ def page(qtbot, studio: Studio) -> DataPage:
     made.resize(1280, 800)
     made.show()
     return made
-
-
-def question(qtbot, part: str) -> Question:
-    """The open question, once there is one with this in its title."""
-
-    def found() -> list[Question]:
-        return [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)
-                and w.isVisible() and part in w.windowTitle()]  # fmt: skip
-
-    qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
-    return found()[0]
 
 
 def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio) -> None:

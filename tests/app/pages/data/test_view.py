@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import threading
-from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
@@ -27,14 +26,11 @@ def marks(page) -> list[str]:
     return [model.rows[row].mark for row in range(model.rowCount())]
 
 
-def test_an_empty_page_names_the_next_action(page) -> None:
+def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio) -> None:
     assert page.list.empty.isVisible()
     assert page.list.first_sample.isVisible()
     assert_accessible(page)
     assert_distinct_keys(page)
-
-
-def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
     assert sample_data().is_file()
     qtbot.mouseClick(page.list.first_sample, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
@@ -46,16 +42,7 @@ def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
     assert not page.list.sample.isVisible()
 
 
-def test_a_data_set_is_opened_by_keyboard(qtbot, page, studio, reviews) -> None:
-    stored(page, reviews)
-    studio.datasets_changed.emit()
-    qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
-    page.list.list.setFocus()
-    qtbot.keyClick(page.list.list, Qt.Key.Key_Return)
-    assert page.stack.currentWidget() is page.dataset
-
-
-def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmodeltester) -> None:
+def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodeltester) -> None:
     stored(page, reviews)
     studio.datasets_changed.emit()
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
@@ -66,6 +53,9 @@ def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmod
     assert "120 rows" in said
     assert "reviews.csv" in said
     qtmodeltester.check(model)
+    page.list.list.setFocus()
+    qtbot.keyClick(page.list.list, Qt.Key.Key_Return)
+    assert page.stack.currentWidget() is page.dataset
 
 
 def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
@@ -93,7 +83,14 @@ def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
     assert source_state(spec, known) == "changed", "the digest was taken from what is known"
 
 
-def test_files_and_folders_of_data_can_be_dropped(qtbot, page, write) -> None:
+def test_data_can_be_dropped_and_others_are_left_alone(page, tmp_path, write, qtbot) -> None:
+    model = write("model/config.json", "{}").parent
+    run = write("run/spec.json", "{}").parent
+    (run / "checkpoints").mkdir()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for other in (model, run, empty, model / "config.json"):
+        assert not page.accept_drop([other])
     rows = "text,label\nlong,0\nshort,1\n"
     folder = write("films/train.csv", rows).parent
     write("films/dev.csv", rows)
@@ -104,28 +101,7 @@ def test_files_and_folders_of_data_can_be_dropped(qtbot, page, write) -> None:
     qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)
 
 
-def test_models_runs_and_empty_folders_are_left_to_others(page, tmp_path, write) -> None:
-    model = write("model/config.json", "{}").parent
-    run = write("run/spec.json", "{}").parent
-    (run / "checkpoints").mkdir()
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    for other in (model, run, empty, model / "config.json"):
-        assert not page.accept_drop([other])
-
-
-def test_a_version_from_another_home_is_taken_in(qtbot, page, studio, reviews, tmp_path) -> None:
-    away = tmp_path / "usb" / "reviews"
-    away.parent.mkdir()
-    shutil.move(stored(page, reviews), away)
-    shutil.rmtree(studio.home.datasets / "reviews")
-    assert page.accept_drop([away])
-    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
-    assert page.dataset.state.folder.is_relative_to(studio.home.datasets)
-    open_dataset(page.dataset.state.folder).verify()
-
-
-def test_a_version_that_was_tampered_with_is_not_taken_in(qtbot, page, studio, reviews) -> None:
+def test_whole_versions_from_elsewhere_are_taken_in(qtbot, page, studio, reviews, tmp_path) -> None:
     folder = stored(page, reviews)
     away = folder.parents[2] / "away"
     shutil.move(folder, away)
@@ -136,6 +112,15 @@ def test_a_version_that_was_tampered_with_is_not_taken_in(qtbot, page, studio, r
     qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
     assert "damaged" in studio.notices.shown[-1].problem
     assert page.dataset is None
+    shutil.rmtree(studio.home.datasets / "reviews")
+    away = tmp_path / "usb" / "reviews"
+    away.parent.mkdir()
+    shutil.move(stored(page, reviews), away)
+    shutil.rmtree(studio.home.datasets / "reviews")
+    assert page.accept_drop([away])
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    assert page.dataset.state.folder.is_relative_to(studio.home.datasets)
+    open_dataset(page.dataset.state.folder).verify()
 
 
 def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> None:
@@ -146,29 +131,7 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: marks(page) == ["Damaged"], timeout=PATIENCE)
 
 
-def test_another_page_can_open_a_data_set_or_the_dialog(qtbot, page, reviews) -> None:
-    folder: Path = stored(page, reviews)
-    page.arrive(folder)
-    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
-    assert page.dataset.state.folder == folder
-
-
-def test_a_table_that_was_copied_is_pasted(qtbot, page, studio) -> None:
-    rows = "".join(f"a text, number {n}\t{'ab'[n % 2]}\r\n" for n in range(20))
-    QGuiApplication.clipboard().setText(f"text\tlabel\r\n{rows}")
-    page.list.setFocus()
-    qtbot.keyClick(page.list, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    state = page.importing.state
-    qtbot.waitUntil(lambda: bool(state.count.split_rows), timeout=PATIENCE)
-    assert page.stack.currentWidget() is page.importing
-    assert state.name == "Pasted table" and state.reading.format == "tsv"
-    assert state.preview.columns == ("text", "label") and len(state.preview.table.rows) == 20
-    assert state.files[0].is_relative_to(studio.home.cache)
-
-
-def test_copied_files_are_pasted_and_an_empty_clipboard_says_so(
-    qtbot, page, studio, reviews
-) -> None:
+def test_tables_and_files_are_pasted_and_no_empty_clipboard(qtbot, page, studio, reviews) -> None:
     said = []
     studio.notices.added.connect(lambda notice: said.append(notice.problem))
     QGuiApplication.clipboard().setText(" ")
@@ -179,6 +142,18 @@ def test_copied_files_are_pasted_and_an_empty_clipboard_says_so(
     QGuiApplication.clipboard().setMimeData(content)
     page.paste()
     qtbot.waitUntil(lambda: page.importing.state.files == [reviews], timeout=PATIENCE)
+    rows = "".join(f"a text, number {n}\t{'ab'[n % 2]}\r\n" for n in range(20))
+    QGuiApplication.clipboard().setText(f"text\tlabel\r\n{rows}")
+    page.list.setFocus()
+    qtbot.keyClick(page.list, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    state = page.importing.state
+    qtbot.waitUntil(
+        lambda: bool("Pasted" in state.name and state.count.split_rows), timeout=PATIENCE
+    )
+    assert page.stack.currentWidget() is page.importing
+    assert state.name == "Pasted table" and state.reading.format == "tsv"
+    assert state.preview.columns == ("text", "label") and len(state.preview.table.rows) == 20
+    assert state.files[0].is_relative_to(studio.home.cache)
 
 
 def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path) -> None:
@@ -192,9 +167,7 @@ def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path) -> None:
     assert source_state(spec, {}) == "missing"
 
 
-def test_a_source_on_a_dead_drive_holds_one_thread_however_often_the_list_changes(
-    qtbot, studio, monkeypatch
-) -> None:
+def test_a_source_on_a_dead_drive_holds_one_thread_only(qtbot, studio, monkeypatch) -> None:
     waiting, go_on, calls = threading.Event(), threading.Event(), []
 
     def hangs(spec: object, _digests: object) -> str:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QObject, Signal
 
-from app import background, library
+from app import library
 from app.library import ModelEntry, describe_model
 from app.pages.explore.state import ExploreState
 from app.pages.explore.view import ExplorePage
 from app.studio import Studio
 from engine.config.families.bert import BertSpec
-from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.fill_mask import MaskFilled
@@ -27,6 +26,7 @@ from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
+from tests.app.threads import FakeWorkers
 from tests.engine.models.small import tokenizer
 
 WORDS = (
@@ -156,44 +156,6 @@ class FakeExplorer(QObject):
         return weights
 
 
-class FakeWorkers:
-    """Starts no process: a question about many texts is answered by a thread."""
-
-    def __init__(self, scratch: Path, guard: QObject) -> None:
-        self.scratch, self._guard = scratch, guard
-        self.asked: list[Question] = []
-        self.is_held = False  # then nothing is answered, and a test may cancel
-
-    def start(self, question, done, refused, working=None, owner=None, on_partial=lambda _: None):
-        self.asked.append(question)
-        worker = _FakeWorker()
-
-        def work() -> list[Answer]:
-            told: list[Answer] = []
-            try:
-                told.append(answer(question, WorkerContext(self.scratch, told.append)))
-            except StudioError as error:
-                told.append(Refused(problem=error.problem, advice=error.advice))
-            return told
-
-        def tell(told: list[Answer]) -> None:
-            for one in told:
-                if not worker.is_cancelled:
-                    way = done if one.is_final else on_partial
-                    (refused if isinstance(one, Refused) else way)(one)
-
-        if not self.is_held:
-            background.run(self._guard, work, tell)
-        return worker
-
-
-class _FakeWorker:
-    is_cancelled = False
-
-    def cancel(self, exited=lambda: None) -> None:
-        self.is_cancelled = True
-
-
 @pytest.fixture
 def workers(explorer: FakeExplorer) -> FakeWorkers:
     return FakeWorkers(explorer.scratch, explorer)
@@ -235,6 +197,16 @@ def explore(qtbot: Any, entry: ModelEntry) -> ExploreState:
     made.choose_model(entry)
     made.set_texts("the cat sat")
     qtbot.waitUntil(lambda: made.is_settled, timeout=PATIENCE)
+    return made
+
+
+@pytest.fixture
+def page(qtbot: Any, workshop: Studio) -> ExplorePage:
+    """The page, before anything is opened."""
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1180, 720)
+    made.show()
     return made
 
 

@@ -39,16 +39,15 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     after, before = (explorer.truly(asked[side]) for side in (0, 1))
     said = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert said[0] != pytest.approx(said[1], abs=1e-9)
-    text = page.comparison.status.full_text()
-    assert "Without heads 2.2, compared with tiny (all heads)." in text
+    assert (
+        "Without heads 2.2, compared with tiny (all heads)." in page.comparison.status.full_text()
+    )
     assert "Heads switched off: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
 
 
-def test_it_is_switched_on_again_by_the_button_with_the_comparison_and_with_another_model(
-    page, wall, qtbot, wait, classifier
-):
+def test_it_is_switched_on_by_button_comparison_and_model(page, wall, qtbot, wait, classifier):
     switch = page.bench.docks["attention"].panel.overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)

@@ -44,6 +44,16 @@ def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query
     query.set_active(False)
     query.set_active(True)
     assert len(explorer.asked) == 1
+    explorer.asked.clear()
+    wanted = []
+    query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
+    query.set_active(False)
+    wanted.append(1)
+    query.invalidate()
+    assert explorer.asked == []
+    query.set_active(True)
+    query.invalidate()
+    assert len(explorer.asked) == 1, "the same question is not asked twice"
 
 
 def test_the_answer_goes_with_what_was_asked_about_and_with_the_model(explore, explorer, query):
@@ -76,15 +86,3 @@ def test_what_is_there_already_is_shown_while_more_is_to_come(explore, explorer,
     assert query.answer == part and query.is_waiting
     explorer.refuse(explorer.asked[-1], "Stopped.")
     assert query.answer is None and not query.is_waiting
-
-
-def test_it_is_renewed_at_once_only_where_it_is_seen(explore, explorer, query):
-    wanted = []
-    query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
-    query.set_active(False)
-    wanted.append(1)
-    query.invalidate()
-    assert explorer.asked == []
-    query.set_active(True)
-    query.invalidate()
-    assert len(explorer.asked) == 1, "the same question is not asked twice"

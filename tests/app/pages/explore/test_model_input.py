@@ -95,7 +95,7 @@ def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
     assert two.answer is None
 
 
-def test_the_selection_is_one_for_all_panels(explore, wait):
+def test_the_selection_is_one_for_all_panels_and_captions_name_sources(explore, wait):
     told = []
     explore.head_changed.connect(lambda layer, head: told.append((layer, head)))
     explore.target_changed.connect(told.append)
@@ -107,9 +107,6 @@ def test_the_selection_is_one_for_all_panels(explore, wait):
     explore.set_texts("the")
     wait(lambda: explore.is_settled)
     assert (explore.picked, explore.target) == (-1, -1)
-
-
-def test_a_caption_says_where_the_numbers_come_from(explore, wait):
     explore.set_texts("the %s <b>cat</b> " + "sat " * 200)
     wait(lambda: explore.is_settled)
     explore.toggle_mask(1)

@@ -17,12 +17,9 @@ LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 
 
 @pytest.fixture
-def page(qtbot, workshop, model) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1180, 720)
-    made.show()
-    return made
+def page(model, page) -> ExplorePage:
+    """The page, on a home with a model."""
+    return page
 
 
 @pytest.fixture
@@ -45,15 +42,6 @@ def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
     assert asked == [("models", {"import": True})]
 
 
-def test_it_can_be_come_to_with_a_model_and_a_text(page, classifier, wait):
-    page.arrive({"model": classifier, "text": "the dog", "pair": "a cat"})
-    wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
-    assert (page.state.first.text, page.state.first.pair) == ("the dog", "a cat")
-    assert page.picker.chosen().path == classifier
-    page.arrive(None)
-    assert page.state.first.checkpoint == classifier
-
-
 def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
     page.arrive(None)
     wait(lambda: page.state.is_settled)
@@ -71,9 +59,7 @@ def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, 
     assert page.focusWidget() is page.picker
 
 
-def test_a_model_outside_the_home_is_shown_and_a_broken_one_reported(
-    page, workshop, home, model, tmp_path, wait
-):
+def test_a_model_outside_the_home_is_shown(page, workshop, home, model, tmp_path, wait):
     elsewhere = Path(shutil.copytree(model, tmp_path / "elsewhere"))
     page.arrive(elsewhere)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == elsewhere)
@@ -84,18 +70,30 @@ def test_a_model_outside_the_home_is_shown_and_a_broken_one_reported(
     assert "broken" in workshop.notices.shown[0].problem
 
 
-def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
+def test_it_is_opened_with_a_model_and_a_text(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
     assert page.bench.is_visible("predictions")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
     assert page.bench.docks["words"].panel.stack.currentIndex() == 1
+    page.arrive({"model": classifier, "text": "the dog", "pair": "a cat"})
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
+    assert (page.state.first.text, page.state.first.pair) == ("the dog", "a cat")
+    assert page.picker.chosen().path == classifier
+    page.arrive(None)
+    assert page.state.first.checkpoint == classifier
 
 
-def test_only_the_panel_that_is_seen_asks(ready, explorer):
-    assert not ready.bench.is_open("predictions"), "the model has no classes"
+def test_only_the_panel_that_is_seen_asks_once_typing_pauses(qtbot, ready, explorer, wait):
     ready.state.toggle_mask(2)
+    asked = len(explorer.asked)
+    ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
+    qtbot.keyClicks(ready.text, " on the mat")
+    wait(lambda: explorer.asked[-1].text == "the cat sat on the mat")
+    assert explorer.asked[-1].masked == (2,)
+    assert len(explorer.asked) < asked + len(" on the mat")
+    assert not ready.bench.is_open("predictions"), "the model has no classes"
     assert {question.kind for question in explorer.asked} == {"fill_mask"}
     ready.bench.show_panel("attention")
     assert explorer.asked[-1].kind == "attend"
@@ -104,16 +102,6 @@ def test_only_the_panel_that_is_seen_asks(ready, explorer):
     ready.hide()
     ready.state.toggle_mask(2)
     assert len(explorer.asked) == asked
-
-
-def test_typing_asks_after_a_pause(qtbot, ready, explorer, wait):
-    ready.state.toggle_mask(2)
-    asked = len(explorer.asked)
-    ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
-    qtbot.keyClicks(ready.text, " on the mat")
-    wait(lambda: explorer.asked[-1].text == "the cat sat on the mat")
-    assert explorer.asked[-1].masked == (2,)
-    assert len(explorer.asked) < asked + len(" on the mat")
 
 
 def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wait):
@@ -255,17 +243,7 @@ def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
     assert history.entries[0].input.text == "on the mat", "stored before"
 
 
-def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
-    ready.toggles["history"].click()
-    wait(lambda: ready.bench.is_visible("history"))
-    assert ready.bench.docks["history"].panel.width() < ready.bench.width() / 2
-    ready.toggles["history"].click()
-    wait(lambda: not ready.bench.is_visible("history"))
-
-
-def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
-    ready, workshop, wait, monkeypatch
-):
+def test_who_looks_at_chosen_texts_finds_a_loaded_worker(ready, workshop, wait, monkeypatch):
     """Half of the time until the first numbers over many texts is that of loading torch."""
     begun = []
     monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))

@@ -5,17 +5,9 @@ import pytest
 from app.pages.explore.page_parts import PrecisionSwitch
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.words.state import WordsState
-from app.settings import Settings
 from engine.messages.explore.attention import Attend
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.prediction import Predicted
-
-
-@pytest.fixture
-def settings(tmp_path, qtbot):
-    made = Settings(tmp_path / "settings.json")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -39,9 +31,7 @@ def test_predictions_may_be_fast_and_all_else_is_exact(explore, explorer, switch
     assert [(type(one), one.exact) for one in explorer.asked] == [(FillMask, False), (Attend, True)]
 
 
-def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
-    explore, explorer, switch, settings, qtbot
-):
+def test_a_click_asks_for_an_exact_answer_each_time(explore, explorer, switch, settings, qtbot):
     explore.toggle_mask(2)
     seen(explore, explorer, WordsState)
     switch.exact.click()

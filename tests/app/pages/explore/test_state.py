@@ -28,14 +28,11 @@ def test_a_mask_stays_with_its_word_while_the_text_around_it_changes():
         assert shift_spans({(start, start + 3)}, old, new) == stays, new
 
 
-def test_the_text_becomes_tokens_and_then_settles(explore, qtbot):
+def test_the_text_becomes_tokens_and_settles_once_after_the_last_key(explore, qtbot, wait):
     assert texts(explore) == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     with qtbot.waitSignals([explore.tokens_changed, explore.settled], order="strict"):
         explore.set_texts("the dog")
     assert texts(explore) == ["[CLS]", "the", "dog", "[SEP]"]
-
-
-def test_typing_settles_once_after_the_last_key(explore, qtbot, wait):
     settled = []
     explore.settled.connect(lambda: settled.append(explore.first.text))
     for end in range(1, 12):
@@ -44,7 +41,7 @@ def test_typing_settles_once_after_the_last_key(explore, qtbot, wait):
     assert settled == ["the dog sat"]
 
 
-def test_a_mask_takes_the_whole_word_and_again_gives_it_back(explore, qtbot, wait):
+def test_a_mask_takes_the_whole_word_or_a_piece_alone(explore, qtbot, wait):
     with qtbot.waitSignal(explore.settled, timeout=0):  # at once
         explore.toggle_mask(2)
     explore.set_texts("the unhappys cat")
@@ -58,9 +55,6 @@ def test_a_mask_takes_the_whole_word_and_again_gives_it_back(explore, qtbot, wai
     assert explore.first.masked == (1,)
     explore.unmask_all()
     assert explore.first.masked == ()
-
-
-def test_a_piece_can_be_hidden_alone(explore, wait):
     explore.set_texts("unhappy cats")
     wait(lambda: explore.is_settled)
     assert [token.text for token in explore.first.tokens[1:5]] == ["un", "##happy", "cat", "##s"]
@@ -108,7 +102,7 @@ def test_without_marked_pieces_a_mask_takes_one_token(explore, home, wait):
     assert explore.first.masked == (2,)
 
 
-def test_another_model_sees_other_tokens(explore, home, wait):
+def test_another_model_sees_other_tokens_and_a_missing_vocabulary_is_told(explore, home, wait):
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
     model = make_model(home.models / "other", Heads(mlm=True), words)
     explore.toggle_mask(2)
@@ -117,13 +111,10 @@ def test_another_model_sees_other_tokens(explore, home, wait):
     wait(lambda: explore.is_settled)
     assert texts(explore) == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
     assert explore.first.masked == (2, 3)
-
-
-def test_a_folder_without_a_vocabulary_is_told_in_words(explore, home, wait):
     told = []
     explore.problem_changed.connect(told.append)
-    (home.models / "other").mkdir()
-    explore.choose_model(describe_model("other", home.models / "other", "imported"))
+    (home.models / "bare").mkdir()
+    explore.choose_model(describe_model("bare", home.models / "bare", "imported"))
     wait(lambda: told)
     assert told[0].endswith(".")
 

@@ -5,23 +5,20 @@ cut cannot be used. What is asked is answered by the worker's own functions. A h
 page, with a text and a model.
 """
 
+from operator import attrgetter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabBar, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTabBar, QWidget
 
 from app.library import describe_model
-from app.pages.explore.panels.texts.view import LOSS, TEXT
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
 from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
-from engine.explore.word_vectors import compare
-from engine.messages.explore.word_vectors import CompareWord
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder, checkpoint_step
@@ -29,11 +26,10 @@ from engine.runs.snapshots import snapshot
 from tests.app.pages.explore.conftest import make_model
 from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
 
-LEFT, ALT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier(0)
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0)
 LABELS = ("negative", "neutral", "positive")
 TEXTS = ("the cat sat on the mat", "a dog sat", "on the mat .", "a dog sat on a dog", "the mat",
          "unhappy cats", "the cat sat", "a mat")  # fmt: skip
-LABELLED = [f"{text}\t{LABELS[2 * (number % 2)]}" for number, text in enumerate(TEXTS)]
 MOST = 6
 SMALLEST = (1100 - WIDTH, 700 - 36)  # px of the page in the smallest window
 
@@ -46,14 +42,18 @@ class Hand:
         self._answered = len(explorer.asked)
         self.actions = 0
 
-    def click(self, widget: QWidget, place: QPoint | None = None, keys=NONE, twice=False) -> None:
+    def click(self, widget: QWidget, place: QPoint | None = None, twice=False) -> None:
         """One action: a click, or a double-click, in the middle or at a place of a widget."""
         self.actions += 1
+        press = QTest.mouseDClick if twice else QTest.mouseClick
+        press(self.page.window().windowHandle(), LEFT, NONE, self.place(widget, place))
+
+    def place(self, widget: QWidget, place: QPoint | None = None) -> QPoint:
+        """In the window, in which nothing may cover it."""
         window = self.page.window()
         at = widget.mapTo(window, place or widget.rect().center())
         assert window.childAt(at) in (widget, *widget.findChildren(QWidget)), "it is covered or cut"
-        press = QTest.mouseDClick if twice else QTest.mouseClick
-        press(window.windowHandle(), LEFT, keys, at)
+        return at
 
     def panel(self, key: str) -> QWidget:
         """One action: the tab of a panel."""
@@ -73,26 +73,12 @@ class Hand:
         for number, line in enumerate(lines):
             if number:
                 QTest.keyClick(focused, Qt.Key.Key_Return)
-            if "\t" in line:  # a Tab would leave the field: it is pasted, as from a spreadsheet
-                QApplication.clipboard().setText(line)
-                QTest.keyClick(focused, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-            else:
-                QTest.keyClicks(focused, line)
+            QTest.keyClicks(focused, line)
 
-    def choose(self, box: QComboBox, data: object) -> None:
-        """One action: an entry of a box, with the keys."""
-        self.actions += 1
-        box.setFocus()
-        QTest.keyClick(box, Qt.Key.Key_Home)
-        for _ in range(box.findData(data)):
-            QTest.keyClick(box, Qt.Key.Key_Down)
-
-    def row(self, table: QAbstractItemView, number: int, twice: bool = False) -> None:
+    def row(self, table: QAbstractItemView, number: int) -> None:
         """One action: a row of a table."""
         cell = table.visualRect(table.model().index(number, 0))
-        self.click(
-            table.viewport(), QPoint(max(cell.left(), 0) + 12, cell.center().y()), twice=twice
-        )
+        self.click(table.viewport(), QPoint(max(cell.left(), 0) + 12, cell.center().y()))
 
     def header(self, table, section: int) -> None:
         """One action: the rows by a column."""
@@ -133,35 +119,6 @@ def chosen(hand: Hand, *lines: str) -> None:
     hand.type(hand.panel("texts").typed, *lines)
     explore = hand.page.state
     hand.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
-
-
-def test_which_head_follows_coreference(hand):
-    view = hand.panel("attention")
-    hand.until(
-        lambda: view._state.maps.weights is not None and not view._state.maps.query.is_waiting
-    )
-    hand.click(view.overview.list)
-    hand.until(lambda: view.heads_table.table.model().rowCount() == 6)
-    hand.type(view.heads_table.pairs, "mat -> cat, sat -> cat")
-    hand.row(view.heads_table.table, 0)
-    weights = np.asarray(view._state.maps.weights, dtype=np.float64)
-    sums = weights[:, :, 6, 2] + weights[:, :, 3, 2]
-    best = np.unravel_index(sums.argmax(), sums.shape)
-    assert (hand.page.state.layer, hand.page.state.head) == best
-
-
-def test_does_it_do_so_in_my_texts(hand):
-    chosen(hand, *TEXTS)
-    view = hand.panel("heads")
-    hand.click(view.bar.run)
-    hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
-    hand.header(view.table, view.rows.column_index("same"))
-    hand.row(view.table, 0)
-    means = view._state.interval("same")[0]
-    assert (hand.page.state.layer, hand.page.state.head) == np.unravel_index(
-        means.argmax(), means.shape
-    )
-    assert "(95 %:" in view.note.text() and f"of {len(TEXTS)} text(s)" in view.note.text()
 
 
 def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp_path):
@@ -208,80 +165,14 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     assert "the best fixed offset, -3, has" in view.note.text()
 
 
-def test_what_happens_if_it_is_switched_off(hand):
-    strip = hand.page.strip
-    hand.click(strip, strip.boxes[2].center().toPoint(), twice=True)  # “cat” is masked
-    view = hand.panel("attention")
-    wall = view.overview.grid
-    hand.until(lambda: wall.size_in_heads == (3, 2))
-    hand.click(wall, wall.cell(1, 1).center().toPoint(), ALT)
-    words = hand.panel("words")
-    pairs = words.predictions.cards[0].bars
-    hand.until(lambda: any(bar.second for bar in pairs.shown))  # which come after the first ones
-    shown = pairs.shown
-    assert hand.page.state.first.heads_off == ((1, 1),)
-    assert any(
-        abs(bar.probability - bar.second) > 1e-9 for bar in shown if bar.probability and bar.second
-    )
-
-
-def test_how_does_a_word_differ_between_two_contexts(hand, model):
-    strip = hand.page.strip
-    hand.click(strip, strip.boxes[2].center().toPoint())
-    view = hand.panel("vectors")
-    hand.type(view.texts, "a cat sat on a dog")
-    hand.until(lambda: len(view.matrix.rows.rows) == 2)
-    hand.row(view.layers, 1)
-    answer = compare(
-        load(model),
-        CompareWord(checkpoint=model, word="cat", texts=(TEXTS[0], "a cat sat on a dog")),
-    )
-    assert view.matrix.rows.rows[1][1] == f"{answer.layers[1].cosines[1][0]:.3f}"
-
-
-def test_which_tokens_are_nearest_to_it(hand):
-    strip = hand.page.strip
-    hand.click(strip, strip.boxes[2].center().toPoint())
-    view = hand.panel("vectors")
-    hand.until(lambda: view.matrix.rows.rows)
-    hand.choose(view.view_choice, "tokens")
-    hand.until(lambda: view.near_tokens.rows.rows)
-    assert len(view.near_tokens.rows.rows) == 20 and view.near_tokens.isVisible()
-
-
-def test_are_my_texts_apart_in_a_layer(hand):
-    chosen(hand, *LABELLED)
-    view = hand.panel("map")
-    hand.click(view.bar.run)
-    hand.until(lambda: len(view.points.points) == len(TEXTS) and not view._state.work.is_running)
-    hand.row(view.layers, 2)
-    hand.until(lambda: view._state.answer and not view._state.work.is_running)
-    assert view.layer_box.currentText() == "Layer 2"
-    silhouette, by_chance = view.layers.rows.rows[2][1:3]
-    assert -1 <= float(silhouette) <= 1 and -1 <= float(by_chance) <= 1
-
-
-def test_which_sentence_is_hardest(hand):
-    chosen(hand, *LABELLED)
-    view = hand.page.bench.docks["texts"].panel
-    hand.click(view.bar.run)
-    hand.until(lambda: len(view._state.scores) == len(TEXTS) and not view._state.work.is_running)
-    cells = [[view.rows.index(n, column).data() for n in range(8)] for column in (LOSS, TEXT)]
-    assert [float(loss) for loss in cells[0]] == sorted(map(float, cells[0]), reverse=True)
-    hand.row(view.table, 0, twice=True)
-    hand.until(lambda: hand.page.state.first.text == cells[1][0])
-
-
-def test_which_words_made_it_say_negative(hand):
-    view = hand.panel("attribution")
-    hand.until(lambda: view._states[0].is_complete)
-    hand.choose(view.controls.target, "=negative")
-    hand.until(
-        lambda: view._states[0].is_complete and view._states[0].answer.explained.label == "negative"
-    )
-    shown = view.sides[0].words.shown
-    assert [word.text for word in shown] == TEXTS[0].split()
-    assert "Logit of “negative”" in view.sides[0].title.full_text()
+def test_what_begins_the_work_of_a_panel_is_in_sight_in_the_smallest_window(hand):
+    """The tests of the panels count their actions."""
+    chosen(hand, *TEXTS)
+    runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")
+    others = {"attention": "overview.list", "vectors": "texts", "attribution": "controls.target"}
+    for key, name in (runs | others).items():
+        hand.place(attrgetter(name)(hand.panel(key)))
+    hand.actions = MOST
 
 
 def test_what_did_fine_tuning_change(hand, home, model, wait):

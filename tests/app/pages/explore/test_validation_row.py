@@ -71,9 +71,7 @@ def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
     assert example_row(home.models / "imported") is None, "of no run"
 
 
-def test_explore_shows_it_but_never_in_place_of_what_was_typed(
-    make_page: Any, home: Home, model: Path, wait: Wait
-) -> None:
+def test_explore_shows_it_but_never_instead_of_typed_text(make_page, home, model, wait) -> None:
     checkpoint = trained(home, ONE, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"})
     page = make_page(model, EXAMPLE)
     page.arrive(checkpoint)

@@ -1,6 +1,5 @@
 """Positions of the panels: by mouse, menu, keys, and in the next session."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -10,7 +9,6 @@ from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.workbench import Workbench, panel_keys
-from app.settings import Settings
 from app.widgets.help_topics import concept
 from tests.app.accessible import assert_accessible
 
@@ -34,13 +32,6 @@ class Plain(Panel):
 def of(_: PanelContext) -> MakePanel:
     """The bench is given what makes a panel by itself."""
     raise AssertionError
-
-
-@pytest.fixture
-def settings(qtbot, tmp_path) -> Iterator[Settings]:
-    made = Settings(tmp_path / "settings.json")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -109,21 +100,6 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     again.deleteLater()
 
 
-def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(qtbot, bench):
-    assert bench.is_visible("one") and not bench.is_visible("two") and not bench.is_open("aside")
-    assert panel(bench, "one").seen[-1] is True
-    assert True not in panel(bench, "two").seen
-    bar = bench.findChild(QTabBar)
-    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
-    assert bench.is_visible("two")
-    assert not bench.is_visible("one")
-    assert panel(bench, "one").seen[-1] is False
-    bench.toggle_panel("aside")
-    assert bench.focusWidget() is panel(bench, "aside").button
-    bench.show_panel("two", focus=True)
-    assert bench.focusWidget() is panel(bench, "two").button
-
-
 def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench):
     one, two = bench.docks["one"], bench.docks["two"]
     for place, is_there in (
@@ -175,17 +151,7 @@ def test_what_stands_aside_keeps_its_width(qtbot, bench):
     qtbot.waitUntil(lambda: bench.docks["aside"].width() > bench.width() - 20)
 
 
-def test_panels_are_closed_and_opened_by_the_menu(qtbot, bench):
-    act(bench.docks["one"].menu_button.menu(), "Close")
-    qtbot.waitUntil(lambda: bench.is_visible("two"), timeout=5000)
-    assert not bench.is_open("one")
-    act(bench.menu(), "One && only".replace("&", ""))
-    assert bench.is_visible("one")
-    act(bench.menu(), "Aside")
-    qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
-
-
-def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench):
+def test_panels_are_closed_and_opened_by_the_menu_and_away_with_nothing_to_show(qtbot, bench):
     bench.show_panel("two")
     bench.set_offered("two", False)
     assert not bench.is_open("two")
@@ -194,6 +160,14 @@ def test_what_has_nothing_to_show_is_away_and_comes_back_as_it_was(qtbot, bench)
     assert bench.docks["two"].isHidden()
     bench.set_offered("two", True)
     assert not bench.docks["two"].isHidden()
+    bench.show_panel("one")
+    act(bench.docks["one"].menu_button.menu(), "Close")
+    qtbot.waitUntil(lambda: bench.is_visible("two"), timeout=5000)
+    assert not bench.is_open("one")
+    act(bench.menu(), "One && only".replace("&", ""))
+    assert bench.is_visible("one")
+    act(bench.menu(), "Aside")
+    qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
 
 
 def test_the_arrangement_is_there_the_next_time(bench, settings):
@@ -238,18 +212,27 @@ def test_keys_lead_to_panels(qtbot, bench):
     qtbot.waitUntil(panel(bench, "one").button.hasFocus, timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_F6)
     qtbot.waitUntil(panel(bench, "two").button.hasFocus, timeout=5000)
-
-
-def test_the_tenth_panel_has_alt_0_and_none_takes_the_keys_of_the_first():
     keys = [panel_keys(number) for number in (1, 9, 10, 11, 12, 21)]
     assert keys == ["Alt+1", "Alt+9", "Alt+0", "Alt+Shift+1", "Alt+Shift+2", ""]
 
 
-def test_every_dock_explains_itself(bench):
+def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(bench, qtbot):
     dock = bench.docks["one"]
     assert dock.line.full_text() == concept("attention").line
     assert dock.help.toolTip()
     assert_accessible(bench)
+    assert bench.is_visible("one") and not bench.is_visible("two") and not bench.is_open("aside")
+    assert panel(bench, "one").seen[-1] is True
+    assert True not in panel(bench, "two").seen
+    bar = bench.findChild(QTabBar)
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
+    assert bench.is_visible("two")
+    assert not bench.is_visible("one")
+    assert panel(bench, "one").seen[-1] is False
+    bench.toggle_panel("aside")
+    assert bench.focusWidget() is panel(bench, "aside").button
+    bench.show_panel("two", focus=True)
+    assert bench.focusWidget() is panel(bench, "two").button
 
 
 def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):

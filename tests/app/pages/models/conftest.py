@@ -18,13 +18,6 @@ from tests.app.pages.train.conftest import write_model
 from tests.engine.runs import fake_worker
 
 
-@pytest.fixture(autouse=True)
-def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A trash of the test's own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data" / "Trash" / "files"
-
-
 @pytest.fixture
 def little(studio: Studio) -> Path:
     return write_model(studio.home.models / "little")

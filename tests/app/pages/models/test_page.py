@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QFileDialog, QPlainTextEdit
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit
 
 from app.drops import page_for
 from app.exporting.view import ExportDialog
@@ -16,7 +16,6 @@ from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
 from app.pages.models.texts import head_titles, model_facts, pooling_names
 from app.pages.models.view import ModelsPage
-from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families.bert import PRESETS
@@ -30,6 +29,7 @@ from engine.record.runs import add_run
 from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
+from tests.app.asking import question
 from tests.app.pages.train.conftest import write_model
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.models.test_tf1 import WRITTEN
@@ -73,13 +73,20 @@ def test_every_head_of_a_task_has_a_word() -> None:
         assert head_titles(info) == [text]
 
 
-def test_the_list_tells_size_heads_and_origin(page, little) -> None:
+def test_the_list_tells_a_model_and_opens_it_by_keyboard(page, little, qtbot) -> None:
     model = page.list.list.cards
     row = model.find_row(little)
     said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     head = "masked language modelling (MLM)"
     for part in ("little", "Imported", "L 1  H 4  A 1", head, "float32"):
         assert part in said
+    assert page.stack.currentWidget() is page.list
+    view = page.list.list
+    view.setFocus()
+    view.setCurrentIndex(view.cards.index(view.cards.find_row(little), 0))
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert page.stack.currentWidget() is page.model
+    qtbot.mouseClick(page.model.back, Qt.MouseButton.LeftButton)
     assert page.stack.currentWidget() is page.list
 
 
@@ -107,17 +114,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     assert facts["Saved"]
 
 
-def test_a_model_is_opened_by_keyboard(qtbot, page, little) -> None:
-    view = page.list.list
-    view.setFocus()
-    view.setCurrentIndex(view.cards.index(view.cards.find_row(little), 0))
-    qtbot.keyClick(view, Qt.Key.Key_Return)
-    assert page.stack.currentWidget() is page.model
-    qtbot.mouseClick(page.model.back, Qt.MouseButton.LeftButton)
-    assert page.stack.currentWidget() is page.list
-
-
-def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> None:
+def test_a_damaged_folder_is_listed_and_a_missing_one_told(qtbot, page, studio, tmp_path) -> None:
     broken = studio.home.models / "broken"
     broken.mkdir()
     (broken / "config.json").write_text("{")
@@ -126,9 +123,6 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
     view = opened(qtbot, page, broken)
     assert not view.explore.isEnabled()
     assert view.delete.isEnabled(), "what is damaged can be thrown away"
-
-
-def test_a_model_that_is_gone_is_told(qtbot, page, studio, tmp_path) -> None:
     page.arrive(tmp_path / "nowhere")
     qtbot.waitUntil(lambda: bool(studio.notices.shown))
     assert "no longer exists" in studio.notices.shown[-1].problem
@@ -137,17 +131,14 @@ def test_a_model_that_is_gone_is_told(qtbot, page, studio, tmp_path) -> None:
 # ── one model ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_models_page_tells_its_facts_and_parts(qtbot, page, little) -> None:
+def test_a_models_page_tells_facts_parts_and_how_vectors_are_made(qtbot, page, little) -> None:
     view = opened(qtbot, page, little)
     assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
     assert facts["Layers (L)"] == "1"
     assert facts["Output heads"] == "masked language modelling (MLM)"
     assert view.overview.parts.model().rowCount() == 3
-
-
-def test_the_page_of_a_sentence_encoder_says_how_it_makes_a_vector(qtbot, page, little) -> None:
-    model = opened(qtbot, page, little).state.model
+    model = view.state.model
     said = SentenceSpec(
         pooling=("cls", "mean"),
         dense=(DenseSpec(inputs=32, outputs=8),),
@@ -226,14 +217,14 @@ def test_names_with_markup_are_shown_letter_by_letter(qtbot, page, studio) -> No
     assert_accessible(page)
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_every_tab_is_accessible(qtbot, page, looks, screen, look, little) -> None:
-    looks(look)
+def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, little) -> None:
     view = opened(qtbot, page, little)
     for number in range(view.tabs.count()):
         view.tabs.setCurrentIndex(number)
         qtbot.wait(1)
-        screen(page, f"model-{look}-{number}")
+        for look in ("light", "dark"):
+            looks(look)
+            screen(page, f"model-{look}-{number}")
     assert_accessible(page)
 
 
@@ -243,9 +234,8 @@ def test_every_tab_is_accessible(qtbot, page, looks, screen, look, little) -> No
 def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, trash) -> None:
     view = opened(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    question = QApplication.activeModalWidget()
-    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list)
     assert not little.exists()
     assert [entry.name for entry in trash.iterdir()] == ["little"]
@@ -256,9 +246,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, 
     assert not list(trash.iterdir())
 
 
-def test_the_runs_that_need_a_model_are_named_before_it_goes(
-    qtbot, page, studio, little, tmp_path
-) -> None:
+def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp_path) -> None:
     base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
     words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
     with studio.record.session() as session:
@@ -272,13 +260,12 @@ def test_the_runs_that_need_a_model_are_named_before_it_goes(
             add_run(session, RunFolder.create(tmp_path / folder_name(name), named), named, state)
     view = opened(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    question = QApplication.activeModalWidget()
-    said = " ".join(text.text() for text in question.findChildren(Text))
+    asked = question(qtbot)
+    said = " ".join(text.text() for text in asked.findChildren(Text))
     assert "trained from it will be kept." in said
     assert "can no longer be resumed: " in said
     assert "“<b>waiting”" in said and "“its words”" in said and "another" not in said
-    question.close()
+    asked.close()
 
 
 def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little) -> None:
@@ -291,6 +278,7 @@ def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little) -> 
         qtbot.waitUntil(lambda view=view: view.state.contents is not None)
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
     model = small_checkpoint(studio.home.models / "small")
     studio.models_changed.emit()
@@ -338,6 +326,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
     assert page.model.state.model.path == studio.home.models / "small"
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, studio) -> None:
     source = WRITTEN / "saved"
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
@@ -349,6 +338,7 @@ def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, stu
     assert checkpoint_info(studio.home.models / "saved").task_heads[0] == "mlm"
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_folder_that_is_no_model_gets_a_sentence(qtbot, page, studio, tmp_path) -> None:
     source = tmp_path / "strange"
     source.mkdir()
@@ -361,6 +351,7 @@ def test_a_folder_that_is_no_model_gets_a_sentence(qtbot, page, studio, tmp_path
     assert not (studio.home.models / "strange").exists()
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> None:
     source = small_checkpoint(tmp_path / "evil")
     (source / "model.safetensors").unlink()
@@ -386,17 +377,6 @@ def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
     assert left == ["little"]
 
 
-def test_a_worker_loads_while_a_model_is_chosen(page, studio, monkeypatch) -> None:
-    started: list[bool] = []
-    monkeypatch.setattr(studio.standby, "start", lambda: started.append(True))
-    page.hide()
-    page.show()
-    assert len(started) == 1
-    page.choose_folder()
-    assert len(started) == 2
-    page.findChild(QFileDialog).close()
-
-
 def test_the_dialog_for_a_folder_gives_what_was_chosen(qtbot, page, tmp_path) -> None:
     page.arrive({"import": True})
     dialog = page.findChild(QFileDialog)
@@ -408,11 +388,19 @@ def test_the_dialog_for_a_folder_gives_what_was_chosen(qtbot, page, tmp_path) ->
     assert not page.state.is_importing
 
 
-def test_data_is_left_to_others(page, tmp_path) -> None:
+def test_a_worker_loads_while_a_model_is_chosen(page, tmp_path, studio, monkeypatch) -> None:
     (tmp_path / "reviews.csv").write_text("text,label\n")
     assert not page.accept_drop([tmp_path / "reviews.csv"])
     assert not page.accept_drop([])
     assert model_folder([tmp_path]) is None
+    started: list[bool] = []
+    monkeypatch.setattr(studio.standby, "start", lambda: started.append(True))
+    page.hide()
+    page.show()
+    assert len(started) == 1
+    page.choose_folder()
+    assert len(started) == 2
+    page.findChild(QFileDialog).close()
 
 
 def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:

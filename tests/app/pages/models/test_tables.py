@@ -7,16 +7,7 @@ from engine.config.families.bert import PRESETS
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 
-def test_a_network_that_cannot_be_has_no_blocks(tmp_path) -> None:
-    assert read_spec(tmp_path) is None
-    config = tmp_path / "config.json"
-    config.write_text('{"model_type": "bert", "hidden_size": 10, "num_attention_heads": 3}')
-    assert read_spec(tmp_path) is None
-    config.write_text("{")
-    assert read_spec(tmp_path) is None
-
-
-def test_the_tree_of_blocks_is_sound(qtmodeltester) -> None:
+def test_the_tree_of_blocks_is_sound_and_empty_without_a_network(qtmodeltester, tmp_path) -> None:
     model = PartsModel(outline(PRESETS["tiny"], ("mlm", "pooler")))
     qtmodeltester.check(model)
     assert model.rowCount() == 5
@@ -26,21 +17,18 @@ def test_the_tree_of_blocks_is_sound(qtmodeltester) -> None:
     assert query.data() == "Query"
     assert query.parent() == model.index(0, 0, layer)
     assert query.siblingAtColumn(1).data() == "128 × 128  +  128"
+    assert read_spec(tmp_path) is None
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "bert", "hidden_size": 10, "num_attention_heads": 3}')
+    assert read_spec(tmp_path) is None
+    config.write_text("{")
+    assert read_spec(tmp_path) is None
 
 
 TOKENS = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 
 
-def test_pieces_that_begin_with_it_come_first() -> None:
-    vocabulary = WordPiece(TOKENS)
-    found = [TOKENS[number] for number in find_tokens(vocabulary, "Good")]
-    assert found == ["good", "##good"]
-    assert find_tokens(vocabulary, "12")[0] == 12, "the token with this id"
-    assert TOKENS.index("12") in find_tokens(vocabulary, "12")
-    assert find_tokens(vocabulary, "nothing like it") == []
-
-
-def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
+def test_the_vocabulary_is_sound_and_searched(qtmodeltester) -> None:
     model = VocabularyModel(WordPiece(TOKENS))
     qtmodeltester.check(model)
     kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}
@@ -51,3 +39,9 @@ def test_the_vocabulary_is_sound_and_tells_kinds(qtmodeltester) -> None:
     model.show_only([5, 8])
     assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
     qtmodeltester.check(model)
+    vocabulary = WordPiece(TOKENS)
+    found = [TOKENS[number] for number in find_tokens(vocabulary, "Good")]
+    assert found == ["good", "##good"]
+    assert find_tokens(vocabulary, "12")[0] == 12, "the token with this id"
+    assert TOKENS.index("12") in find_tokens(vocabulary, "12")
+    assert find_tokens(vocabulary, "nothing like it") == []

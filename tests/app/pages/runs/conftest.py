@@ -2,11 +2,8 @@
 
 import json
 import math
-import os
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +13,8 @@ from engine.files.atomic_write import MANIFEST
 from engine.messages import now
 from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
 from engine.record.follow import record_folder
-from engine.runs import launch
 from engine.runs.folder import RunFolder
+from tests.app.fake_workers import fake_workers
 from tests.engine.runs import fake_worker
 
 MakeRun = Callable[..., str]
@@ -117,23 +114,7 @@ def page(studio, qtbot) -> Callable[[], RunsPage]:
 
 @pytest.fixture
 def workers(monkeypatch, studio) -> Iterator[None]:
-    """Workers without torch for the runs of this studio; they end with the test."""
-    monkeypatch.setattr(launch, "command", fake_worker.command)
-    pids: list[int] = []
-    start = launch.start
-
-    def remember(folder: Path) -> "subprocess.Popen[bytes]":
-        worker = start(folder)
-        pids.append(worker.pid)
-        return worker
-
-    monkeypatch.setattr(launch, "start", remember)
-    yield
-    studio.dispatcher.close()
-    for folder in studio.home.runs.iterdir():
-        launch.kill_worker(folder)
-    for pid in pids:
-        try:
-            os.waitpid(pid, 0)
-        except ChildProcessError:
-            continue
+    """Workers without torch for the runs of this studio."""
+    with fake_workers(monkeypatch, studio.home):
+        yield
+        studio.dispatcher.close()

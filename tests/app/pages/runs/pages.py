@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
 from app.pages.runs.run.view import RunView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from app.widgets.dialogs import Question
 from engine.record.runs import run as find
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
@@ -36,13 +34,6 @@ def change_run(studio: Studio, run_id: str, **fields: object) -> None:
         run = find(session, run_id)
         for name, value in fields.items():
             setattr(run, name, value)
-
-
-def question(qtbot: QtBot) -> Question:
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    found = QApplication.activeModalWidget()
-    assert isinstance(found, Question)
-    return found
 
 
 def row_of(studio: Studio, run_id: str) -> Any:

@@ -97,13 +97,10 @@ def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio) -
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_a_folder_without_a_run_is_refused(window, tmp_path, qtbot) -> None:
+def test_no_run_and_a_newer_one_are_refused(window, tmp_path, qtbot, elsewhere, studio) -> None:
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in problem(window, qtbot, "does not recognise holiday")
-
-
-def test_a_run_of_a_newer_program_is_refused(window, elsewhere, qtbot, studio) -> None:
     with open(elsewhere.events_file, "ab") as file:
         file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
     drop(window, elsewhere.path)

@@ -30,7 +30,7 @@ def test_every_column_has_a_title_and_a_text(row) -> None:
         facts.sort_key(row)
 
 
-def test_every_task_has_a_title_and_a_best_score(row) -> None:
+def test_tasks_and_metrics_have_titles_and_a_best_score(row) -> None:
     for kind in TASKS:
         facts = TASKS[kind].info
         name = f"{run_texts.VALIDATION}{facts.best_metric}"
@@ -41,9 +41,6 @@ def test_every_task_has_a_title_and_a_best_score(row) -> None:
         assert COLUMNS[Column.BEST].text(one).endswith(f" {metric.short or metric.title}")
         assert COLUMNS[Column.BEST].tooltip(one) == f"Best validation {metric.title} at step 3"
         assert mean_and_deviation([one, other])
-
-
-def test_every_metric_of_a_task_has_a_title() -> None:
     for kind in TASKS:
         for metric in TASKS[kind].info.metrics:
             name = f"{run_texts.VALIDATION}{metric.name}"

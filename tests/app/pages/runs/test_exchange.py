@@ -5,12 +5,11 @@ from PySide6.QtCore import Qt
 from app.drops import page_for
 from engine.record.runs import remove_run
 from engine.runs.mlflow import MLflowFiles
-from tests.app.pages.runs.pages import PATIENCE, names, question
+from tests.app.asking import question
+from tests.app.pages.runs.pages import PATIENCE, names
 
 
-def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
-    page, studio, make_run, qtbot, tmp_path
-) -> None:
+def test_a_run_goes_out_and_in_with_name_and_notes(page, studio, make_run, qtbot, tmp_path) -> None:
     run_id = make_run("night")
     studio.dispatcher.begin()
     shown = page()
@@ -38,17 +37,7 @@ def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
     qtbot.waitUntil(lambda: not list(studio.home.cache.glob("unpacked-*")), timeout=PATIENCE)
 
 
-def test_a_file_without_runs_is_refused(page, studio, qtbot, tmp_path) -> None:
-    shown = page()
-    bad = tmp_path / "bad.zip"
-    bad.write_bytes(b"PK nothing")
-    assert page_for([bad]) != "runs" and not shown.accept_drop([bad])
-    with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
-        shown.state.exchange.open(bad)
-    assert not list(studio.home.cache.glob("unpacked-*"))
-
-
-def test_the_question_leads_to_a_file_or_to_tensorboard(page, make_run, qtbot, tmp_path) -> None:
+def test_runs_go_to_tensorboard_and_others_stay(page, make_run, qtbot, tmp_path, studio) -> None:
     make_run("one")
     make_run("two")
     shown = page()
@@ -62,3 +51,9 @@ def test_the_question_leads_to_a_file_or_to_tensorboard(page, make_run, qtbot, t
         shown.state.exchange.export_curves(shown.list.selected(), tmp_path / "ml", MLflowFiles)
     assert len(list((tmp_path / "ml").glob("*/*/metrics/training/loss"))) == 2
     assert len(list((tmp_path / "tb").glob("*/events.out.tfevents.*"))) == 2
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(b"PK nothing")
+    assert page_for([bad]) != "runs" and not shown.accept_drop([bad])
+    with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
+        shown.state.exchange.open(bad)
+    assert not list(studio.home.cache.glob("unpacked-*"))

@@ -115,7 +115,7 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     assert whole.lineage is None
 
 
-def test_requirements_are_copied_and_the_graph_is_saved(page, chain, qtbot) -> None:
+def test_the_graph_is_saved_and_of_many_runs_the_nearest_shown(page, chain, qtbot, studio) -> None:
     view = shown(page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
@@ -133,6 +133,15 @@ def test_requirements_are_copied_and_the_graph_is_saved(page, chain, qtbot) -> N
     painter.end()
     colours = {image.pixel(x, y) for x in range(0, image.width(), 3) for y in range(image.height())}
     assert len(colours) > 10
+    view = shown(page(), run_key(chain[0]), qtbot)
+    for number in range(2 * MAX_SHOWN):
+        view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
+        view.state.lineage.join(run_key(chain[0]), str(number))
+    keys, total = view.state.nearest_nodes()
+    assert len(keys) <= MAX_SHOWN + 1 and total > 2 * MAX_SHOWN
+    assert model_key(minilm()) in keys
+    view.state.changed.emit()
+    assert f"The nearest {MAX_SHOWN} of {total} are shown." in view.summary.text()
 
 
 def test_a_deleted_node_is_reported(page, qtbot) -> None:
@@ -162,15 +171,3 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp) -> None:
         assert box.left() >= 0 and box.right() <= drawn.size.width()
         assert box.top() >= 0 and box.bottom() <= drawn.size.height()
     assert all(drawn.boxes[e.source].right() < drawn.boxes[e.target].left() for e in drawn.edges)
-
-
-def test_of_many_runs_the_nearest_are_shown(page, studio, chain, qtbot) -> None:
-    view = shown(page(), run_key(chain[0]), qtbot)
-    for number in range(2 * MAX_SHOWN):
-        view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
-        view.state.lineage.join(run_key(chain[0]), str(number))
-    keys, total = view.state.nearest_nodes()
-    assert len(keys) <= MAX_SHOWN + 1 and total > 2 * MAX_SHOWN
-    assert model_key(minilm()) in keys
-    view.state.changed.emit()
-    assert f"The nearest {MAX_SHOWN} of {total} are shown." in view.summary.text()

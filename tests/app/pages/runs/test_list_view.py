@@ -9,7 +9,8 @@ from app.pages.runs.columns import DEFAULT, Column
 from app.pages.runs.delegate import ICON_SIZE
 from app.pages.runs.list_menus import Layout, read_layout
 from app.theme import SPACE
-from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, question, row_of
+from tests.app.asking import question
+from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, row_of
 
 
 def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
@@ -18,14 +19,6 @@ def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
     with qtbot.waitSignal(studio.go) as gone:
         qtbot.mouseClick(shown.list.first, Qt.MouseButton.LeftButton)
     assert gone.args == ["train", {"preset": "first"}]
-
-
-def test_all_runs_are_listed_the_newest_first(page, make_run) -> None:
-    for name in ("one", "two", "three"):
-        make_run(name)
-    shown = page()
-    assert sorted(names(shown)) == ["one", "three", "two"]
-    assert shown.list.count_label.text().startswith("3 run")
 
 
 def test_a_run_that_changes_keeps_its_place_in_the_selection(page, studio, make_run, qtbot) -> None:
@@ -40,13 +33,13 @@ def test_a_run_that_changes_keeps_its_place_in_the_selection(page, studio, make_
     with qtbot.waitSignal(shown.state.changed):
         studio.dispatcher.run_added.emit("run2")
     assert [row.id for row in shown.list.selected()] == [first]
-    assert "three" in names(shown)
+    assert "three" in names(shown) and shown.list.count_label.text().startswith("3 run")
     studio.dispatcher.run_removed.emit("run2")
     assert "three" not in names(shown)
     assert [row.id for row in shown.list.selected()] == [first]
 
 
-def test_search_and_filter_narrow_the_table(page, make_run, qtbot) -> None:
+def test_search_filter_and_a_cell_narrow_the_table(page, make_run, qtbot) -> None:
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -56,6 +49,23 @@ def test_search_and_filter_narrow_the_table(page, make_run, qtbot) -> None:
     shown.list.search.clear()
     qtbot.mouseClick(shown.list.run_filter.group.button(2), Qt.MouseButton.LeftButton)
     assert names(shown) == ["apples"]
+    qtbot.mouseClick(shown.list.run_filter.group.button(0), Qt.MouseButton.LeftButton)
+    model, table = shown.list.model, shown.list.table
+    cell = model.index(model.find_row("run1"), model.column(Column.STATE))
+    shown.list.select("run1")
+    table.customContextMenuRequested.emit(table.visualRect(cell).center())
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    only, never = menu.actions()[:2]
+    assert (only.text(), never.text()) == ("Only “State: stopped”", "Not “State: stopped”")
+    never.trigger()
+    menu.close()
+    assert names(shown) == ["apples"]
+    assert shown.list.filter.field.text() == "state is not stopped"
+    shown.list.filter.field.setText("pears")
+    shown.list.filter.add("state is stopped")
+    assert shown.list.filter.field.text() == "name contains pears and state is stopped"
+    assert names(shown) == ["pears"]
 
 
 def test_the_keyboard_opens_renames_and_stars(page, studio, make_run, qtbot) -> None:
@@ -128,10 +138,7 @@ def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot) -> None
     assert not any(action.isEnabled() for action in acts.values())
 
 
-def test_deleting_asks_and_moves_the_folder_away(
-    page, studio, make_run, qtbot, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+def test_deleting_asks_and_moves_away(page, studio, make_run, qtbot, tmp_path, monkeypatch) -> None:
     kept, gone = make_run("kept"), make_run(HOSTILE)
     studio.dispatcher.begin()
     shown = page()
@@ -171,28 +178,6 @@ def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot)
     line.field.setText("accuracy > 0.9")  # a metric that is read first
     qtbot.waitUntil(lambda: names(shown) == ["apples"])
     assert not line.error.isVisible()
-
-
-def test_a_cell_narrows_the_filter(page, make_run, qtbot) -> None:
-    make_run("apples")
-    make_run("pears", upto=4, outcome="stopped")
-    shown = page()
-    model, table = shown.list.model, shown.list.table
-    cell = model.index(model.find_row("run1"), model.column(Column.STATE))
-    shown.list.select("run1")
-    table.customContextMenuRequested.emit(table.visualRect(cell).center())
-    menu = QApplication.activePopupWidget()
-    assert isinstance(menu, QMenu)
-    only, never = menu.actions()[:2]
-    assert (only.text(), never.text()) == ("Only “State: stopped”", "Not “State: stopped”")
-    never.trigger()
-    menu.close()
-    assert names(shown) == ["apples"]
-    assert shown.list.filter.field.text() == "state is not stopped"
-    shown.list.filter.field.setText("pears")
-    shown.list.filter.add("state is stopped")
-    assert shown.list.filter.field.text() == "name contains pears and state is stopped"
-    assert names(shown) == ["pears"]
 
 
 def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> None:

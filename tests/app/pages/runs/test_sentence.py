@@ -91,13 +91,10 @@ def test_an_error_is_one_sentence_with_its_place() -> None:
         assert error.start == place
 
 
-def test_words_alone_are_a_search() -> None:
+def test_words_alone_are_a_search_and_numbers_read_as_people_write_them() -> None:
     assert not is_sentence("night of runs")
     assert not is_sentence("")
     assert is_sentence("x is y") and is_sentence("loss<3")
-
-
-def test_numbers_are_read_as_people_write_them() -> None:
     for text, number in [
         ("3e-5", 3e-5),
         ("1,000", 1000),
@@ -107,6 +104,9 @@ def test_numbers_are_read_as_people_write_them() -> None:
         ("x", None),
     ]:
         assert parse_number(text) == (pytest.approx(number) if number is not None else None)
+    assert quote("plain words") == "plain words"
+    assert quote("this and that") == '"this and that"'
+    assert quote("a=b") == '"a=b"'
 
 
 def test_the_end_of_a_sentence_is_completed(rows) -> None:
@@ -122,8 +122,7 @@ def test_the_end_of_a_sentence_is_completed(rows) -> None:
         assert completions(parsed, text, rows)[0] == begin
 
 
-def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows) -> None:
-    """For every column; the negated sentence never matches."""
+def test_every_column_has_a_name_and_a_click_on_a_cell_makes_a_sentence(rows) -> None:
     odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
     for row in (rows[0], odd):
         for key in all_columns():
@@ -131,20 +130,11 @@ def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows) -> Non
             assert only.error is None and none.error is None, comparison(key, row)
             if '"' not in str(_value(key, row)):  # quotation marks cannot be quoted
                 assert only.test(row) and not none.test(row), comparison(key, row)
-
-
-def _value(key: str, row: RunRow) -> Any:
-    facts = column_info(key)
-    return facts.row_value(row) if facts is not None else None
-
-
-def test_every_column_is_found_by_a_name() -> None:
     for key in all_columns():
         assert parse(f"{key} is empty").error is None
         assert parse(f"{column_name(key)} is empty").error is None
 
 
-def test_values_are_quoted_if_necessary() -> None:
-    assert quote("plain words") == "plain words"
-    assert quote("this and that") == '"this and that"'
-    assert quote("a=b") == '"a=b"'
+def _value(key: str, row: RunRow) -> Any:
+    facts = column_info(key)
+    return facts.row_value(row) if facts is not None else None

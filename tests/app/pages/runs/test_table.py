@@ -57,16 +57,11 @@ def test_the_model_is_sound_while_rows_come_change_and_go(rows, qtbot, qtmodelte
     assert table.rowCount() == 1  # the other group, collapsed, with the remaining run
 
 
-def test_an_equal_row_changes_nothing(rows, qtbot) -> None:
+def test_only_the_name_can_be_edited_and_an_equal_row_changes_nothing(rows, qtbot) -> None:
     table = RunsTable()
     table.show_rows(rows)
     with qtbot.assertNotEmitted(table.dataChanged):
         table.show_row(replace(rows[0]))
-
-
-def test_only_the_name_can_be_edited_and_never_to_nothing(rows, qtbot) -> None:
-    table = RunsTable()
-    table.show_rows(rows)
     index = table.index(0, table.column(Column.NAME))
     assert index.flags() & Qt.ItemFlag.ItemIsEditable
     assert not table.index(0, table.column(Column.STATE)).flags() & Qt.ItemFlag.ItemIsEditable
@@ -121,7 +116,7 @@ def sorted_runs(rows: list[RunRow], column: Column, order: Qt.SortOrder) -> list
     return [table.index(n, 0).data(ROW_ROLE) for n in range(len(rows))]
 
 
-def test_best_scores_are_sorted_by_metric_then_the_best_first(rows, qtbot) -> None:
+def test_best_scores_are_sorted_by_metric_and_runs_without_a_value_last(rows, qtbot) -> None:
     scores = [
         ("validation_loss", False, 6.59),
         ("validation_accuracy", True, 0.0793),
@@ -137,9 +132,6 @@ def test_best_scores_are_sorted_by_metric_then_the_best_first(rows, qtbot) -> No
     assert [row.best_score for row in found] == [0.793, 0.0793, 5.1, 6.59, None]
     found = sorted_runs(made, Column.BEST, Qt.SortOrder.DescendingOrder)
     assert [row.best_score for row in found] == [6.59, 5.1, 0.0793, 0.793, None]
-
-
-def test_runs_without_a_value_come_last(rows, qtbot) -> None:
     for column in Column:
         for order in Qt.SortOrder:
             empty = replace(
@@ -150,15 +142,12 @@ def test_runs_without_a_value_come_last(rows, qtbot) -> None:
                 assert found[-1] is empty or found[-1] == empty
 
 
-def test_a_run_that_waits_is_cancelled_and_has_nothing_to_save(rows) -> None:
+def test_waiting_runs_are_moved_held_released_and_cancelled(rows) -> None:
     queued, running = (replace(rows[0], state=state) for state in ("queued", "running"))
     assert stop_text([queued]) == stop_text([queued, queued]) == "&Cancel"
     assert stop_text([running]) == stop_text([queued, running]) == "&Stop and save"
     cancelled = replace(rows[0], state="stopped", started=None, checkpoint_step=0)
     assert resume_text(cancelled) == "&Start"
-
-
-def test_waiting_runs_are_moved_held_and_released(rows) -> None:
     queued, held, done = (
         replace(rows[0], id=state, state=state) for state in ("queued", "on hold", "finished")
     )

@@ -3,9 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +24,8 @@ from app.studio import Studio
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
-from engine.messages.question import Answer, Question, Refused, Working
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.app.conftest import AskedWorker
 from tests.app.pages.train.chosen import SENTENCE
 
 TEXT = "a the film was very good bad and long or short but never dull at all"
@@ -136,35 +134,6 @@ def pairs(make_data: MakeData) -> Path:
 
 def parse_spec(folder: Path) -> DatasetSpec:
     return DatasetSpec.model_validate_json((folder / "spec.json").read_bytes())
-
-
-@dataclass
-class AskedWorker:
-    """A one-time worker answered by the test."""
-
-    question: Question
-    done: Callable[[Answer], object]
-    refused: Callable[[Refused], object]
-    working: Callable[[Working], object]
-    cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-
-@pytest.fixture
-def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
-    """The questions to workers; no process is started."""
-    asked: list[AskedWorker] = []
-
-    def one_time_worker(
-        question: Question, done: Any, refused: Any, working: Any, owner: Any
-    ) -> AskedWorker:
-        asked.append(AskedWorker(question, done, refused, working))
-        return asked[-1]
-
-    monkeypatch.setattr(studio, "one_time_worker", one_time_worker)
-    return asked
 
 
 @pytest.fixture

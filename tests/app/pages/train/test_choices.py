@@ -23,16 +23,6 @@ def test_a_custom_size_is_taken_as_it_is() -> None:
     assert spec == custom.model_copy(update={"vocab_size": 8000})
 
 
-def test_each_task_keeps_its_own_settings_when_another_is_chosen() -> None:
-    fine = with_training(chosen(SENTENCE), batch_size=16, learning_rate=3e-5)
-    scratch = replace(fine, goal=SCRATCH)
-    assert scratch.training == scratch.defaults
-    changed = with_training(scratch, learning_rate=2e-3)
-    back = replace(changed, goal=SENTENCE).training
-    assert (back.batch_size, back.learning_rate) == (16, 3e-5)
-    assert changed.training.learning_rate == 2e-3
-
-
 def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
     choices = chosen(SENTENCE)
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
@@ -66,7 +56,7 @@ def test_a_quick_trial_and_adapters_change_what_follows_from_them() -> None:
     assert quick.with_quick_trial(False).training.train_fraction == 1
 
 
-def test_the_length_follows_the_data_unless_the_user_has_set_one() -> None:
+def test_the_length_follows_the_data_and_each_task_keeps_its_settings() -> None:
     choices = replace(chosen(SENTENCE), typical_length=45)
     assert choices.training.max_length == 48
     assert replace(choices, typical_length=61).training.max_length == 64
@@ -74,3 +64,10 @@ def test_the_length_follows_the_data_unless_the_user_has_set_one() -> None:
     assert replace(by_hand, typical_length=45).training.max_length == 100
     assert choices.with_data(data()).typical_length == 45
     assert choices.with_data(replace(data(), name="other")).typical_length == 0
+    fine = with_training(chosen(SENTENCE), batch_size=16, learning_rate=3e-5)
+    scratch = replace(fine, goal=SCRATCH)
+    assert scratch.training == scratch.defaults
+    changed = with_training(scratch, learning_rate=2e-3)
+    back = replace(changed, goal=SENTENCE).training
+    assert (back.batch_size, back.learning_rate) == (16, 3e-5)
+    assert changed.training.learning_rate == 2e-3

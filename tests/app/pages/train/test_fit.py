@@ -16,22 +16,16 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
+def test_a_task_needs_its_texts_labels_and_rows() -> None:
     assert dataset_problems(dataset(), SENTENCE.task) == []
     assert dataset_problems(dataset(PAIR), PAIR.task) == []
     assert "two texts" in str(dataset_problems(dataset(PAIR), SENTENCE.task)[0])
     assert "needs two" in str(dataset_problems(dataset(), PAIR.task)[0])
-
-
-def test_classes_need_labels_and_masked_words_do_not() -> None:
     bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
     assert dataset_problems(bare, SENTENCE.task)
     assert dataset_problems(bare, ONWARD.task) == []
     single = dataset().model_copy(update={"labels": {"good": 1000}})
     assert dataset_problems(single, SENTENCE.task)
-
-
-def test_a_data_set_without_training_rows_fits_nothing() -> None:
     empty = dataset().model_copy(update={"rows": {"validation": 5}})
     assert all(
         "no training rows" in str(dataset_problems(empty, kind.task)[-1]) for kind in goals()

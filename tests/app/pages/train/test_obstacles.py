@@ -63,7 +63,7 @@ def test_each_step_has_a_sentence_about_what_is_missing() -> None:
         assert [obstacle(chosen(kind), step) for step in Step] == [""] * 5
 
 
-def test_weights_are_for_labels_of_the_data() -> None:
+def test_weights_are_for_labels_tags_and_types_of_the_data() -> None:
     for kind, task in ((SENTENCE, TextClassification), (LABELS, MultiLabel)):
         choices = chosen(kind)
         right = choices.with_task(task(class_weights={"good": 2.0}))
@@ -71,9 +71,6 @@ def test_weights_are_for_labels_of_the_data() -> None:
         wrong = choices.with_task(task(class_weights={"great": 2.0}))
         assert "“great”, but the data has no" in obstacle(wrong, Step.SETTINGS)
         assert "“great”" in obstacle(wrong.with_data(wrong.data), Step.SETTINGS), "it is kept"
-
-
-def test_weights_are_for_tags_and_types_of_the_data() -> None:
     choices = chosen(TAGS)
     spec = choices.data.spec.model_copy(update={"spans": {"person": 3, "place": 2}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
@@ -191,7 +188,7 @@ def test_the_button_settles_the_obstacle() -> None:
     assert fix.choices.task.class_weights == {"good": 3}, "other weights are kept"
 
 
-def test_rows_that_lack_something_are_skipped_in_a_new_version() -> None:
+def test_rows_are_skipped_and_another_column_taken_in_a_new_version() -> None:
     choices = chosen(SENTENCE)
     spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
@@ -202,9 +199,6 @@ def test_rows_that_lack_something_are_skipped_in_a_new_version() -> None:
     none_left = spec.model_copy(update={"empty": {"label": 1000}})
     choices = replace(choices, data=replace(choices.data, spec=none_left))
     assert fixes(choices, Step.DATA) == []
-
-
-def test_the_column_that_suits_the_task_is_offered() -> None:
     choices = replace(chosen(SENTENCE), goal=NUMBER)
     spec = choices.data.spec.model_copy(update={"label_for": {"regression": "other"}})
     choices = replace(choices, data=replace(choices.data, spec=spec))

@@ -5,24 +5,21 @@ from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import text_of
 
 
-def test_examples_are_shown_in_the_tokens_of_the_model(sentences, model) -> None:
+def test_examples_are_tokens_and_pretraining_shows_masks(sentences, model) -> None:
     seen = preview(sentences, model, TextClassification())
     assert len(seen.examples) == EXAMPLES
     for example in seen.examples:
         assert [example.tokens[0].text, example.tokens[-1].text] == ["[CLS]", "[SEP]"]
         assert example.label in ("good", "bad", "dull")
     assert seen.unknown == Tokenizer.from_folder(model).unknown
+    for example in preview(sentences, model, Pretraining(mlm_probability=0.5)).examples:
+        assert "[MASK]" in [token.text for token in example.tokens]
+        assert example.label is None
 
 
 def test_a_pair_has_two_segments(pairs, model) -> None:
     tokens = preview(pairs, model, TextClassification()).examples[0].tokens
     assert {token.segment for token in tokens} == {0, 1}
-
-
-def test_pretraining_shows_masked_tokens_and_no_label(sentences, model) -> None:
-    for example in preview(sentences, model, Pretraining(mlm_probability=0.5)).examples:
-        assert "[MASK]" in [token.text for token in example.tokens]
-        assert example.label is None
 
 
 def test_without_a_vocabulary_plain_text_is_shown(sentences) -> None:

@@ -95,9 +95,7 @@ def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, mak
     assert not state.versions.is_busy
 
 
-def test_labelled_rows_are_taken_and_undone_with_the_task(
-    state, requests, qtbot, make_data
-) -> None:
+def test_labelled_rows_are_taken_and_undone_with_a_task(state, requests, qtbot, make_data) -> None:
     state.choose_goal(LABELS)
     folder = make_data("holes", holes=7)
     with qtbot.waitSignal(state.versions.ended, timeout=20_000):

@@ -19,8 +19,9 @@ from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible
+from tests.app.conftest import AskedWorker
 from tests.app.pages.train.chosen import SCRATCH, SENTENCE
-from tests.app.pages.train.conftest import AskedWorker, MakeData, choose_all, write_model
+from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from app.widgets.charts.chart import Axis, Chart, Line, describe_series, log_tic
 from app.widgets.charts.view import ZoomChart
 
 
-def test_peaks_keep_the_lowest_and_the_highest_of_each_stretch() -> None:
+def test_peaks_and_levels_of_detail_keep_the_extremes() -> None:
     x = np.arange(1000, dtype=np.float64)
     y = np.random.default_rng(1).normal(size=1000)
     y[500] = 50.0
@@ -21,9 +21,6 @@ def test_peaks_keep_the_lowest_and_the_highest_of_each_stretch() -> None:
     assert np.nanmin(values) == np.nanmin(y)
     assert (np.diff(at) >= 0).all()
     assert np.isnan(values[2])  # a stretch without a number is a gap
-
-
-def test_levels_of_detail_end_when_short() -> None:
     line = Line("long", np.arange(100_000.0), np.sin(np.arange(100_000.0)))
     assert [len(x) for x, _ in line.levels][-1] < 2048
     span = Chart(Axis(), Axis(), (line,)).span()

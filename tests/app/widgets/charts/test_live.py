@@ -120,7 +120,7 @@ def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveCh
     assert_accessible(curve)
 
 
-def test_the_plot_has_the_ticks_of_its_axes(curve: LiveChart) -> None:
+def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 25_000], [0.25, 0.31])
     curve.draw_now()
     left, bottom = (curve.plot.getAxis(side) for side in ("left", "bottom"))
@@ -129,6 +129,17 @@ def test_the_plot_has_the_ticks_of_its_axes(curve: LiveChart) -> None:
     assert left.tickStrings([0.25, 0.3, 2e-5, 2e6], 1.0, 0.05) == ["0.25", "0.3", "2e-5", "2.0 M"]
     curve.set_log(True)
     assert left.tickStrings([-3.0, 2.0], 1.0, 1.0) == ["0.001", "100"]
+    curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
+    curve.set_log(True)
+    curve.draw_now()
+    (low, high) = curve.plot.getViewBox().viewRange()[1]
+    assert -2.5 < low < -1.9 and 0.9 < high < 1.5
+    curve.set_log(False)
+    curve.set_series("loss", range(200), [1e6, *([1.0, 2.0] * 100)][:200])
+    curve.draw_now()
+    assert curve.plot.getViewBox().viewRange()[1][1] > 1e5
+    curve.set_clip(True)
+    assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
 def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
@@ -164,23 +175,6 @@ def test_series_differ_in_more_than_colour_and_markup_is_only_a_name(curve) -> N
     figure = curve.figure()
     assert figure is not None and figure.table is not None
     assert "<b>one</b>\t0.0\t0.0" in csv_text(figure.table(), "\t")
-
-
-def test_a_logarithmic_axis_omits_values_that_are_not_positive(curve: LiveChart) -> None:
-    curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
-    curve.set_log(True)
-    curve.draw_now()
-    (low, high) = curve.plot.getViewBox().viewRange()[1]
-    assert -2.5 < low < -1.9 and 0.9 < high < 1.5
-    curve.set_log(False)
-
-
-def test_an_outlier_need_not_flatten_the_rest(curve: LiveChart) -> None:
-    curve.set_series("loss", range(200), [1e6, *([1.0, 2.0] * 100)][:200])
-    curve.draw_now()
-    assert curve.plot.getViewBox().viewRange()[1][1] > 1e5
-    curve.set_clip(True)
-    assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
 def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:

@@ -52,7 +52,7 @@ def said(conditions: Conditions) -> list[str]:
     return [str(one.sentence) for one in conditions]
 
 
-def test_a_click_selects_a_cell_or_by_a_name_a_whole_row_or_column(qtbot) -> None:
+def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
     made, chosen = picture(qtbot), []
     made.chosen.connect(lambda some: chosen.append(said(some)))
     for row, column in ((0, 1), (1, -1), (-1, 1)):
@@ -60,9 +60,7 @@ def test_a_click_selects_a_cell_or_by_a_name_a_whole_row_or_column(qtbot) -> Non
             made.matrix, Qt.MouseButton.LeftButton, pos=middle(made.matrix, row, column)
         )
     assert chosen == [["gold is “a”", "predicted is “b”"], ["gold is “b”"], ["predicted is “b”"]]
-
-
-def test_the_keyboard_reaches_every_cell_and_name_and_says_which(qtbot) -> None:
+    made = picture(qtbot)
     made = picture(qtbot)
     QTest.keyClick(made.matrix, Qt.Key.Key_Right)
     told = made.matrix.accessibleDescription()

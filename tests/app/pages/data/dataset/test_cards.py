@@ -12,7 +12,7 @@ from app.pages.data.dataset.labels import LabelBars, balance
 from app.pages.data.dataset.lengths import Lengths
 
 
-def test_imbalance_is_named() -> None:
+def test_imbalance_and_rows_without_a_label_are_named(qtbot) -> None:
     for labels, begins in (
         ({"a": 10, "b": 11}, "Balanced"),
         ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
@@ -21,9 +21,6 @@ def test_imbalance_is_named() -> None:
         ({"": 80, "a": 11}, "There is only one label"),
     ):
         assert balance(labels).startswith(begins)
-
-
-def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
     bars = LabelBars()
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})
@@ -44,14 +41,11 @@ def test_answers_are_counted_that_the_passage_does_not_contain(qtbot) -> None:
         assert card.balance.text() == text
 
 
-def test_lengths_know_their_median_and_what_is_cut() -> None:
+def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot) -> None:
     lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
     assert (lengths.rows, lengths.median(), lengths.maximum) == (5, 4, 200)
     assert lengths.count_longer(128) == 1
     assert lengths.count_longer(200) == 0
-
-
-def test_the_histogram_holds_every_row(qtbot) -> None:
     histogram = Histogram()
     qtbot.addWidget(histogram)
     for rows in ([3], [0, 1, 2], list(range(2_000)), [5] * 1_000 + [9_000]):

@@ -11,9 +11,7 @@ from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts, trash
-
-__all__ = ["trash"]
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def button(view: DatasetView, name: str) -> QPushButton:
     return next(one for one in found if one.accessibleName() == name)
 
 
-def test_findings_show_their_rows(qtbot, page, messy) -> None:
+def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch) -> None:
     view = checked(qtbot, page, messy)
     assert [one.check for one in view.checks_state.findings] == [
         "label_conflicts",
@@ -53,6 +51,11 @@ def test_findings_show_their_rows(qtbot, page, messy) -> None:
     view._show_all()
     qtbot.waitUntil(lambda: view.count.text() == "43 row(s)", timeout=PATIENCE)
     assert view.finding_line.isHidden()
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.run_checks", lambda *_: 1 / 0)
+    page.open_dataset(view.state.folder)
+    view = page.dataset
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    assert len(view.checks_state.findings) == 2
 
 
 def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
@@ -80,29 +83,14 @@ def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
 
 
-def test_findings_are_kept(qtbot, page, messy, monkeypatch) -> None:
-    folder = checked(qtbot, page, messy).state.folder
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.run_checks", lambda *_: 1 / 0)
-    page.open_dataset(folder)
-    view = page.dataset
-    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
-    assert len(view.checks_state.findings) == 2
-
-
-def test_many_rows_are_checked_when_asked(qtbot, page, messy, monkeypatch) -> None:
+def test_many_rows_are_checked_when_asked_until_cancelled(qtbot, page, messy, monkeypatch) -> None:
     monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 42)
     view = opened(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
     assert view.checks_state.findings is None and view.checks.start.isVisibleTo(view)
     view.checks.start.click()
-    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
-    assert view.checks.start.isHidden()
-
-
-def test_checking_can_be_cancelled(qtbot, page, messy, monkeypatch) -> None:
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 0)
-    view = opened(qtbot, page, messy)
-    qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
-    view.checks.start.click()
     view.checks.progress.cancel.click()
     assert not view.checks_state.is_examining and view.checks.start.isVisibleTo(view)
+    view.checks.start.click()
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    assert view.checks.start.isHidden()

@@ -40,7 +40,7 @@ def label(view: DatasetView, row: int) -> str:
     return view.model.index(row, 3).data()
 
 
-def test_a_key_labels_the_row_and_goes_on_to_the_next(qtbot, view) -> None:
+def test_rows_are_labelled_by_keys_one_or_several_at_once_and_undone(qtbot, view) -> None:
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert label(view, 0) == "1"
@@ -52,9 +52,10 @@ def test_a_key_labels_the_row_and_goes_on_to_the_next(qtbot, view) -> None:
     qtbot.keyClick(view.table, Qt.Key.Key_Minus)
     assert label(view, 2) == ""
     assert view.editing.bar.save.text() == "Sa&ve as version 2"
-
-
-def test_several_rows_are_labelled_at_once_and_undone(qtbot, view) -> None:
+    assert_accessible(view)
+    QApplication.processEvents()
+    assert view.editing.keys.mapTo(view, QPoint(0, 0)).y() > 0
+    qtbot.mouseClick(view.editing.bar.discard, Qt.MouseButton.LeftButton)
     choose(view, 0, 3, 6)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert [label(view, row) for row in (0, 3, 6)] == ["1"] * 3
@@ -139,28 +140,9 @@ def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> No
     assert [label(view, row) for row in (0, 1)] == ["a|b", "b"]
 
 
-def test_everything_has_a_name(qtbot, view) -> None:
-    choose(view, 0)
-    qtbot.keyClick(view.table, Qt.Key.Key_2)
-    assert_accessible(view)
-    QApplication.processEvents()
-    assert view.editing.keys.mapTo(view, QPoint(0, 0)).y() > 0
-
-
-@pytest.fixture(params=["made-up", "wnut17"])
-def sentences(request: pytest.FixtureRequest) -> Path:
-    """Tagged sentences: 40 of a kind, or those of the validation file of WNUT 17."""
-    if request.param == "made-up":
-        return request.getfixturevalue("tagged")
-    assets = request.getfixturevalue("assets")
-    write = request.getfixturevalue("write")
-    given = assets / "datasets" / "wnut17" / "emerging.dev.conll"
-    return write("wnut17.conll", given.read_text(encoding="utf-8"))
-
-
-def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, sentences) -> None:
+def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, tagged) -> None:
     """By mouse, by keys, and after a search, in which no row is highlighted."""
-    view = opened(qtbot, page, sentences)
+    view = opened(qtbot, page, tagged)
     table, words = view.table, view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
     text = view.state.columns.index(view.state.spec.mapping.text) + LEAD_COLUMNS

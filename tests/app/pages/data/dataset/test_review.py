@@ -1,18 +1,14 @@
 """Likely label errors and rows without a label are gone through with one key for each."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
 
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
 from app.theme import SPACE
-from app.widgets import dialogs
 from engine.messages.labelling import (
     FindLabelErrors,
     LabelErrorsFound,
@@ -20,51 +16,22 @@ from engine.messages.labelling import (
     Suggestion,
     SuggestLabels,
 )
-from engine.messages.question import Answer, Question, Refused, Working
+from engine.messages.question import Answer, Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened, trash
-
-__all__ = ["trash"]
-
-
-class Worker(QObject):
-    """Answers nothing by itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Question] = []
-        self.done: Callable[[Answer], object] = print
-        self.refused: Callable[[Refused], object] = print
-        self.working: Callable[[Working], object] = print
-        self.is_cancelled = False
-
-    def ask(
-        self, question: Question, done: Any, refused: Any, working: Any, owner: Any
-    ) -> "Worker":
-        self.asked.append(question)
-        self.done, self.refused, self.working = done, refused, working
-        return self
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
+from tests.app.asking import question
+from tests.app.conftest import AskedWorker
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened
 
 
 @pytest.fixture
-def worker(page: DataPage, monkeypatch: pytest.MonkeyPatch) -> Worker:
-    made = Worker()
-    monkeypatch.setattr(page._studio, "one_time_worker", made.ask)
-    return made
-
-
-@pytest.fixture
-def view(qtbot, page: DataPage, reviews: Path, worker: Worker) -> DatasetView:
+def view(qtbot, page: DataPage, reviews: Path, one_time_workers: list[AskedWorker]) -> DatasetView:
     made = opened(qtbot, page, reviews)
     qtbot.waitUntil(made.editing.keys.isVisible, timeout=PATIENCE)
     return made
 
 
-def listed(qtbot, view: DatasetView, worker: Worker, answer: Answer) -> None:
-    worker.done(answer)
+def listed(qtbot, view: DatasetView, one_time_workers: list[AskedWorker], answer: Answer) -> None:
+    one_time_workers[-1].done(answer)
     qtbot.waitUntil(lambda: "…" not in texts(view), timeout=PATIENCE)
 
 
@@ -88,16 +55,16 @@ FOUND = LabelErrorsFound(
 )
 
 
-def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -> None:
+def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_workers) -> None:
     card = view.editing.card
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
-    question = worker.asked[-1]
+    question = one_time_workers[-1].question
     assert isinstance(question, FindLabelErrors) and question.data == view.state.folder
     assert question.checkpoint is not None and card.progress.isVisible()
-    worker.working(Working(stage="Reading the rows", done=3, total=10))
+    one_time_workers[-1].working(Working(stage="Reading the rows", done=3, total=10))
     assert card.progress.stage.text() == "Reading the rows"
     wide = view.table.columnWidth(2)
-    listed(qtbot, view, worker, FOUND)
+    listed(qtbot, view, one_time_workers, FOUND)
     narrow = max(wide - SUGGESTION_WIDTH, 80 * SPACE)
     qtbot.waitUntil(lambda: view.table.columnWidth(2) == narrow)
     assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
@@ -119,50 +86,49 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -
     assert view.editing.bar.count.text()[:2] == "2 "
 
 
-def test_to_confirm_takes_back_a_correction(qtbot, view, worker) -> None:
+def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_time_workers) -> None:
     qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
-    listed(qtbot, view, worker, FOUND)
+    listed(qtbot, view, one_time_workers, FOUND)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_Up)
     qtbot.keyClick(view.table, Qt.Key.Key_Space)
     assert not view.editing.state.rows
     assert view.editing.card.decisions.text() == "0 corrected, 1 kept"
-
-
-def test_a_search_shows_all_rows_that_match(qtbot, view, worker) -> None:
-    qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
-    listed(qtbot, view, worker, FOUND)
     qtbot.keyClicks(view.search, "bad 1")
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
     view._show_all()
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
 
 
-def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, worker) -> None:
+def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, one_time_workers) -> None:
     card = view.editing.card
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
-    assert worker.is_cancelled and card.find_errors.isVisible() and not card.progress.isVisible()
+    assert (
+        one_time_workers[-1].cancelled
+        and card.find_errors.isVisible()
+        and not card.progress.isVisible()
+    )
     card.fine_tune.setChecked(True)
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     folds = view._studio.home.cache / "folds"
-    assert [asked.fine_tune_in for asked in worker.asked] == [None, folds]
-    worker.refused(Refused(problem="There is nothing.", advice="Try again."))
+    assert [asked.question.fine_tune_in for asked in one_time_workers] == [None, folds]
+    one_time_workers[-1].refused(Refused(problem="There is nothing.", advice="Try again."))
     assert card.find_errors.isVisible()
     assert view._studio.notices.shown[-1].problem == "There is nothing."
 
 
-def test_rows_without_a_label_are_labelled_and_trained_on(qtbot, page, worker, write) -> None:
+def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_workers, write) -> None:
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
     view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card
     qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
     qtbot.mouseClick(card.orders.group.button(1), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
-    question = worker.asked[-1]
+    question = one_time_workers[-1].question
     assert isinstance(question, SuggestLabels) and question.order == "diverse"
     named = (Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))
-    listed(qtbot, view, worker, LabelsSuggested(suggestions=tuple(named), rows=10))
+    listed(qtbot, view, one_time_workers, LabelsSuggested(suggestions=tuple(named), rows=10))
     assert texts(view) == ["film 9", "film 0", "film 21"]
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
@@ -239,10 +205,9 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> No
     qtbot.waitUntil(later.undo.isVisible, timeout=PATIENCE)
     assert later.undo.accessibleName() == "Undo this version: back to version 1"
     qtbot.mouseClick(later.undo, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), dialogs.Question))
-    question = QApplication.activeModalWidget()
-    assert question.windowTitle() == "Go back to version 1?"
-    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    asked = question(qtbot)
+    assert asked.windowTitle() == "Go back to version 1?"
+    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
     assert not made.exists() and first.is_dir()
     qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)

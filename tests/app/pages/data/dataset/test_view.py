@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
@@ -18,7 +17,6 @@ from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
-from app.widgets.dialogs import Question
 from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset
@@ -26,17 +24,11 @@ from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
+from tests.app.asking import question
 from tests.app.pages.train.conftest import write_model
 from tests.often import times
 
 PATIENCE = 20_000  # ms
-
-
-@pytest.fixture(autouse=True)
-def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A trash of the test's own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data" / "Trash" / "files"
 
 
 def stored(page: DataPage, file: Path) -> Path:
@@ -61,7 +53,7 @@ def row_texts(view: DatasetView) -> list[str]:
     return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
 
 
-def test_rows_are_there_and_found_by_words_split_and_label(qtbot, page, reviews) -> None:
+def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodeltester) -> None:
     view = opened(qtbot, page, reviews)
     assert view.train.text() == "Fine-&tune on this…"
     first = [view.model.index(0, column).data() for column in range(4)]
@@ -86,13 +78,8 @@ def test_rows_are_there_and_found_by_words_split_and_label(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.count.text() == "40 of 120 rows", timeout=PATIENCE)
     view.labels.show_all.click()
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
-
-
-def test_a_row_that_is_chosen_is_shown_in_full(qtbot, page, write) -> None:
-    text = "a rather long text " * 60
-    view = opened(qtbot, page, write("long.csv", f"text,label\n{text},1\nshort one,0\n"))
-    view.table.selectRow(0)
-    qtbot.waitUntil(lambda: text.strip() in view.row_text.toPlainText())
+    qtmodeltester.check(RowsModel(view.state))
+    qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
 
 
 def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
@@ -115,11 +102,13 @@ def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
     qtbot.waitUntil(lambda: again.lengths and again.lengths.maximum > lengths.maximum)
 
 
-def test_the_share_that_is_truncated_is_told(qtbot, page, write) -> None:
+def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write) -> None:
     long = "very " * 300
     view = opened(qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n"))
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert view.lengths.truncated.text().startswith("25.0 % of the rows (1)")
+    view.table.selectRow(0)
+    qtbot.waitUntil(lambda: long.strip() in view.row_text.toPlainText())
 
 
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
@@ -157,17 +146,15 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     view = opened(qtbot, page, reviews)
     folder = view.state.folder
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    QApplication.activeModalWidget().reject()
+    question(qtbot).reject()
     assert folder.is_dir()
     qtbot.waitUntil(lambda: QApplication.activeModalWidget() is None)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    question = QApplication.activeModalWidget()
-    said = " ".join(label.text() for label in question.findChildren(type(view.count)))
+    asked = question(qtbot)
+    said = " ".join(label.text() for label in asked.findChildren(type(view.count)))
     assert "120 row" in said
     assert "not affected" in said
-    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list, timeout=PATIENCE)
     assert not folder.exists()
     assert list(trash.iterdir())
@@ -184,7 +171,7 @@ def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
     assert "damaged" in page.dataset.problem.text.text()
 
 
-@times(100_000, 10_000_000)
+@times(20_000, 10_000_000)
 def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
     file = tmp_path / "many.csv"
     with file.open("w", encoding="utf-8") as lines:
@@ -251,9 +238,7 @@ def test_a_page_that_cannot_be_read_says_so_once(qtbot, page, studio, write, mon
     assert [one.problem for one in studio.notices.shown] == ["It is damaged."]
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_the_page_is_accessible(qtbot, page, looks, screen, look, reviews) -> None:
-    looks(look)
+def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews) -> None:
     view = opened(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
@@ -262,13 +247,9 @@ def test_the_page_is_accessible(qtbot, page, looks, screen, look, reviews) -> No
     view.editing.state.set_label([0], "1")
     qtbot.waitUntil(view.editing.bar.isVisible)
     assert_distinct_keys(view, LabelKeys, ChecksCard)
-    screen(page, f"data-set-{look}")
-
-
-def test_the_models_are_sound(qtbot, page, reviews, qtmodeltester) -> None:
-    view = opened(qtbot, page, reviews)
-    qtmodeltester.check(RowsModel(view.state))
-    qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
+    for look in ("light", "dark"):
+        looks(look)
+        screen(page, f"data-set-{look}")
 
 
 def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:

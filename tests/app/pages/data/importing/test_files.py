@@ -24,7 +24,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import write_model
 
 
-def test_names_tell_the_splits() -> None:
+def test_names_tell_splits_and_the_name_of_the_set() -> None:
     for names, splits in [
         (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
         (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
@@ -41,26 +41,25 @@ def test_names_tell_the_splits() -> None:
         (["extra.csv", "train.csv", "testset.csv"], [None, "train", "test"]),
     ]:
         assert guess_splits([Path(name) for name in names]) == splits
-
-
-def test_a_folder_gives_its_data_and_not_its_readme(tmp_path) -> None:
-    for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
-        (tmp_path / name).touch()
-    found = ["dev.conll", "test.tsv", "train.tsv"]
-    assert data_files([tmp_path]) == [tmp_path / name for name in found]
-
-
-def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path) -> None:
-    assert data_files([tmp_path / "strange.xyz"]) == [tmp_path / "strange.xyz"]
-
-
-def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_splits() -> None:
     for files, name in [
         (["data/reviews.csv"], "reviews"),
         (["sst2/train.tsv"], "sst2"),
         (["sst2/train.tsv", "sst2/dev.tsv"], "sst2"),
     ]:
         assert suggest_name([Path(file) for file in files]) == name
+
+
+def test_a_folder_gives_its_data_and_not_its_readme_and_a_named_file_is_taken(tmp_path) -> None:
+    for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
+        (tmp_path / name).touch()
+    found = ["dev.conll", "test.tsv", "train.tsv"]
+    assert data_files([tmp_path]) == [tmp_path / name for name in found]
+    assert data_files([tmp_path / "strange.xyz"]) == [tmp_path / "strange.xyz"]
+    texts = [tmp_path / "texts" / f"{name}.txt" for name in ("dev", "test", "train", "unlabelled")]
+    texts[0].parent.mkdir()
+    for text in texts:
+        text.touch()
+    assert data_files([tmp_path / "texts"]) == texts, "they are called as splits"
 
 
 def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path) -> None:
@@ -74,13 +73,6 @@ def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path) -> 
     assert guess_splits(data_files([tmp_path])) == ["test", "train"]
     assert page_for([tmp_path]) == page_for([tmp_path / "train"]) == "data"
     assert page_for([tmp_path / "train" / "neg"]) == ""
-
-
-def test_texts_that_are_called_as_splits_are_no_documents(tmp_path) -> None:
-    names = ["dev.txt", "test.txt", "train.txt", "unlabelled.txt"]
-    for name in names:
-        (tmp_path / name).touch()
-    assert data_files([tmp_path]) == [tmp_path / name for name in names]
 
 
 def test_sheets_and_members_stand_for_themselves(tmp_path) -> None:
@@ -153,7 +145,7 @@ def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch) -> None:
     assert data_files([tmp_path / "a" / "b" / "c" / "d"]) == [deep / "rows.csv"]
 
 
-LETTERS = 2_000_000
+LETTERS = 200_000
 
 
 def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, monkeypatch) -> None:

@@ -72,7 +72,13 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert dataset.spec.labels == {"0": 40, "1": 80} and dataset.spec.rows == sizes
 
 
-def test_the_same_name_again_makes_the_next_version(importing, reviews, studio) -> None:
+def test_a_name_makes_a_version_of_its_own_or_the_next_one(importing, reviews, studio) -> None:
+    for name in ("a/b", "a:b"):
+        importing.open(reviews)
+        importing.state.set_name(name)
+        importing.finish()
+    assert sorted(entry.name for entry in studio.datasets()) == ["a/b", "a:b"]
+    assert len({folder.parent for folder in importing.made}) == 2
     importing.open(reviews)
     importing.finish()
     state = importing.open(reviews)
@@ -81,15 +87,6 @@ def test_the_same_name_again_makes_the_next_version(importing, reviews, studio) 
     assert folder == studio.home.datasets / "reviews" / "2"
     assert open_dataset(folder).spec.version == 2
     assert (studio.home.datasets / "reviews" / "1").is_dir()
-
-
-def test_two_names_with_the_same_folder_name_stay_apart(importing, reviews, studio) -> None:
-    for name in ("a/b", "a:b"):
-        importing.open(reviews)
-        importing.state.set_name(name)
-        importing.finish()
-    assert sorted(entry.name for entry in studio.datasets()) == ["a/b", "a:b"]
-    assert len({folder.parent for folder in importing.made}) == 2
 
 
 def test_another_reading_is_shown_at_once(importing, write) -> None:
@@ -128,12 +125,6 @@ def test_what_is_no_text_is_named(importing, tmp_path) -> None:
         assert state.reading is None
         assert problem in state.obstacle()
         assert name in state.obstacle()
-
-
-def test_utf_16_is_recognised(importing, write) -> None:
-    state = importing.open(write("wide.csv", "\ufefftext,label\nschön,1\ngrün,0\n", "utf-16-le"))
-    assert state.reading.encoding == "utf-16"
-    assert state.preview.table.rows[0].cells == ("schön", "1")
 
 
 def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write) -> None:
@@ -266,9 +257,7 @@ def test_each_kind_of_rows_that_lack_something_has_a_button_of_its_own(importing
     assert importing.said() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
-def test_answers_that_are_not_in_their_passage_are_told_of_by_the_checks_alone(
-    importing, write
-) -> None:
+def test_answers_not_in_their_passage_are_told_by_the_checks_alone(importing, write) -> None:
     rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
     importing.count()
@@ -294,25 +283,6 @@ def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importi
     assert dataset.spec.cleaning.spellings == {"Positive": "positive", "postive": "positive"}
 
 
-def test_a_split_without_the_columns_is_named(importing, write) -> None:
-    train = write("train.csv", "text,label\nlong,0\nshort,1\n")
-    importing.open(train, write("dev.csv", "words,class\nlong,0\nshort,1\n"))
-    importing.count()
-    assert "dev.csv" in importing.state.obstacle()
-
-
-def test_a_split_column_says_the_splits(importing, write) -> None:
-    rows = "".join(f"a film {n},{n % 2},{'validation' if n < 3 else 'train'}\n" for n in range(12))
-    state = importing.open(write("films.csv", "text,label,part\n" + rows))
-    state.set_split(state.split.model_copy(update={"column": "part"}))
-    importing.count()
-    assert state.count.split_rows == {"train": 9, "validation": 3, "test": 0}
-    state.set_split(state.split.model_copy(update={"column": "label"}))
-    importing.count()
-    assert "is not a split" in state.obstacle()
-    assert "line 2" in state.obstacle()
-
-
 def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
     folder = write_model(studio.home.models / "little")
     state = importing.open(write("pairs.csv", "text,pair,label\nthe film,a film,1\nbad,good,0\n"))
@@ -327,7 +297,7 @@ def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
     assert (first.label, first.line) == ("1", 2)
 
 
-def test_a_damaged_tokenizer_is_told_where_examples_would_stand(importing, studio, reviews) -> None:
+def test_a_damaged_tokenizer_is_told_instead_of_examples(importing, studio, reviews) -> None:
     folder = write_model(studio.home.models / "little")
     for name in ("tokenizer.json", "vocab.txt"):
         (folder / name).write_text("{")
@@ -336,15 +306,6 @@ def test_a_damaged_tokenizer_is_told_where_examples_would_stand(importing, studi
     importing.wait(lambda s: s.examples.problem)
     assert not state.examples.examples
     assert not state.obstacle(), "the import itself needs no model"
-
-
-def test_text_without_labels_is_imported(importing, write) -> None:
-    state = importing.open(write("book.txt", "One line.\n\nAnother one.\n\nA third one.\n"))
-    assert state.roles == Roles("text", None, None)
-    importing.count()
-    spec = open_dataset(importing.finish()).spec
-    assert spec.mapping.label is None
-    assert not spec.labels
 
 
 def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
@@ -361,7 +322,12 @@ def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
     assert not importing.made
 
 
-def test_a_file_that_vanishes_is_told_and_the_choices_stay(importing, reviews) -> None:
+def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, write) -> None:
+    state = importing.open(reviews)
+    state.set_split(state.split.model_copy(update={"column": "label"}))
+    state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
+    assert state.split.column is None
+    assert state.roles == replace(Roles(), text="text")
     state = importing.open(reviews)
     importing.count()
     reviews.unlink()
@@ -370,46 +336,6 @@ def test_a_file_that_vanishes_is_told_and_the_choices_stay(importing, reviews) -
     assert any("reviews.csv" in text for text in importing.said())
     assert state.roles == Roles("sentence", None, "label")
     assert not importing.made
-
-
-def test_choices_of_one_import_do_not_leak_into_the_next(importing, reviews, write) -> None:
-    state = importing.open(reviews)
-    state.set_split(state.split.model_copy(update={"column": "label"}))
-    state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
-    assert state.split.column is None
-    assert state.roles == replace(Roles(), text="text")
-
-
-def test_tagged_words_become_a_data_set(importing, tagged) -> None:
-    state = importing.open(tagged)
-    assert state.reading.format == "conll"
-    assert state.roles == Roles("text", tags="tags")
-    importing.count()
-    assert not state.obstacle() and not importing.said()
-    dataset = open_dataset(importing.finish())
-    assert dataset.spec.spans == {"person": 40, "place": 40}
-    assert dataset.rows("validation").tags[0] == "B-person I-person O B-place"
-    assert "IOBES" in dataset.spec.notes[0]
-
-
-def test_a_tag_that_fits_no_word_blocks_the_import(importing, write) -> None:
-    state = importing.open(write("x.csv", "text,tags\na b,O B-x\nc d,O B-x\ne f,O\n"))
-    state.set_roles(Roles("text", tags="tags"))
-    importing.count()
-    assert "x.csv, line 4: there are 2 words and one tag." in state.obstacle()
-
-
-def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
-    for number in range(20):
-        write(f"moods/{'good' if number % 2 else 'bad'}/{number}.txt", f"it was {number}")
-    folder = write("moods/good/x.txt", "so good").parent.parent
-    state = importing.open(folder)
-    assert state.files == [folder] and state.name == "moods"
-    assert state.reading.format == "folder"
-    assert state.roles == Roles("text", None, "label")
-    importing.count()
-    assert not state.obstacle()
-    assert open_dataset(importing.finish()).spec.labels == {"bad": 10, "good": 11}
 
 
 def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice) -> None:
@@ -451,12 +377,9 @@ def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, stud
     assert not list(studio.home.datasets.iterdir())
 
 
-def test_every_role_of_a_mapping_can_be_chosen() -> None:
+def test_every_role_can_be_chosen_and_roles_become_a_mapping() -> None:
     assert {field.name for field in fields(Roles)} == set(Mapping.model_fields)
     assert LIST_ROLES == ("flags", "endings")
-
-
-def test_roles_become_a_mapping_once_they_are_whole() -> None:
     assert Roles().mapping() is None
     assert Roles("text", label="text").mapping() is None
     whole = Mapping(text="a", label="b", endings=("c", "d"))

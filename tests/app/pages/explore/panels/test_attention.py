@@ -28,7 +28,7 @@ from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
 
 
-def test_the_first_head_is_shown_and_described(view, state, weights):
+def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbot, qtmodeltester):
     assert state.maps.size == (3, 2)
     assert np.array_equal(state.map, weights[0, 0])
     assert [token.text for token in state.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
@@ -37,11 +37,41 @@ def test_the_first_head_is_shown_and_described(view, state, weights):
     assert description.startswith("Layer 1, head 1. Strongest links: “")
     assert_accessible(view)
     assert all(label.textFormat() == Qt.TextFormat.PlainText for label in view.findChildren(QLabel))
+    view.matrix.clearFocus()
+    image = view.matrix.grab().toImage()
+    ramp = {colour_at(level): level for level in range(TOP + 1)}
+    expected = levels(weights[0, 0])
+    for row in range(5):
+        for column in range(5):
+            middle = view.matrix.cell(row, column).center().toPoint() * image.devicePixelRatio()
+            shown = ramp[image.pixelColor(middle).rgb()]
+            assert abs(shown - int(expected[row, column])) <= 1  # neighbours may share a colour
+    figure = view.figure()
+    drawn = figures.svg(figure).decode("utf-8")
+    assert "layer 1, head 1" in drawn and "square-root" in drawn and "the cat sat" in drawn
+    assert figures.png(figure).startswith(b"\x89PNG")
+    assert np.array_equal(figure.array, weights)
+    rows = figure.table().rows
+    assert len(rows) == len(state.links.weights)
+    first = state.links
+    assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
+    large = np.full((512, 512), 1 / 512, dtype=np.float32)
+    size = Drawing(("word",) * 512, large, [rank_links(large).select(0.5)]).size
+    assert size.width() < 3000 and size.height() < 2000
+    rows = view.table.rows
+    qtmodeltester.check(rows)
+    assert rows.rowCount() == len(state.links.weights)
+    first = [rows.index(0, column).data() for column in range(3)]
+    row, column = np.unravel_index(weights[0, 0].argmax(), weights[0, 0].shape)
+    assert first[0].endswith(state.tokens[row].text)
+    assert first[1].endswith(state.tokens[column].text)
+    view.form.group.button(1).click()
+    assert view.forms.currentWidget() is view.table
+    view.table.selectRow(0)
+    assert state.hovered == (row, column)
 
 
-def test_heads_are_picked_by_mouse_keys_boxes_and_other_panels(
-    qtbot, view, state, explore, weights, explorer
-):
+def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, weights, explorer):
     asked, grid = len(explorer.asked), view.overview.grid
     place = grid.cell(2, 1).center().toPoint()
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
@@ -99,9 +129,7 @@ def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore,
     assert state.hovered == (-1, 0)
 
 
-def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
-    view, state, explore, explorer, weights, wait
-):
+def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explorer, weights, wait):
     assert view.filters.note.isHidden(), "the read-out has its place"
     view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
@@ -128,9 +156,7 @@ def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
     assert len(state.tokens) == 2, "special tokens alone are shown"
 
 
-def test_the_slider_decides_the_share_drawn_at_once_and_smoothly_when_it_rests(
-    view, state, weights, wait
-):
+def test_the_slider_decides_the_share_drawn_smoothly_when_at_rest(view, state, weights, wait):
     whole = weights[0, 0].astype(np.float32)
     view.filters.threshold.setValue(view.filters.threshold.minimum())
     wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * whole.sum())
@@ -157,9 +183,7 @@ def test_a_drawing_stops_once_it_is_not_wanted():
     assert 0 < np.count_nonzero(list(begun)) < np.count_nonzero(list(whole))
 
 
-def test_links_of_another_height_are_drawn_in_the_place_of_those_before(
-    view, weights, wait, monkeypatch
-):
+def test_links_of_another_height_are_drawn_instead_of_those(view, weights, wait, monkeypatch):
     asks, another = [], threading.Event()
 
     def drawing(*_given, cancelled):
@@ -177,32 +201,15 @@ def test_links_of_another_height_are_drawn_in_the_place_of_those_before(
     wait(lambda: len(asks) > 1 and asks[0]() and not asks[-1]())
 
 
-def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qtmodeltester):
-    rows = view.table.rows
-    qtmodeltester.check(rows)
-    assert rows.rowCount() == len(state.links.weights)
-    first = [rows.index(0, column).data() for column in range(3)]
-    row, column = np.unravel_index(weights[0, 0].argmax(), weights[0, 0].shape)
-    assert first[0].endswith(state.tokens[row].text)
-    assert first[1].endswith(state.tokens[column].text)
-    view.form.group.button(1).click()
-    assert view.forms.currentWidget() is view.table
-    view.table.selectRow(0)
-    assert state.hovered == (row, column)
-
-
-def test_what_the_explorer_refuses_is_shown(view, state, explorer):
-    explorer.refuse(explorer.asked[-1], "There is not enough memory for this.")
-    assert view.stack.currentWidget() is view.problem
-    assert view.problem.title.text() == "There is not enough memory for this."
-
-
-def test_a_file_that_went_is_asked_for_again(view, state, explorer, monkeypatch):
+def test_a_lost_file_is_asked_for_again_and_a_refusal_shown(view, state, explorer, monkeypatch):
     path = explorer.scratch / "attention-1.npy"
     monkeypatch.setattr(np, "save", lambda file, array: None)
     explorer.attend(explorer.asked[-1])
     assert not path.exists() and len(explorer.asked) == 2
     assert state.maps.weights is None
+    explorer.refuse(explorer.asked[-1], "There is not enough memory for this.")
+    assert view.stack.currentWidget() is view.problem
+    assert view.problem.title.text() == "There is not enough memory for this."
 
 
 def test_pictures_follow_the_theme(view, weights, looks, wait):
@@ -216,21 +223,6 @@ def test_pictures_follow_the_theme(view, weights, looks, wait):
     wait(lambda: corner() != light)
 
 
-def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weights):
-    figure = view.figure()
-    drawn = figures.svg(figure).decode("utf-8")
-    assert "layer 1, head 1" in drawn and "square-root" in drawn and "the cat sat" in drawn
-    assert figures.png(figure).startswith(b"\x89PNG")
-    assert np.array_equal(figure.array, weights)
-    rows = figure.table().rows
-    assert len(rows) == len(state.links.weights)
-    first = state.links
-    assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
-    large = np.full((512, 512), 1 / 512, dtype=np.float32)
-    size = Drawing(("word",) * 512, large, [rank_links(large).select(0.5)]).size
-    assert size.width() < 3000 and size.height() < 2000
-
-
 # ── several heads, blocks, other numbers, a pair ─────────────────────────────────────────────
 
 
@@ -239,9 +231,7 @@ def click(qtbot, wall, layer, head):
     qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, pos=place)
 
 
-def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
-    qtbot, view, state, weights, wait
-):
+def test_a_click_adds_a_head_or_removes_it_and_one_always_stays(qtbot, view, state, weights, wait):
     click(qtbot, view.overview.grid, 1, 1)
     click(qtbot, view.overview.grid, 2, 0)
     assert state.heads == ((0, 0), (1, 1), (2, 0))
@@ -297,9 +287,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
     assert state.block is None and view.filters.block.isHidden()
 
 
-def test_each_measure_has_its_name_and_the_numbers_of_the_worker(
-    view, state, explorer, weights, wait
-):
+def test_each_measure_has_a_name_and_numbers_of_the_worker(view, state, explorer, weights, wait):
     assert len({measure.value for measure in MEASURES}) == len(MEASURES)
     for number, texts in enumerate(MEASURES):
         view.overview.measure.setCurrentIndex(number)
@@ -390,39 +378,12 @@ def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weigh
     assert np.array_equal(state.map, weights[0, 0])
 
 
-def test_the_pixels_of_the_matrix_are_the_weights(view, state, weights):
-    """Pixels read back: the level of each cell's colour is that of its weight."""
-    view.matrix.clearFocus()
-    image = view.matrix.grab().toImage()
-    ramp = {colour_at(level): level for level in range(TOP + 1)}
-    expected = levels(weights[0, 0])
-    for row in range(5):
-        for column in range(5):
-            middle = view.matrix.cell(row, column).center().toPoint() * image.devicePixelRatio()
-            shown = ramp[image.pixelColor(middle).rgb()]
-            assert abs(shown - int(expected[row, column])) <= 1  # neighbours may share a colour
-
-
 def colour_at(level):
     made = picture(np.array([[level]], np.uint8))
     return made.pixelColor(0, 0).rgb()
 
 
-def test_heads_have_frames_and_all_the_room(view, weights):
-    """Frames tell heads of one colour apart."""
-    grid = view.overview.grid
-    view._state.maps.thumbnails = np.full((3, 2, 5, 5), TOP // 2, np.uint8)
-    view._state.maps.thumbnails_changed.emit()
-    image, box = grid.grab().toImage(), grid.cell(2, 1).toRect()
-    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
-    assert frame != inside
-    view.resize(1600, 1000)
-    view.halves.setSizes([800, 800])
-    assert grid.cell(0, 0).width() > 200
-    assert grid.cell(2, 1).bottom() > 0.8 * view.overview.area.height()
-
-
-def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weights):
+def test_heads_have_frames_and_the_wall_zooms_around_the_mouse(view, weights, qtbot, state):
     wall = view.overview.grid
     area = wall._area()
     side = wall.cell(0, 0).width()
@@ -440,3 +401,13 @@ def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weig
     assert state.heads == ((0, 0),), "a drag is no click"
     qtbot.keyClicks(wall, "0")
     assert wall.cell(0, 0).width() == side
+    grid = view.overview.grid
+    view._state.maps.thumbnails = np.full((3, 2, 5, 5), TOP // 2, np.uint8)
+    view._state.maps.thumbnails_changed.emit()
+    image, box = grid.grab().toImage(), grid.cell(2, 1).toRect()
+    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
+    assert frame != inside
+    view.resize(1600, 1000)
+    view.halves.setSizes([800, 800])
+    assert grid.cell(0, 0).width() > 200
+    assert grid.cell(2, 1).bottom() > 0.8 * view.overview.area.height()

@@ -47,9 +47,7 @@ def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weight
             assert row[1].split() == [str(b), line["key token"]]
 
 
-def test_a_masked_word_is_the_mask_wherever_it_is_shown(
-    view, state, explore, explorer, weights, wait
-):
+def test_a_masked_word_is_the_mask_where_it_is_shown(view, state, explore, explorer, weights, wait):
     explore.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
     assert state.names[2] == "cat", "until the answer, the text without the mask is shown"
@@ -64,23 +62,6 @@ def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     for text in (view.readout.full_text(), str(rows_of(view)), str(saved(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
-
-
-def test_of_several_heads_the_table_has_all_and_the_readout_says_which(view, state, weights, wait):
-    state.selection.toggle(2, 1)
-    wait(lambda: len(state.drawn) == 2)
-    shown = rows_of(view)
-    assert headings(view)[0] == "Head"
-    assert {row[0] for row in shown} == {"layer 1, head 1", "layer 3, head 2"}
-    assert len(shown) == sum(len(links.weights) for links in state.drawn)
-    assert [line["head"] for line in saved(view)] == [row[0] for row in shown]
-    values = [float(line["attention weight"]) for line in saved(view)]
-    assert values == sorted(values, reverse=True)
-    state.hover(1, 2)
-    assert view.readout.full_text().startswith("layer 3, head 2: From “the” to “cat”")
-    state.selection.pick(0, 0)
-    state.hover(1, 2)
-    assert view.readout.full_text().startswith("From “the” to “cat”")
 
 
 def test_the_heads_come_back_with_the_maps_of_heads(view, state, explorer, weights, wait):
@@ -119,7 +100,12 @@ def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weigh
     assert "Lines:" in view.figure().caption
 
 
-def test_the_wall_is_saved_with_every_head(view, state, weights):
+def test_a_saved_matrix_is_made_of_shapes_and_the_wall_has_every_head(view, state, weights):
+    drawn = figures.svg(view.figure()).decode()
+    assert "<image" not in drawn
+    assert "Attention weight" in drawn and ">0.10<" in drawn
+    darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
+    assert darkest.name() in drawn
     shown = view.grid_button.figure()
     assert np.array_equal(shown.array, weights)
     table = shown.table()
@@ -130,20 +116,24 @@ def test_the_wall_is_saved_with_every_head(view, state, weights):
     assert view.grid_button.accessibleName() != view.figure_button.accessibleName()
 
 
-def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):
-    drawn = figures.svg(view.figure()).decode()
-    assert "<image" not in drawn
-    assert "Attention weight" in drawn and ">0.10<" in drawn
-    darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
-    assert darkest.name() in drawn
-
-
-def test_heads_are_told_apart_by_dashes_too(view, state, weights, wait):
+def test_several_heads_are_told_apart_in_picture_table_and_readout(view, state, weights, wait):
     state.selection.toggle(2, 1)
     wait(lambda: len(state.drawn) == 2)
     drawn = figures.svg(view.figure()).decode()
     assert "stroke-dasharray" in drawn
     assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
+    shown = rows_of(view)
+    assert headings(view)[0] == "Head"
+    assert {row[0] for row in shown} == {"layer 1, head 1", "layer 3, head 2"}
+    assert len(shown) == sum(len(links.weights) for links in state.drawn)
+    assert [line["head"] for line in saved(view)] == [row[0] for row in shown]
+    values = [float(line["attention weight"]) for line in saved(view)]
+    assert values == sorted(values, reverse=True)
+    state.hover(1, 2)
+    assert view.readout.full_text().startswith("layer 3, head 2: From “the” to “cat”")
+    state.selection.pick(0, 0)
+    state.hover(1, 2)
+    assert view.readout.full_text().startswith("From “the” to “cat”")
 
 
 def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, explorer):

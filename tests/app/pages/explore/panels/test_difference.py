@@ -77,9 +77,7 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tune
     assert_accessible(view)
 
 
-def test_models_of_different_origin_are_not_compared_by_heads(
-    page, choose_texts, entry, wait, qtbot
-):
+def test_models_of_other_origin_are_not_compared_by_heads(page, choose_texts, entry, wait, qtbot):
     choose_texts(page, *TEXTS)
     page.state.compare(entry)
     page.bench.show_panel("difference")

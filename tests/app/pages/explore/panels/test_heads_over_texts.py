@@ -72,9 +72,7 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     assert view.rows.rowCount() == 0 and make_figure(view._state) is None
 
 
-def test_heads_are_ranked_by_the_loss_without_them(
-    make_page, choose_texts, classifier, wait, qtbot
-):
+def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wait, qtbot):
     """Four actions: the texts, the panel, a method, and Count."""
     page = make_page(classifier)
     choose_texts(page, "the cat\tlabel 1", "a dog sat\tlabel 0")  # 1

@@ -68,16 +68,6 @@ def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history,
     assert history.entries[0].input.masks[0] == {(0, 3)}
 
 
-def test_the_same_input_again_moves_to_the_top(explore, history, wait):
-    for text in ("the cat", "a dog", "the cat"):
-        look(explore, wait, text)
-        history.add_input()
-    assert texts(history) == ["the cat", "a dog"]
-    explore.set_texts("   ")
-    history.add_input()
-    assert texts(history) == ["the cat", "a dog"]
-
-
 def test_entries_are_there_the_next_time(explore, history, make, wait, file):
     explore.set_input(HIDDEN)
     history.add_input()
@@ -92,10 +82,17 @@ def test_entries_are_there_the_next_time(explore, history, make, wait, file):
     assert json.loads(file.read_text("utf-8"))[1]["input"]["masks"] == [[[2, 5]], []]
 
 
-def test_a_change_is_saved_automatically(explore, history, wait, file):
+def test_an_entry_is_saved_and_the_same_input_moves_to_the_top(explore, history, wait, file):
     history.add_input()
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
+    for text in ("the cat", "a dog", "the cat"):
+        look(explore, wait, text)
+        history.add_input()
+    assert texts(history) == ["the cat", "a dog", "the cat sat"]
+    explore.set_texts("   ")
+    history.add_input()
+    assert texts(history) == ["the cat", "a dog", "the cat sat"]
 
 
 def test_pinned_entries_stay_beyond_the_limit(explore, history, monkeypatch):
@@ -175,16 +172,7 @@ def full(view, explore, history, wait):
     return view
 
 
-def test_pinned_entries_come_first_and_a_search_filters(qtbot, full):
-    assert full.entries.rows[0].input.text.startswith("cat 7")
-    assert full.search.isVisible()
-    qtbot.keyClicks(full.search, "3 CAT")
-    assert [entry.input.text[:5] for entry in full.entries.rows] == ["cat 3"]
-    qtbot.keyClicks(full.search, "x")
-    assert full.empty_note.text() == "No matching inputs."
-
-
-def test_enter_opens_and_delete_removes(qtbot, full, history):
+def test_enter_opens_delete_removes_and_the_selection_stays(qtbot, full, history, explore):
     opened = []
     history.explore.input_requested.connect(lambda wanted: opened.append(wanted.text[:5]))
     full.choose(1)
@@ -194,9 +182,6 @@ def test_enter_opens_and_delete_removes(qtbot, full, history):
     qtbot.keyClick(full.list, Qt.Key.Key_Delete)
     assert not any(text.startswith("cat 8") for text in texts(history))
     assert full.chosen() is not None
-
-
-def test_the_selection_stays_while_entries_arrive(full, explore, history):
     full.choose(4)
     chosen = full.chosen().input
     explore.set_texts("another one")
@@ -220,12 +205,16 @@ def test_tooltips_show_the_whole_texts(view, explore, history):
     ]
 
 
-def test_everything_is_accessible(full, looks):
+def test_pinned_entries_come_first_and_a_search_filters(full, looks, qtbot):
     assert_accessible(full)
     index = full.entries.index(0, 0)
     assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)
-    looks("dark")
-    assert not full.grab().isNull()
+    assert full.entries.rows[0].input.text.startswith("cat 7")
+    assert full.search.isVisible()
+    qtbot.keyClicks(full.search, "3 CAT")
+    assert [entry.input.text[:5] for entry in full.entries.rows] == ["cat 3"]
+    qtbot.keyClicks(full.search, "x")
+    assert full.empty_note.text() == "No matching inputs."
 
 
 def test_a_sentence_typed_with_pauses_is_one_entry(explore, history, wait):

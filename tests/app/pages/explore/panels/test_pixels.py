@@ -22,9 +22,16 @@ def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
     return random.dirichlet(np.full(tokens, 0.2), (layers, heads, tokens)).astype(np.float32)
 
 
-def test_levels_run_from_zero_to_the_top_and_never_to_the_gap():
+def test_levels_and_a_picture_of_them_run_from_one_end_to_the_other():
     given = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
     assert levels(given).tolist() == [0, TOP // 2, TOP, TOP]
+    image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
+    ends = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
+    made = picture(image, lambda role, _: ends[role])
+    image[:] = 0
+    assert made.pixelColor(0, 0) == QColor("#102030")
+    assert made.pixelColor(1, 0) == QColor("#f0e0d0")
+    assert made.pixelColor(0, 1).alpha() == 0
 
 
 def test_pooling_keeps_the_strongest_link_of_each_block():
@@ -38,16 +45,13 @@ def test_pooling_keeps_the_strongest_link_of_each_block():
             assert np.array_equal(blocks[..., row, column], block.max(axis=(-2, -1)))
 
 
-def test_stretching_repeats_squares_and_loses_none():
+def test_stretching_repeats_squares_and_the_mosaic_has_gaps():
     image = np.arange(9, dtype=np.uint8).reshape(3, 3)
     large = resize_levels(image, 7)
     assert large.shape == (7, 7)
     assert set(large.ravel()) == set(range(9))
     assert resize_levels(image, 3) is not None
     assert resize_levels(large, 1).tolist() == [[8]]
-
-
-def test_the_mosaic_has_layers_below_one_another_and_gaps_between():
     heads = np.stack([np.full((2, 2), n, dtype=np.uint8) for n in range(6)]).reshape(3, 2, 2, 2)
     whole = mosaic(heads, side=4, gap=1)
     assert whole.shape == (14, 9)
@@ -58,33 +62,17 @@ def test_the_mosaic_has_layers_below_one_another_and_gaps_between():
     assert (whole[:, 4] == GAP).all()
 
 
-def test_a_picture_runs_from_one_colour_to_the_other_and_keeps_its_bytes():
-    image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
-    ends = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
-    made = picture(image, lambda role, _: ends[role])
-    image[:] = 0
-    assert made.pixelColor(0, 0) == QColor("#102030")
-    assert made.pixelColor(1, 0) == QColor("#f0e0d0")
-    assert made.pixelColor(0, 1).alpha() == 0
-
-
 def test_the_fewest_links_that_hold_the_share_are_taken():
     weights = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.4, 0.35, 0.25]], dtype=np.float32)
     links = rank_links(weights).select(0.6)
     assert links.weights.tolist() == pytest.approx([0.9, 0.5, 0.4])
     assert list(zip(links.rows, links.columns, strict=True)) == [(1, 0), (0, 0), (2, 0)]
     assert not links.is_truncated
-
-
-def test_one_link_less_would_not_hold_the_share():
     weights = attention(1, 1, 40)[0, 0].astype(np.float32)
     for share in (0.05, 0.3, 0.7, 0.95):
         links = rank_links(weights, max_links=10_000).select(share)
         assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
         assert links.weights[:-1].sum() < share * weights.sum()
-
-
-def test_too_many_links_are_cut_and_counted():
     weights = np.full((100, 100), 0.01, dtype=np.float32)
     links = rank_links(weights, max_links=200).select(0.5)
     assert len(links.weights) == 200

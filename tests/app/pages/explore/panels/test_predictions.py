@@ -27,15 +27,6 @@ CLASSES = "text_classification"
 PASSAGE = "the 😀 cat sat on the mat ."
 
 
-@pytest.fixture
-def page(qtbot, workshop, home) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1180, 720)
-    made.show()
-    return made
-
-
 def arrive(page, explorer, wait, folder, text) -> None:
     page.arrive(folder)
     page.text.set_text(text)
@@ -101,7 +92,7 @@ def show(qtbot):
     return shown
 
 
-def test_spans_are_marked_in_the_text_and_named(show, screen):
+def test_spans_are_marked_in_the_text_and_tags_of_words_are_named(show, screen):
     found = (span("Ada Lovelace", "person"), span("London", "place"))
     shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=found)
     assert shown.verdict.full_text() == "2 span(s)"
@@ -124,9 +115,6 @@ def test_spans_are_marked_in_the_text_and_named(show, screen):
     assert shown.verdict.full_text() == "No spans in this text"
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
-
-
-def test_tags_of_words_are_named(show):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
     found = (span("Ada", "PROPN"), span("born", "VERB"))
     shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=found)
@@ -298,9 +286,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
     assert "No words are shown." in state.query.problem
 
 
-def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
-    page, qtbot, home, workshop, explorer, wait, tmp_path
-):
+def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wait, tmp_path):
     folder = make_model(home.models / "a-first", Heads(outputs=3, kind="pair_classification"))
     names = ("label 0", "label 1", "label 2")
     said = classified(

@@ -23,13 +23,10 @@ SHOWN = QueryKeyShown(
 )
 
 
-def test_the_three_parts_of_a_score_are_named_and_summed() -> None:
+def test_the_parts_of_a_score_are_named_and_summed() -> None:
     text = score_text(SHOWN)
     places = [text.index(n) for n in ("content–content", "content–position", "position–content")]
     assert places == sorted(places)
     assert "rank 1 of 2" in text and "products" not in text
-
-
-def test_a_score_of_content_alone_is_the_sum_of_its_products() -> None:
     text = score_text(SHOWN.model_copy(update={"parts": ()}))
     assert text.startswith("The products sum to the attention score")

@@ -80,12 +80,18 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
-def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle):
+def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle, qapp):
     settle()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
     made = answer()
     norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
+    assert_accessible(view)
+    view.resize(700, 460)
+    qapp.processEvents()
+    table = view.tables[0]
+    assert table.viewport().height() >= 3 * table.rowHeight(0)
+    assert view.halves.widget(0).height() > view.halves.widget(1).height()
 
 
 def test_without_position_embeddings_positions_are_indices(view, state, explore, answer):
@@ -104,16 +110,7 @@ def test_without_position_embeddings_positions_are_indices(view, state, explore,
         state.queries[0].is_waiting = True  # so that a second answer is accepted
 
 
-def test_in_a_narrow_panel_rows_of_the_table_are_seen_below_the_steps(view, answer, qapp):
-    answer()
-    view.resize(700, 460)
-    qapp.processEvents()
-    table = view.tables[0]
-    assert table.viewport().height() >= 3 * table.rowHeight(0)
-    assert view.halves.widget(0).height() > view.halves.widget(1).height()
-
-
-def test_a_text_is_as_high_as_its_lines_at_any_width(view, settle, qapp):
+def test_texts_are_as_high_as_their_lines_and_shown_whole(view, settle, qapp):
     settle()
     lines = []
     for width in (1100, 330, 1100):
@@ -123,10 +120,6 @@ def test_a_text_is_as_high_as_its_lines_at_any_width(view, settle, qapp):
         qapp.processEvents()
         lines.append(view.flow.normalised.height())
     assert lines[0] == lines[2] < lines[1]
-
-
-def test_lines_are_shown_whole_without_part_of_the_next(view, settle, qapp):
-    settle()
     shown = view.flow.words
     shown.setFixedWidth(200)
     for count, scrolled in ((1, 0), (2, 0), (3, 0), (4, 1), (9, 6)):
@@ -157,14 +150,11 @@ def test_a_masked_word_has_the_id_of_the_mask(view, explore, answer):
     assert painted == colour(Role.ACCENT)
 
 
-def test_unknown_words_are_named(view, explore, wait):
+def test_unknown_words_are_named_and_the_truncated_rest_is_quoted(view, explore, wait):
     explore.set_texts("the <b>☃</b> %s cat ☃")
     wait(lambda: explore.is_settled and view.notes.isVisible())
     assert "Not in the vocabulary: “☃”." in view.notes.text()
     assert "only [UNK]" in view.notes.text()
-
-
-def test_the_truncated_rest_is_quoted(view, explore, wait):
     explore.set_texts("the cat sat on " * 20 + "mat")
     wait(lambda: explore.is_settled and explore.first.is_truncated)
     assert "Truncated to 32 tokens" in view.notes.text()
@@ -239,8 +229,3 @@ def test_the_figure_has_every_number(qapp, view, state, answer):
     assert not QImage.fromData(figure.png(made)).isNull()
     drawing = figure.svg(made).decode()
     assert f"{answered.sums[2]:.3f}" in drawing
-
-
-def test_everything_is_accessible(view, answer):
-    answer()
-    assert_accessible(view)

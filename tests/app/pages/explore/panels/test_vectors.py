@@ -96,9 +96,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     assert_accessible(view)
 
 
-def test_nearest_words_in_the_chosen_texts_are_listed(
-    page, choose_texts, explorer, workers, wait, qtbot
-):
+def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, workers, wait, qtbot):
     """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
     choose_texts(page, "a dog sat", "the mat", "the cat sat on the mat")
     view = compared(page, explorer, wait)

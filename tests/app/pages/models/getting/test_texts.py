@@ -31,7 +31,4 @@ def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio) -> 
     assert facts["Fine-tuning"][0].endswith("4.0 GB free on A GPU")
     assert facts["Fine-tuning"][1] == "warn" and facts["Exploring"][1] == "body"
     assert facts["1,000 short texts"][0].endswith("on the processor")
-
-
-def test_a_gpu_that_tells_no_memory_shares_that_of_the_machine(studio) -> None:
     assert machine_facts(MACHINE, [gpu(None)]).training_free == MACHINE.memory_free

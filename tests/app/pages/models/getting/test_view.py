@@ -22,6 +22,7 @@ from engine.hub.address import host
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import HubFile, PushPlanned
 from tests.app.accessible import assert_accessible
+from tests.app.asking import question
 from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import TOKEN, Repo
 from tests.engine.models import small
@@ -53,13 +54,6 @@ def page(qtbot, studio: Studio) -> ModelsPage:
     return made
 
 
-def question() -> Question:
-    """The question that is open."""
-    (found,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)
-                and w.isVisible()]  # fmt: skip
-    return found
-
-
 def titles(getting: GettingPage) -> list[str]:
     return [item.title for item in getting.list.cards.rows]
 
@@ -84,23 +78,18 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     getting = page.getting
     getting.words.setText("tiny")
     getting.search_hub.click()
-    said = " ".join(text.text() for text in question().findChildren(Text))
+    said = " ".join(text.text() for text in question(qtbot).findChildren(Text))
     assert host() in said and hub.address.endswith(host())
-    question().buttons["cancel"].click()
+    question(qtbot).buttons["cancel"].click()
     assert not hub.asked and not studio.settings.preferences.hub_allowed
     getting.search_hub.click()
-    question().buttons["contact"].click()
+    question(qtbot).buttons["contact"].click()
     qtbot.waitUntil(lambda: titles(getting) == [NAME], timeout=PATIENCE)
     getting.get.click()
-    qtbot.waitUntil(
-        lambda: any("Download" in w.windowTitle() for w in QApplication.topLevelWidgets()
-                    if isinstance(w, Question) and w.isVisible()),
-        timeout=PATIENCE,
-    )  # fmt: skip
-    cost = question().findChild(Facts)
+    cost = question(qtbot, "Download").findChild(Facts)
     assert list(cost.values) == ["Fine-tuning", "Exploring", "1,000 short texts"]
     assert "free" in cost.values["Fine-tuning"].text()
-    question().buttons["download"].click()
+    question(qtbot).buttons["download"].click()
     qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
     folder = page.state.imported.folder
     source = read_source(folder)
@@ -150,16 +139,16 @@ def test_a_model_is_sent_after_its_files_were_seen(qtbot, page, hub, studio, mon
     studio.settings.set("hub_allowed", True)
     folder = small.folder(studio.home.models / "mine")
     page.sending.ask(library.describe_model("mine", folder, "imported"))
-    qtbot.keyClicks(question().findChild(QLineEdit), "me/mine")
-    question().buttons["list"].click()
+    qtbot.keyClicks(question(qtbot).findChild(QLineEdit), "me/mine")
+    question(qtbot).buttons["list"].click()
 
     def asks_to_send() -> bool:
         shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
         return any("send" in one.buttons and one.isVisible() for one in shown)
 
     qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
-    assert "README.md" in question().findChild(QPlainTextEdit).toPlainText() and not hub.asked
-    question().buttons["send"].click()
+    assert "README.md" in question(qtbot).findChild(QPlainTextEdit).toPlainText() and not hub.asked
+    question(qtbot).buttons["send"].click()
     dialog = page.sending.dialog
     assert dialog is not None and dialog.focusWidget() is dialog.progress.leave
     assert_accessible(dialog)

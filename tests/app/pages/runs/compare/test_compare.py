@@ -66,36 +66,13 @@ def test_a_comparison_names_runs_by_what_tells_them_apart(four) -> None:
         assert distinct_names(rows) == telling.split("|")
 
 
-def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(comparison, qtbot) -> None:
-    runs = comparison.state.runs
-    for row in comparison.state.rows:
-        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
-    qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
-    comparison.tabs.setCurrentWidget(comparison.settings)
-    model = comparison.settings.widget.model
-    row = comparison.state.rows[0]
-    shown = model.headerData(1, Qt.Orientation.Horizontal)
-    assert shown == f"{row.job.training.seed}\n{row.id}"
-    assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
-
-
-def test_nothing_and_one_value_make_no_axis(comparison) -> None:
-    comparison.tabs.setCurrentWidget(comparison.parallel)
-    keys = comparison.parallel.widget.keys
-    assert "training.learning_rate" in keys and "training.seed" in keys
-    for key in keys:
-        facts = column_info(key)
-        said = {repr(facts.row_value(row)) for row in comparison.state.rows}
-        assert len(said - {"None"}) > 1, key
-
-
 def curves(four: Sequence[RunRow]) -> Curves:
     steps = np.arange(1, 6)
     points = {row.id: (steps, np.linspace(n, n + 1, 5)) for n, row in enumerate(four)}
     return Curves("loss", points)
 
 
-def test_a_group_is_its_mean_with_the_interval_of_student(four) -> None:
+def test_curves_have_groups_colours_and_axes(four) -> None:
     look = CurveStyle("training.learning_rate", as_means=True)
     low, high = chart_lines(four, curves(four), "step", 1, look)
     assert low.name == "Learning rate 1e-5 (n = 2)"
@@ -106,17 +83,11 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four) -> None:
     np.testing.assert_allclose(low.y, mean)
     np.testing.assert_allclose([low.low, low.high], expected, rtol=1e-6)
     assert high.color != low.color
-
-
-def test_runs_are_coloured_by_a_column(four) -> None:
     look = CurveStyle("training.learning_rate", "training.seed")
     lines = chart_lines(four, curves(four), "step", 1, look)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     own = chart_lines(four, curves(four), "step", 1, CurveStyle(""))
     assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
-
-
-def test_curves_stand_over_epochs_time_and_tokens(four) -> None:
     steps = np.array([1, 10, 20])
     np.testing.assert_allclose(x_values("epoch", four[0], steps, None), steps * 32 / 99)
     pace = read_pace(RunFolder(four[0].folder))
@@ -128,16 +99,7 @@ def test_curves_stand_over_epochs_time_and_tokens(four) -> None:
     assert x_values("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
 
 
-def test_the_metric_that_most_runs_have_is_shown_first(comparison) -> None:
-    tab = comparison.curves
-    tab.metric_box.clear()
-    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
-    assert tab.metric_box.currentData() == "validation_loss"
-    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
-    assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
-
-
-def test_the_curves_are_drawn_over_the_chosen_axis(comparison, qtbot) -> None:
+def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison, qtbot) -> None:
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
@@ -152,9 +114,14 @@ def test_the_curves_are_drawn_over_the_chosen_axis(comparison, qtbot) -> None:
     qtbot.keyClick(tab.view, Qt.Key.Key_Right)
     qtbot.keyClick(tab.view, Qt.Key.Key_Right)
     assert HOSTILE in tab.readout.text()
+    tab.metric_box.clear()
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss"
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
-def test_every_picture_is_kept_with_its_numbers(comparison) -> None:
+def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, four, qtbot) -> None:
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
     for kept in (
@@ -167,10 +134,20 @@ def test_every_picture_is_kept_with_its_numbers(comparison) -> None:
         assert b"<svg" in figure.svg(kept) and figure.pdf(kept).startswith(b"%PDF")
         assert len(kept.table().rows) >= 4
         assert figure.csv_text(kept.table()).count("\n") > 4
+    found = make_scatter(four, "training.learning_rate", "best", "training.seed")
+    assert found.missing == 0 and found.names == ("1", "2")
+    assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
+    comparison.tabs.setCurrentWidget(comparison.scatter)
+    view = comparison.scatter.widget.view
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
 
 
-def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> None:
+def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, four, qtbot) -> None:
     assert differing_paths(four) == ["training.learning_rate", "training.seed"]
+    comparison.tabs.setCurrentWidget(comparison.settings)
     tab = comparison.settings.widget
     assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
     tab.search.setText("seed")
@@ -181,9 +158,19 @@ def test_the_settings_that_differ_are_listed_and_copied(comparison, four) -> Non
     tab.search.clear()
     tab.differences_only.setChecked(False)
     assert tab.model.rowCount() > 30
+    runs = comparison.state.runs
+    for row in comparison.state.rows:
+        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
+    qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
+    comparison.tabs.setCurrentWidget(comparison.settings)
+    model = comparison.settings.widget.model
+    row = comparison.state.rows[0]
+    shown = model.headerData(1, Qt.Orientation.Horizontal)
+    assert shown == f"{row.job.training.seed}\n{row.id}"
+    assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
 
 
-def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
+def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four, qtbot) -> None:
     axis = make_axis("training.learning_rate", four)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
@@ -201,22 +188,21 @@ def test_a_stretch_of_an_axis_chooses_runs(comparison, four, qtbot) -> None:
     qtbot.mouseMove(view, middle)
     qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=middle)
     assert len(view.plot.brushes) == 1 and tab.note.text().startswith("2 of 4 runs")
+    comparison.tabs.setCurrentWidget(comparison.parallel)
+    keys = comparison.parallel.widget.keys
+    assert "training.learning_rate" in keys and "training.seed" in keys
+    for key in keys:
+        facts = column_info(key)
+        said = {repr(facts.row_value(row)) for row in comparison.state.rows}
+        assert len(said - {"None"}) > 1, key
 
 
-def test_a_point_is_a_run_that_opens(comparison, four, qtbot) -> None:
-    found = make_scatter(four, "training.learning_rate", "best", "training.seed")
-    assert found.missing == 0 and found.names == ("1", "2")
-    assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
-    comparison.tabs.setCurrentWidget(comparison.scatter)
-    view = comparison.scatter.widget.view
-    qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
-        qtbot.keyClick(view, Qt.Key.Key_Return)
-    assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
-
-
-def test_back_returns_to_the_previous_view(page, four, qtbot) -> None:
+def test_a_run_alone_is_not_compared_and_back_leads_to_the_view_before(page, four, qtbot) -> None:
     shown = page()
+    shown.list.select(four[0].id)
+    action = shown.list.actions_.by_key["compare"]
+    assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
+    assert not shown.list.compare.isEnabled()
     shown.compare(four[:2])
     shown.open(four[0].id)
     shown.run.closed.emit()
@@ -224,14 +210,6 @@ def test_back_returns_to_the_previous_view(page, four, qtbot) -> None:
     assert shown._stack.currentWidget() is shown.comparison
     shown.comparison.closed.emit()
     assert shown.comparison is None and shown._stack.currentIndex() == 0
-
-
-def test_a_run_alone_is_not_compared(page, four) -> None:
-    shown = page()
-    shown.list.select(four[0].id)
-    action = shown.list.actions_.by_key["compare"]
-    assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
-    assert not shown.list.compare.isEnabled()
 
 
 def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path) -> None:

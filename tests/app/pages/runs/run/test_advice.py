@@ -40,11 +40,22 @@ def run_that_learned_nothing(
         return record_folder(session, run, job).id, job
 
 
-def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studio, qtbot) -> None:
+def places(view: RunView) -> tuple[int, int]:
+    return view.tabs.y(), view.tabs.height()
+
+
+def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run, qtbot) -> None:
+    shown = page()
+    well = open_run(shown, make_run("well"), qtbot)
+    qtbot.wait(0)
+    assert well.advice.isHidden()
+    top, height = places(well)
     run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(shown, run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
+    qtbot.waitUntil(lambda: places(view)[0] > top)
+    assert sum(places(view)) == top + height
     assert line.text.full_text().startswith(
         "No better than the majority baseline, which always predicts “positive” (60.0 %)."
     )
@@ -65,9 +76,7 @@ def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(page, studi
     assert line.text.full_text().startswith("No better")
 
 
-def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
-    page, studio, qtbot, tmp_path
-) -> None:
+def test_labels_that_validation_lacks_get_rows_there(page, studio, qtbot, tmp_path) -> None:
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
     file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
@@ -91,19 +100,3 @@ def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
     with qtbot.waitSignal(studio.notices.added) as told:
         line._state.run.runs._start_fixed(asked["job"], ("absent_labels", "move"))
     assert "too few rows" in told.args[0].problem
-
-
-def places(view: RunView) -> tuple[int, int]:
-    return view.tabs.y(), view.tabs.height()
-
-
-def test_advice_takes_a_line_and_a_run_that_went_well_has_none(page, studio, make_run, qtbot):
-    well = open_run(page(), make_run("well"), qtbot)
-    qtbot.wait(0)
-    assert well.advice.isHidden()
-    top, height = places(well)
-    run_id, _ = run_that_learned_nothing(studio, studio.home.runs / "still")
-    badly = open_run(page(), run_id, qtbot)
-    qtbot.waitUntil(lambda: not badly.advice.isHidden())
-    qtbot.waitUntil(lambda: places(badly)[0] > top)
-    assert sum(places(badly)) == top + height

@@ -97,7 +97,7 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explo
         assert words in tab.legend.text()
 
 
-def test_inputs_are_turned_over(tab, explorer, qtbot) -> None:
+def test_inputs_are_turned_over_and_a_chosen_step_stays(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answer()
     assert not tab.previous.isEnabled()
@@ -110,11 +110,6 @@ def test_inputs_are_turned_over(tab, explorer, qtbot) -> None:
     assert not tab.next.isEnabled() and tab.page.text() == "Inputs 9–10 of 10"
     tab.previous.click()
     assert tab.page.text() == f"Inputs {PAGE_SIZE + 1}–{2 * PAGE_SIZE} of 10"
-
-
-def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(tab, explorer, qtbot) -> None:
-    show(tab, qtbot)
-    explorer.answer()
     tab.step.setValue(3)
     assert explorer.asked[-1].step == 3 and not tab.follow.isChecked()
     explorer.answered.emit(BatchShown(to=1, step=7, steps=20, rows=(row(),)))

@@ -71,7 +71,7 @@ def test_fifty_thousand_points_open_without_holding_the_window(page, studio, mak
     assert len(view.charts.loss.series("training")) == 50_000
 
 
-def test_how_curves_are_drawn_is_kept_for_the_next_run(page, make_run, qtbot) -> None:
+def test_a_curve_is_kept_as_a_drawing_and_its_look_for_other_runs(page, make_run, qtbot) -> None:
     first, second = make_run("one"), make_run("two")
     shown = page()
     view = open_run(shown, first, qtbot)
@@ -81,6 +81,13 @@ def test_how_curves_are_drawn_is_kept_for_the_next_run(page, make_run, qtbot) ->
     qtbot.mouseClick(view.charts.options.log, Qt.MouseButton.LeftButton)
     again = open_run(shown, second, qtbot)
     assert again.charts.options.smoothing.choice() == 3 and again.charts.options.log.isChecked()
+    qtbot.waitUntil(lambda: not again.charts.is_filling())
+    for curve in (again.charts.loss, again.charts.validation, again.charts.speed):
+        kept = curve.figure()
+        assert kept is not None and kept.table is not None
+        assert b"<svg" in figure.svg(kept) and len(kept.table().rows) > 3
+        assert curve.figure_button is not None
+    assert again.charts.rate.figure() is None  # nothing was measured
 
 
 def test_empty_charts_say_why(page, make_run, qtbot) -> None:
@@ -108,14 +115,3 @@ def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot) -> None:
     assert view.charts.alerts.text().endswith("times the usual.")
     view.charts._on_alerts([alert] * 5)
     assert view.charts.alerts.text().endswith("times the usual, and 2 more.")
-
-
-def test_a_curve_is_kept_as_a_drawing_with_its_numbers(page, make_run, qtbot) -> None:
-    view = open_run(page(), make_run("one"), qtbot)
-    qtbot.waitUntil(lambda: not view.charts.is_filling())
-    for curve in (view.charts.loss, view.charts.validation, view.charts.speed):
-        kept = curve.figure()
-        assert kept is not None and kept.table is not None
-        assert b"<svg" in figure.svg(kept) and len(kept.table().rows) > 3
-        assert curve.figure_button is not None
-    assert view.charts.rate.figure() is None  # nothing was measured

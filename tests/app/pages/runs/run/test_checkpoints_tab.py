@@ -10,7 +10,8 @@ from app.pages.runs.run.checkpoints_tab import REASON, SCORE
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpWindow
 from engine.config.changes import changes
-from tests.app.pages.runs.pages import open_run, question
+from tests.app.asking import question
+from tests.app.pages.runs.pages import open_run
 
 
 def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run, qtbot) -> None:
@@ -38,9 +39,7 @@ def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run,
     assert not without.checkpoints.hint.isHidden() and not without.checkpoints.fine_tune.isEnabled()
 
 
-def test_a_checkpoint_goes_to_the_trash_and_comes_back(
-    page, studio, make_run, qtbot, monkeypatch, tmp_path
-) -> None:
+def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
     offered: list[Callable[[], None]] = []
     monkeypatch.setattr(studio.notices, "info", lambda text, action, act: offered.append(act))
@@ -64,9 +63,7 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
 
 
-def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
-    page, studio, make_run, qtbot, monkeypatch
-) -> None:
+def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkeypatch) -> None:
     run_id = make_run("one")
     view = open_run(page(), run_id, qtbot)
     tab = view.checkpoints

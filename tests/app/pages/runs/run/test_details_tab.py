@@ -16,17 +16,12 @@ def test_notes_are_kept_and_found(page, studio, make_run, qtbot) -> None:
     assert open_run(shown, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
 
 
-def test_what_was_read_before_is_in_the_log(page, make_run, qtbot) -> None:
+def test_the_log_is_whole_and_follows_only_at_its_end(page, make_run, qtbot, studio) -> None:
     view = open_run(page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)
     assert view.log.widget.text.toPlainText() == view.state.log
-
-
-def test_the_log_follows_only_for_those_who_are_at_its_end(page, studio, make_run, qtbot) -> None:
-    run_id = make_run("one")
-    view = open_run(page(), run_id, qtbot)
-    log = studio.home.runs / run_id / "worker.log"
+    log = view.state.row.folder / "worker.log"
     log.write_text("\n".join(f"line {n}" for n in range(500)))
     view.tabs.setCurrentWidget(view.log)
     text = view.log.widget.text

@@ -12,9 +12,10 @@ from tests.app.pages.runs.pages import change_run, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_finished_run_shows_its_curves_and_what_to_do_next(page, studio, make_run, qtbot) -> None:
+def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_run, qtbot) -> None:
     run_id = make_run("done")
-    view = open_run(page(), run_id, qtbot)
+    shown = page()
+    view = open_run(shown, run_id, qtbot)
     assert view.header.name.full_text() == "done"
     assert "Step 20 of 20" in view.header.pace.full_text()
     assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.full_text()
@@ -30,6 +31,13 @@ def test_a_finished_run_shows_its_curves_and_what_to_do_next(page, studio, make_
         with qtbot.waitSignal(studio.go) as gone:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert gone.args == target
+    plain, branch = make_run("plain"), make_run("other")
+    told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
+    change_run(studio, branch, remarks=["One text was cut.", told.sentence()])
+    view = open_run(shown, branch, qtbot)
+    qtbot.waitUntil(lambda: not view.header.branched.isHidden())
+    assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
+    assert open_run(shown, plain, qtbot).header.branched.isHidden()
 
 
 def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, monkeypatch) -> None:
@@ -44,16 +52,6 @@ def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, mon
     monkeypatch.setattr(studio.dispatcher, "force_stop", wished.append)
     qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
     assert wished == [run_id]
-
-
-def test_the_header_names_the_parent_of_a_branch(page, studio, make_run, qtbot) -> None:
-    plain, branch = make_run("plain"), make_run("other")
-    told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
-    change_run(studio, branch, remarks=["One text was cut.", told.sentence()])
-    view = open_run(page(), branch, qtbot)
-    qtbot.waitUntil(lambda: not view.header.branched.isHidden())
-    assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
-    assert open_run(page(), plain, qtbot).header.branched.isHidden()
 
 
 def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot) -> None:
@@ -90,9 +88,7 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_r
     assert argument["job"].training == job.training
 
 
-def test_a_failed_run_shows_its_problem_and_resumes_from_its_checkpoint(
-    page, studio, make_run, qtbot, monkeypatch
-) -> None:
+def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monkeypatch) -> None:
     run_id = make_run("broken", upto=7, outcome="failed", problem="Memory ran out.")
     view = open_run(page(), run_id, qtbot)
     banner = view.banner
@@ -113,9 +109,7 @@ def test_a_failed_run_shows_its_problem_and_resumes_from_its_checkpoint(
     assert wished == [run_id]
 
 
-def test_a_run_that_waits_for_disk_space_resumes_without_a_click(
-    page, studio, make_run, qtbot, monkeypatch
-) -> None:
+def test_a_run_that_waits_for_space_resumes(page, studio, make_run, qtbot, monkeypatch) -> None:
     run_id = make_run("full", upto=7, outcome=None)
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     full = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}

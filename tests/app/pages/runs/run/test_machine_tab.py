@@ -51,17 +51,13 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> 
     assert figure is not None, "a picture, and its numbers"
 
 
-def test_a_run_without_machine_events_shows_a_note(page, make_run, qtbot) -> None:
+def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot) -> None:
     view = open_run(page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
     assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
     assert not view.machine.widget._timer.isActive()
-
-
-def test_gpus_of_equal_names_are_numbered() -> None:
-    assert subject_text(Subject("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
-    assert subject_text(Subject("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
-    assert subject_text(Subject("gpu", 1, ""), True) == "GPU (1)"
+    line = view.charts.machine
+    assert not line.note.isVisible() and not line._timer.isActive()
 
 
 def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
@@ -81,12 +77,7 @@ def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtb
         assert line.note.isVisible() and line.note.text().startswith("Machine: CPU ")
 
 
-def test_a_run_that_has_ended_has_no_such_line(page, make_run, qtbot) -> None:
-    line = open_run(page(), make_run("done"), qtbot).charts.machine
-    assert not line.note.isVisible() and not line._timer.isActive()
-
-
-def test_the_line_shows_the_known_values() -> None:
+def test_the_line_shows_the_known_values_and_numbers_equal_gpus() -> None:
     gpu = GpuLoad(
         name="NVIDIA A100",
         busy=0.87,
@@ -110,3 +101,6 @@ def test_the_line_shows_the_known_values() -> None:
     )
     bare = MachineSample(busy=0.5, memory=1_000_000_000, memory_total=2_000_000_000)
     assert load_text(bare) == "Machine: CPU 50 % · memory 1.0 GB of 2.0 GB"
+    assert subject_text(Subject("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
+    assert subject_text(Subject("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
+    assert subject_text(Subject("gpu", 1, ""), True) == "GPU (1)"

@@ -56,11 +56,13 @@ def test_the_spread_is_that_of_the_finished_runs(studio, ids, make_run, qtbot) -
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_the_column_is_shown_only_if_there_are_several_seeds(page, studio, make_run, qtbot) -> None:
-    make_run("alone")
+def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, qtbot) -> None:
+    run_id = make_run("alone")
     shown = page()
     table, place = shown.list.table, shown.list.model.column(Column.SEEDS)
     assert table.isColumnHidden(place)
+    view = open_run(shown, run_id, qtbot)
+    qtbot.waitUntil(lambda: not view.tabs.isTabVisible(view.tabs.indexOf(view.seeds)))
     make_run("films", job=jobs()[0])
     shown.state.read()
     qtbot.waitUntil(lambda: not table.isColumnHidden(place))
@@ -85,12 +87,6 @@ def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, sc
     screen(shown, "seeds")
     view.seeds.widget.table.activated.emit(model.index(1, 0))
     assert shown.run is not None and shown.run.state.run_id == ids[1]
-
-
-def test_a_single_run_has_no_tab_of_related_runs(page, studio, make_run, qtbot) -> None:
-    run_id = make_run("alone")
-    view = open_run(page(), run_id, qtbot)
-    qtbot.waitUntil(lambda: not view.tabs.isTabVisible(view.tabs.indexOf(view.seeds)))
 
 
 def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, monkeypatch) -> None:
@@ -137,9 +133,7 @@ def searched() -> tuple[JobSpec, ...]:
     )
 
 
-def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
-    page, studio, make_run, qtbot
-):
+def test_a_search_shows_means_the_best_and_what_was_pruned(page, studio, make_run, qtbot):
     ids = [make_run("films", upto=upto, job=job) for upto, job in
            zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
     pruned = make_run("alone", upto=5, outcome="stopped", job=searched()[0],

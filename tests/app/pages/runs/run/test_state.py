@@ -44,7 +44,7 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
 
-def test_points_that_come_while_the_curves_are_read_are_not_lost(runs, studio, make_run, qtbot):
+def test_points_that_come_while_curves_are_read_are_kept(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine", upto=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
     heard: list[str] = []
@@ -57,9 +57,6 @@ def test_points_that_come_while_the_curves_are_read_are_not_lost(runs, studio, m
     assert heard == ["read", "new [5, 6]"]
     studio.dispatcher.measured.emit(run_id, [measured("loss", 7, 1.0)])
     assert heard[2] == "new [7]"
-
-
-def test_of_a_step_measured_twice_the_last_value_counts() -> None:
     found = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
     assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 

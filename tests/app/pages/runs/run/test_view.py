@@ -49,9 +49,7 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers,
     assert view.banner.resume.text() == "&Resume from step 2"
 
 
-def test_results_come_first_and_every_tab_has_its_own_alt_keys(
-    page, make_run, studio, qtbot
-) -> None:
+def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot) -> None:
     run = make_run("Reviews")
     made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
     made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")

@@ -1,0 +1,33 @@
+"""Workers without torch for the runs of a home; they end with the test."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from engine.files.home import Home
+from engine.runs import launch
+from tests.engine.runs import fake_worker
+
+
+@contextmanager
+def fake_workers(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
+    monkeypatch.setattr(launch, "command", fake_worker.command)
+    pids: list[int] = []
+    start = launch.start
+
+    def remember(folder: Path) -> "subprocess.Popen[bytes]":
+        worker = start(folder)
+        pids.append(worker.pid)
+        return worker
+
+    monkeypatch.setattr(launch, "start", remember)
+    yield
+    for folder in home.runs.iterdir():
+        launch.stop_now(folder)
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)

@@ -1,0 +1,49 @@
+"""Threads in the place of workers: the start of a process with torch takes 2 s of CPU time."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+
+from app import background
+from engine.errors import StudioError
+from engine.messages.question import Answer, Question, Refused
+from engine.worker.answerers import answer
+from engine.worker.context import WorkerContext
+
+
+class FakeWorkers:
+    """Starts no process: a question about many texts is answered by a thread."""
+
+    def __init__(self, scratch: Path, guard: QObject) -> None:
+        self.scratch, self._guard = scratch, guard
+        self.asked: list[Question] = []
+        self.is_held = False  # then nothing is answered, and a test may cancel
+
+    def start(self, question, done, refused, working=None, owner=None, on_partial=lambda _: None):
+        self.asked.append(question)
+        worker = _FakeWorker()
+
+        def work() -> list[Answer]:
+            told: list[Answer] = []
+            try:
+                told.append(answer(question, WorkerContext(self.scratch, told.append)))
+            except StudioError as error:
+                told.append(Refused(problem=error.problem, advice=error.advice))
+            return told
+
+        def tell(told: list[Answer]) -> None:
+            for one in told:
+                if not worker.is_cancelled:
+                    way = done if one.is_final else on_partial
+                    (refused if isinstance(one, Refused) else way)(one)
+
+        if not self.is_held:
+            background.run(self._guard, work, tell)
+        return worker
+
+
+class _FakeWorker:
+    is_cancelled = False
+
+    def cancel(self, exited=lambda: None) -> None:
+        self.is_cancelled = True

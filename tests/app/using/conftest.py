@@ -1,0 +1,43 @@
+"""The tab “Use it” in a window."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import background
+from app.studio import Studio
+from app.using.tab import UseTab
+from engine.messages.question import Question
+from tests.app.pages.explore.conftest import FakeExplorer
+from tests.app.threads import FakeWorkers
+
+
+class ThreadedExplorer(FakeExplorer):
+    """Answers every question in a thread."""
+
+    def ask(self, question: Question) -> int:
+        number = super().ask(question)
+        tell = self.answered.emit
+        FakeWorkers(self.scratch, self).start(self.asked[-1], tell, tell, on_partial=tell)
+        return number
+
+
+@pytest.fixture
+def in_threads(in_threads: None, studio: Studio, tmp_path: Path) -> Iterator[None]:
+    """Threads answer as one-time workers and the explorer do."""
+    real, studio.explorer = studio.explorer, ThreadedExplorer(tmp_path / "scratch")
+    yield
+    background.finish()
+    studio.explorer = real
+
+
+@pytest.fixture
+def tab(qtbot: Any, studio: Studio) -> Iterator[UseTab]:
+    made = UseTab(studio)
+    qtbot.addWidget(made)
+    made.resize(900, 640)
+    made.show()
+    yield made
+    background.finish()
