@@ -116,7 +116,7 @@ def wizard(step: int) -> Callable[[Stage], None]:
             estimate = page.state.estimate
             is_over = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
             until(is_over, 300, "the estimate of time and memory")
-        page.bar.wanted.emit(step)
+        page.bar.step_clicked.emit(step)
         settle()
 
     return arrange
