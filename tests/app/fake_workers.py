@@ -27,7 +27,7 @@ def fake_workers(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     monkeypatch.setattr(launch, "start", remember)
     yield
     for folder in home.runs.iterdir():
-        launch.stop_now(folder)
+        launch.kill_worker(folder)
     for pid in pids:
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
