@@ -147,6 +147,16 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path
     assert metrics(alone) != metrics(calm)  # other dropout
 
 
+def test_a_person_resumes_with_another_number_of_processes(calm, crew, tmp_path):
+    job = calm.job()
+    hardware = job.hardware.model_copy(update={"processes": 2})
+    run = small.new_run(tmp_path / "run", job.model_copy(update={"hardware": hardware}))
+    assert crew.train(run, 2, stop_after=11) == [0, 0]
+    assert cli(["resume", str(run.path), "--processes", "1"]) == 0
+    assert ended(run).outcome == "finished" and distance(calm, run) < CLOSE
+    assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
+
+
 def test_a_cluster_is_refused_what_it_cannot_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
