@@ -148,9 +148,7 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path
 
 
 def test_a_person_resumes_with_another_number_of_processes(calm, crew, tmp_path):
-    job = calm.job()
-    hardware = job.hardware.model_copy(update={"processes": 2})
-    run = small.new_run(tmp_path / "run", job.model_copy(update={"hardware": hardware}))
+    run = small.new_run(tmp_path / "run", small.with_hardware(calm.job(), processes=2))
     assert crew.train(run, 2, stop_after=11) == [0, 0]
     assert cli(["resume", str(run.path), "--processes", "1"]) == 0
     assert ended(run).outcome == "finished" and distance(calm, run) < CLOSE
