@@ -94,7 +94,7 @@ def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_pat
     shown = window()
 
     # a file is dropped, looked at, and imported
-    shown.take([reviews(tmp_path / "topics.csv")])
+    shown.open_paths([reviews(tmp_path / "topics.csv")])
     qtbot.waitUntil(lambda: "data" in shown.pages, timeout=SOON)
     data = shown.pages["data"]
     assert isinstance(data, DataPage)
