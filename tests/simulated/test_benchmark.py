@@ -11,7 +11,7 @@ from tests.simulated.device import counted
 
 
 @pytest.mark.parametrize(
-    "row, precision", [("finetuning-small", "fp32"), ("pretraining-small", "fp16")]
+    "row, precision", [("finetuning-base", "fp32"), ("pretraining-base", "fp16")]
 )
 def test_a_dry_run_ends_with_a_table(
     row: str,

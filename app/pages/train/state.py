@@ -215,7 +215,7 @@ class TrainState(QObject):
     def obstacle(self, step: Step) -> str:
         """Reason why this step is not complete; “” if it is."""
         if step is Step.DATA and self.versions.is_busy:
-            return self.tr("Making a new version of the data set…")
+            return self.tr("Creating a new version of the data set…")
         obstacle = self._validation.obstacles.get(step)
         return self._invalid.get(step, "") or (obstacle.sentence if obstacle else "")
 

@@ -98,7 +98,7 @@ def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make
     with qtbot.waitSignal(state.versions.ended):
         state.apply(fix)
         assert state.fixes(Step.DATA) == [], "one at a time"
-        assert state.obstacle(Step.DATA) == "Making a new version of the data set…"
+        assert state.obstacle(Step.DATA) == "Creating a new version of the data set…"
     assert state.obstacle(Step.DATA) == ""
     made = state.choices.data
     assert made.source == StoredData(
