@@ -15,7 +15,7 @@ from engine import cores
 from engine.system import precision
 from engine.system.precision import Speeds, ThreadSpeeds
 
-NVIDIA = Path("/proc/driver/nvidia/gpus")
+NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ def read_machine(home: Path) -> Machine:
         memory_free=memory.available,
         disk_free=shutil.disk_usage(home).free,
         gpus=_gpus(),
-        torch=installed("torch"),
+        torch=installed_version("torch"),
         speeds=precision.last(Speeds, home),
         thread_speeds=precision.last(ThreadSpeeds, home),
     )
 
 
-def installed(package: str) -> str:
+def installed_version(package: str) -> str:
     """Version of an installed package, or “”."""
     try:
         return version(package)
@@ -89,8 +89,8 @@ def installed(package: str) -> str:
 def _gpus() -> tuple[str, ...]:
     """Names of NVIDIA GPUs from the driver; “NVIDIA” if only its tool is found."""
     names = []
-    if NVIDIA.is_dir():
-        for information in sorted(NVIDIA.glob("*/information")):
+    if NVIDIA_GPUS.is_dir():
+        for information in sorted(NVIDIA_GPUS.glob("*/information")):
             for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
                 name, _, value = line.partition(":")
                 if name == "Model":

@@ -19,7 +19,7 @@ MONO = "JetBrains Mono"
 def load(app: QApplication) -> None:
     """Register fonts and styles, and set the font of the application.
 
-    Numbers are written as in English if the system has no language.
+    Numbers are formatted as in American English if the system has no locale.
     """
     if QLocale().language() == QLocale.Language.C:
         QLocale.setDefault(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
@@ -75,7 +75,7 @@ class DrawnIcon(QIconEngine):
         return picture
 
 
-class _Engine(DrawnIcon):
+class _LucideEngine(DrawnIcon):
     """Draws a Lucide icon at any size in a colour of the current theme.
 
     It is left-aligned in a rectangle wider than tall, which leaves space before a text.
@@ -95,13 +95,13 @@ class _Engine(DrawnIcon):
         renderer.render(painter, QRectF(rect.left(), top, side, side))
 
     def clone(self) -> QIconEngine:
-        return _Engine(self._name, self._role, self._active)
+        return _LucideEngine(self._name, self._role, self._active)
 
 
 def icon(name: str, role: Role = Role.TEXT, active: Role | None = None) -> QIcon:
     """Lucide icon in the colour of `role`, or of `active` while switched on."""
     _svg(name)
-    return QIcon(_Engine(name, role, active or role))
+    return QIcon(_LucideEngine(name, role, active or role))
 
 
 def app_icon() -> QIcon:

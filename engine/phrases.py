@@ -6,7 +6,7 @@ language and fills it in. `tools/texts.py` finds the templates, so they must be 
 of `phrase`.
 
 Templates may come from an untrusted run folder: fields are plain names, never attributes or items,
-and fields that cannot be fill_template in stay unchanged.
+and fields that cannot be filled in stay unchanged.
 """
 
 import math

@@ -25,9 +25,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # more threads than cores: none must spin
-# otherwise each subprocess compiles our modules again,
+# otherwise each subprocess compiles our modules again, for 0.3 s of CPU time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False  # 0.3 s of CPU time
+sys.dont_write_bytecode = False
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 
 import psutil
@@ -39,19 +39,19 @@ from engine.files.home import Home
 from engine.system.precision import MEASUREMENTS
 from engine.system.torch_import import load_torch_without_gc
 
-THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
-USERS_UMASK = os.umask(0)
-os.umask(USERS_UMASK)
-MEMORY = Path("/dev/shm")  # fsync costs nothing there; a run calls it some 70
-ROOM = 4_000_000_000  # bytes that must be free there, and as many in RAM
+THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested levels
+USER_UMASK = os.umask(0)
+os.umask(USER_UMASK)
+SHM = Path("/dev/shm")  # fsync costs nothing there; a run calls it about 70 times
+MIN_FREE = 4_000_000_000  # bytes that must be free there, and as many in RAM
 
 
 def keep_files_in_memory() -> None:
     """Put temporary files of tests and their processes into memory if there is space."""
-    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+    if "TMPDIR" in os.environ or not os.access(SHM, os.W_OK | os.X_OK):
         return
-    if min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available - ROOM) > ROOM:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+    if min(shutil.disk_usage(SHM).free, psutil.virtual_memory().available - MIN_FREE) > MIN_FREE:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(SHM)
 
 
 keep_files_in_memory()
@@ -59,19 +59,19 @@ load_torch_without_gc()  # as the program does
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
-STUCK = 15_000  # ms until a dialog that nothing closes is closed
+DIALOG_TIMEOUT = 15_000  # ms until a dialog that nothing closes is closed
 LONG = "BERT_STUDIO_LONG_TESTS"  # set by --long; read by `tests.often`
-PATIENCE = 20  # s for processes started by a test to end
+END_TIMEOUT = 20  # s for processes started by a test to end
 
 
-def picture_of(name: str) -> Path:
+def screenshot_path(name: str) -> Path:
     """File for the picture `name`; creates its folder."""
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     return ARTIFACTS / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-150:]}.png"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="only what is tried many times more")
+    parser.addoption("--long", action="store_true", help="run only the long tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,31 +100,31 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def forget_privacy() -> None:
-    """Restore the umask: the program keeps its files private from its start on."""
-    os.umask(USERS_UMASK)
+def restore_umask() -> None:
+    """Restore the umask: the program sets a private one when it starts."""
+    os.umask(USER_UMASK)
     os.environ.pop(UMASK, None)
 
 
-def threads_of_torch() -> None:
+def restore_torch_threads() -> None:
     """Restore the number of threads: a training in this process uses all cores."""
     if (torch := sys.modules.get("torch")) and torch.get_num_threads() != THREADS:
         torch.set_num_threads(THREADS)
 
 
 @pytest.fixture(autouse=True)
-def as_it_began() -> Iterator[None]:
+def restored_process_state() -> Iterator[None]:
     """Run each test with the user's umask and the usual number of threads, also after a command in
     this process."""
-    forget_privacy()
-    threads_of_torch()
+    restore_umask()
+    restore_torch_threads()
     yield
-    forget_privacy()
-    threads_of_torch()
+    restore_umask()
+    restore_torch_threads()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_process_of_tests_gives_way() -> Iterator[None]:
+def unchanged_priority() -> Iterator[None]:
     """Keep the priority of this process: a worker lowers it for long questions, and some tests
     answer them in this process."""
     with pytest.MonkeyPatch.context() as patch:
@@ -132,8 +132,8 @@ def no_process_of_tests_gives_way() -> Iterator[None]:
         yield
 
 
-def same_weights(name: str) -> None:
-    """Seed by name, so that weights are equal in every run.
+def seed_torch(name: str) -> None:
+    """Seed torch by a name, so that weights are equal in every run.
 
     For the CPU alone: `torch.manual_seed` records a traceback for each GPU in 1 to 3 ms.
     """
@@ -143,12 +143,12 @@ def same_weights(name: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> None:
-    same_weights(fixturedef.argname)
+    seed_torch(fixturedef.argname)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    same_weights(item.name)
+    seed_torch(item.name)
 
 
 def _is_wanted(item: pytest.Item, long: bool) -> bool:
@@ -166,10 +166,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
     from app import background
 
-    is_over = background.finish(PATIENCE)
+    is_over = background.finish(END_TIMEOUT)
     ended = yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    assert is_over, "work goes on"
+    assert is_over, "background jobs still running"
     return ended
 
 
@@ -181,7 +181,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         from PySide6.QtWidgets import QApplication
 
         for number, window in enumerate(w for w in QApplication.topLevelWidgets() if w.isVisible()):
-            path = picture_of(f"{item.nodeid}-{number}")
+            path = screenshot_path(f"{item.nodeid}-{number}")
             window.grab().save(str(path))
             report.sections.append(("picture", str(path)))
     return report
@@ -192,7 +192,7 @@ def assets() -> Path:
     """The shared checkpoints, data sets and corpora; tests that need them skip without."""
     found = REPOSITORY.parent / "shared" / "assets"
     if not found.is_dir():
-        pytest.skip("the shared assets are not here")
+        pytest.skip("the shared assets are not available")
     return found
 
 
@@ -206,7 +206,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     def trained(kind: str) -> Any:
         from tests.engine.fine_tuned import fine_tuned
 
-        same_weights(kind)
+        seed_torch(kind)
         (shared / kind).mkdir(exist_ok=True)
         return fine_tuned(shared / kind, kind)
 
@@ -214,7 +214,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def hidden_user_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Hide the home of the user from tests and their processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERT_STUDIO_HOME", str(tmp_path_factory.mktemp("nobody") / "home"))
@@ -222,7 +222,7 @@ def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 @pytest.fixture(scope="session")
-def measurements(no_home_of_the_user: None) -> bytes:
+def measurements(hidden_user_home: None) -> bytes:
     """Speed measurements of a machine on which fp32 is fastest: a run in a fresh home would measure
     for a second, and choose different precisions on different machines."""
     import torch
@@ -248,28 +248,28 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -
 
 
 @pytest.fixture(autouse=True)
-def no_child_left() -> Iterator[None]:
+def no_leaked_processes() -> Iterator[None]:
     """Check that all processes and threads started by a test have ended."""
-    before, threads = children_of_tests(), set(threading.enumerate())
+    before, threads = child_pids(), set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - threads:
         if not thread.daemon:
-            thread.join(PATIENCE)
-            assert not thread.is_alive(), f"a thread that goes on: {thread.name}"
+            thread.join(END_TIMEOUT)
+            assert not thread.is_alive(), f"thread still running: {thread.name}"
     left = list[psutil.Process]()
-    for pid in children_of_tests() - before:
+    for pid in child_pids() - before:
         with suppress(psutil.NoSuchProcess):
             child = psutil.Process(pid)
             left += [child, *child.children(recursive=True)]
-    left = [child for child in left if not _is_over(child)]
-    _, alive = psutil.wait_procs(left, PATIENCE)
-    names = [_named(child) for child in alive]
+    left = [child for child in left if not _has_ended(child)]
+    _, alive = psutil.wait_procs(left, END_TIMEOUT)
+    names = [_command(child) for child in alive]
     for child in alive:
         child.kill()
-    assert not names, f"processes that go on: {names}"
+    assert not names, f"processes still running: {names}"
 
 
-def children_of_tests() -> set[int]:
+def child_pids() -> set[int]:
     """Ids of the child processes; on Linux from a file each thread has, which takes a fifth of the
     time that finding the parent of every process takes."""
     tasks = [*Path("/proc/self/task").glob("*/children")]
@@ -282,14 +282,14 @@ def children_of_tests() -> set[int]:
     return pids
 
 
-def _is_over(process: psutil.Process) -> bool:
+def _has_ended(process: psutil.Process) -> bool:
     try:
-        return process.status() == psutil.STATUS_ZOMBIE or "resource_tracker" in _named(process)
+        return process.status() == psutil.STATUS_ZOMBIE or "resource_tracker" in _command(process)
     except psutil.NoSuchProcess:
         return True
 
 
-def _named(process: psutil.Process) -> str:
+def _command(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())[:120]
     except psutil.Error:
@@ -342,10 +342,10 @@ def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
 
     timer = QTimer()
     timer.timeout.connect(close)
-    timer.start(STUCK)
+    timer.start(DIALOG_TIMEOUT)
     yield
     timer.stop()
-    assert not stuck, f"dialogs that nothing closed: {stuck}"
+    assert not stuck, f"dialogs left open: {stuck}"
 
 
 @pytest.fixture
@@ -353,7 +353,7 @@ def screen() -> Callable[[Any, str], Path]:
     """`screen(widget, name)` saves a picture of a widget among the artifacts."""
 
     def keep(widget: Any, name: str) -> Path:
-        path = picture_of(name)
+        path = screenshot_path(name)
         assert widget.grab().save(str(path))
         return path
 

@@ -24,7 +24,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, choose_file, confirm
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
-from app.widgets.page import EmptyState, LateArea, Stack
+from app.widgets.page import EmptyState, LazyArea, Stack
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import with_ends
 from app.widgets.text import numbers
@@ -128,7 +128,7 @@ class ResultsView(QWidget):
         content = layouts.page(
             head, self.baselines, self.comparison, (splitter, 1), spacing=3 * SPACE
         )
-        area = LateArea()  # keeps lists visible in a low window
+        area = LazyArea()  # keeps lists visible in a low window
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.set_content(content)
         return area

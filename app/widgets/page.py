@@ -92,7 +92,7 @@ class Page(QWidget):
         self.subtitle.setVisible(bool(subtitle))
 
 
-class LateArea(QScrollArea):
+class LazyArea(QScrollArea):
     """A scroll area that measures its content when it is first shown.
 
     Measured earlier, widgets would be restyled each time their parent gets a new parent, which is
@@ -129,10 +129,10 @@ class LateArea(QScrollArea):
         widget.setAutoFillBackground(False)
 
 
-def scrolling(inner: QWidget | None, parent: QWidget | None = None) -> LateArea:
+def scrolling(inner: QWidget | None, parent: QWidget | None = None) -> LazyArea:
     """An area around `inner`, which can be set later, that scrolls vertically, and horizontally if
     necessary."""
-    area = LateArea(parent)
+    area = LazyArea(parent)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     if inner is not None:
         area.set_flow(inner)
@@ -364,7 +364,7 @@ class Polling(QWidget):
 Inner = TypeVar("Inner", bound=QWidget)
 
 
-class Later(QWidget, Generic[Inner]):
+class Lazy(QWidget, Generic[Inner]):
     """Makes its widget when it is first shown, or when `widget` is read.
 
     With `after_its_page`, a slow widget is made after its page is shown, in a later round of the

@@ -14,8 +14,8 @@ from engine.cli.rows import (
     COLUMNS,
     list_notes,
     parse_cleaning,
+    raise_problems,
     recognise_file,
-    refuse,
     require_mapping,
 )
 from engine.cli.stored import make_version, print_version, require_dataset, stored_version
@@ -67,7 +67,7 @@ def check(
         echo_json({"ok": not problems} | facts | {"problems": problem_facts})
     elif facts:
         _print_facts(facts)
-    refuse(problems)
+    raise_problems(problems)
 
 
 def _problem_facts(problem: StudioError) -> dict[str, Any]:

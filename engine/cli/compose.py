@@ -15,8 +15,8 @@ from engine.cli.rows import (
     COLUMNS,
     list_notes,
     parse_cleaning,
+    raise_problems,
     recognise_file,
-    refuse,
     require_mapping,
 )
 from engine.cli.stored import require_dataset, stored_version
@@ -201,7 +201,7 @@ def _source_and_task(
         problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             echo_error(f"note: {note}")
-    refuse(problems)
+    raise_problems(problems)
     return source, kind
 
 

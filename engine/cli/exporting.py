@@ -41,7 +41,7 @@ def export(
 
     The folder is created only after the export has been verified; it contains a report.
     """
-    from engine.export.exporting import TEXT
+    from engine.export.exporting import REPORT_TEXT
     from engine.export.exporting import export as carry_out
 
     done = carry_out(
@@ -66,4 +66,4 @@ def export(
         echo_error(f"note: {note}")
     for comparison in done.report.comparisons:
         echo(comparison.sentence())
-    echo(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
+    echo(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {REPORT_TEXT} in it.")

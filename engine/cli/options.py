@@ -35,7 +35,7 @@ PrecisionOption = Annotated[
     typer.Option(
         help=(
             "exact: fp32. fast: bf16 or int8 where that is faster on this machine and agrees on "
-            "built-in texts (every probability within 5 % of itself and within 0.01)."
+            "built-in texts (every probability within 5 % and 0.01 of the exact one)."
         )
     ),
 ]

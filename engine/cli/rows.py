@@ -48,11 +48,11 @@ def choose_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
         if column not in recognition.columns:
             raise MissingColumn(column, list(recognition.columns))
     guessed = recognition.mapping.model_dump() if recognition.mapping else {}
-    says_labels = not named.keys().isdisjoint(TARGETS)
+    names_labels = not named.keys().isdisjoint(TARGETS)
     free = {
         part: columns
         for part, columns in guessed.items()
-        if not (part == "flags" and says_labels)
+        if not (part == "flags" and names_labels)
         and not used & set(columns if isinstance(columns, (list, tuple)) else [columns])
     }
     merged = free | named
@@ -86,14 +86,14 @@ def require_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) 
 
 def list_notes(recognition: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
     """Notes from the recognition of a file, and the columns chosen automatically."""
-    says_labels = not named.keys().isdisjoint(TARGETS)
-    known = {"text": "text" in named, "label": says_labels, "flags": says_labels}
+    names_labels = not named.keys().isdisjoint(TARGETS)
+    known = {"text": "text" in named, "label": names_labels, "flags": names_labels}
     guessed = guess_note([role for role in recognition.guessed if not known[role]])
     return (*recognition.notes, guessed) if guessed else recognition.notes
 
 
-def refuse(problems: Sequence[StudioError]) -> None:
-    """Print all problems but the last, and raise that; does nothing without problems."""
+def raise_problems(problems: Sequence[StudioError]) -> None:
+    """Print all problems but the last, and raise the last; do nothing if there are none."""
     for problem in problems[:-1]:
         echo_error(f"bert-studio: {problem}")
     for problem in problems[-1:]:
@@ -109,11 +109,11 @@ class FileRows(NamedTuple):
 
 
 def read_table(
-    file: Path, named: dict[str, Any], encoding: str | None = None, filled: tuple[str, ...] = ()
+    file: Path, named: dict[str, Any], encoding: str | None = None, non_empty: tuple[str, ...] = ()
 ) -> FileRows:
-    """Read all rows of a file by the named or recognised columns; tags come in BIO.
+    """Read all rows of a file by the named or recognised columns; tags are converted to BIO.
 
-    Rows with an empty cell in one of the columns `filled` are left out. Their number, and notes
+    Rows with an empty cell in one of the columns `non_empty` are left out. Their number, and notes
     about the tags, are printed on stderr.
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
@@ -122,7 +122,7 @@ def read_table(
     mapping = require_mapping(file, recognition, named)
     table = read(file, recognition.reading)
     indices = {name: index for index, name in enumerate(table.columns)}
-    for name in filled:
+    for name in non_empty:
         if name not in indices:
             raise MissingColumn(name, list(table.columns))
     skipped = 0
@@ -132,7 +132,7 @@ def read_table(
     if mapping.tags is not None:
         tags = TagColumn(file, recognition.reading, indices[mapping.text], indices[mapping.tags])
     for row in table:
-        if not all(row.cells[indices[name]].strip() for name in filled):
+        if not all(row.cells[indices[name]].strip() for name in non_empty):
             skipped += 1
             continue
         lines.append(row.line)

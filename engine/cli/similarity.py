@@ -38,8 +38,8 @@ Encoder = Annotated[
     typer.Option(
         "--model",
         help=(
-            "A folder of a sentence encoder, or of any other encoder, of which the mean is taken; "
-            "without it: MiniLM."
+            "A folder of a sentence encoder, or of another encoder, whose token vectors are "
+            "averaged. Default: MiniLM."
         ),
     ),
 ]
@@ -67,7 +67,7 @@ def similarity(
 
     if len(texts) < 2:
         raise StudioError(
-            "Similarity is measured between texts, and there is one.",
+            "Similarity needs at least two texts, and there is one.",
             "Add a second text, in quotation marks.",
         )
     loaded = _load(model)
@@ -191,11 +191,9 @@ def _rows(
     encoding: str | None,
     named: dict[str, Any],
 ) -> Texts:
-    """Raises StudioError unless one of a file and a data set is named."""
+    """Raises StudioError unless exactly one of `file` and `data` is given."""
     if (file is None) == (data is None):
-        raise StudioError(
-            "It is not clear which rows are meant.", "Name a file, or --data: one of them."
-        )
+        raise StudioError("It is not clear which rows are meant.", "Name either a file or --data.")
     if file is not None:
         read = read_table(file, named, encoding)
         return Texts(read.rows.texts, dict(read.cells), read.rows.lines)

@@ -20,19 +20,19 @@ from engine.phrases import phrase
 class Bounds(NamedTuple):
     """Tolerances of an export.
 
-    `difference`: relative, of outputs; for int8 only of outputs without picks. `undecided`: margin
+    `difference`: relative, of outputs; for int8 only of outputs without picks. `tie_margin`: margin
     of probability above which another pick counts. `agreement`: fraction of equal picks.
     """
 
     difference: float
-    undecided: float
+    tie_margin: float
     agreement: float
 
 
-# the same weights in our network: only the order of sums may differ
+# the same weights in our network: only the order of summation may differ
 SAME_CODE = Bounds(1e-5, 1e-3, 1.0)
 BOUNDS: dict[Precision, Bounds] = {
-    # other code, with other orders of sums over many layers
+    # different code, with a different order of summation in many layers
     "float32": Bounds(1e-4, 1e-3, 1.0),
     # A weight has a rounding error of up to 2^-12 of itself in float16 and 2^-9 in bfloat16.
     # Through whole networks that grows to 0.0004 and 0.005; the bounds leave room for deeper ones.
@@ -66,7 +66,7 @@ def compare(
         for output in outputs
     )
     for comparison in comparisons:
-        _judge(comparison)
+        _check_bounds(comparison)
     return comparisons
 
 
@@ -78,7 +78,7 @@ def export_error(why: str) -> BrokenExport:
     )
 
 
-def _judge(result: Comparison) -> None:
+def _check_bounds(result: Comparison) -> None:
     if not np.isfinite(result.difference):
         raise export_error(
             phrase("its “{output}” contains NaN or infinite values", output=result.output)
@@ -117,7 +117,7 @@ def _compare_output(
     for a, b in pairs if output.meaning != "numbers" else ():
         p, q = (_softmax(x) if output.meaning == "one" else _sigmoid(x) for x in (a, b))
         same = _same_pick if output.meaning == "one" else _same_picks
-        agreed += same(_rows(p), _rows(q), allowed.undecided).tolist()
+        agreed += same(_rows(p), _rows(q), allowed.tie_margin).tolist()
         chances.append(float(np.abs(p - q).max()))
     return Comparison(
         output=output.name,
@@ -135,16 +135,16 @@ def _rows(x: Floats) -> Floats:
     return x.reshape(-1, x.shape[-1])
 
 
-def _same_pick(p: Floats, q: Floats, undecided: float) -> np.ndarray:
+def _same_pick(p: Floats, q: Floats, tie_margin: float) -> np.ndarray:
     """bool [rows]: the same class, or one that was about as probable."""
     margin = p.max(-1) - p[np.arange(len(p)), q.argmax(-1)]
-    same: np.ndarray = margin <= undecided
+    same: np.ndarray = margin <= tie_margin
     return same
 
 
-def _same_picks(p: Floats, q: Floats, undecided: float) -> np.ndarray:
+def _same_picks(p: Floats, q: Floats, tie_margin: float) -> np.ndarray:
     """bool [rows]: the same classes are above one half, except those close to it."""
-    same: np.ndarray = (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= undecided)).all(-1)
+    same: np.ndarray = (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= tie_margin)).all(-1)
     return same
 
 

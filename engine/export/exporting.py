@@ -43,7 +43,7 @@ MAX_TOKENS = 16  # compared tokens per text
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
 
-TEXT, DATA = "export-report.txt", "export-report.json"
+REPORT_TEXT, REPORT_DATA = "export-report.txt", "export-report.json"
 FORMS = {
     "hf": "Hugging Face layout (safetensors)",
     "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
@@ -78,10 +78,11 @@ def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _:
             stage(2)
             _write(inside, loaded, question, Path(temporary))
             stage(3)
-            reloaded, again = reload(request.model_copy(update={"folder": inside}), Path(temporary))
-            equal = _check_reloaded(reloaded, loaded, question)
+            request = request.model_copy(update={"folder": inside})
+            reloaded, exported = reload(request, Path(temporary))
+            weights_equal = _check_reloaded(reloaded, loaded, question)
             compared = compare(
-                predictions, again, request.outputs, question.form, question.precision
+                predictions, exported, request.outputs, question.form, question.precision
             )
             report = ExportReport(
                 checkpoint=question.checkpoint.name,
@@ -93,7 +94,7 @@ def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _:
                 labels=loaded.labels,
                 notes=loaded.report.remarks(),
                 pruned_heads=count_pruned_heads(loaded.network) if question.form == "onnx" else 0,
-                weights_equal=equal,
+                weights_equal=weights_equal,
                 texts=chosen.names,
                 sources=chosen.sources,
                 comparisons=compared,
@@ -227,8 +228,8 @@ def _versions() -> dict[str, str]:
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
-    (folder / TEXT).write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
-    (folder / DATA).write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    (folder / REPORT_TEXT).write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
+    (folder / REPORT_DATA).write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def _lines(report: ExportReport) -> list[str]:

@@ -39,7 +39,7 @@ class Home:
         self.edits = self.root / "edits"
         self.models = self.root / "models"
         self.runs = self.root / "runs"
-        self.results = self.root / "results"  # of the models, a folder each
+        self.results = self.root / "results"  # of the models, one folder each
         self.curves = self.root / "curves"  # live, for TensorBoard and MLflow
         self.cache = self.root / "cache"
         self.downloads = self.cache / "downloads"  # of models, until they are imported
@@ -73,7 +73,7 @@ WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {
 
 
 def folder_name(name: str) -> str:
-    """A safe, single folder name from any input: no separators, no device names.
+    """One safe folder name from any input: no separators, no device names.
 
     Letters and digits of any script stay; all else becomes “-”; at most 80 characters and 120
     bytes. An empty result is “unnamed”.

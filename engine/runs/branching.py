@@ -34,7 +34,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     temporary = atomic_write.temporary_path(into)
     try:
         with atomic_write.disk_errors_for(into):
-            single = job.model_copy(update={"group": None})  # it is not another seed of the job
+            single = job.model_copy(update={"group": None})  # a branch belongs to no group of seeds
             run = RunFolder.create(temporary, single)
             if source.dataset.is_dir():
                 _refuse_links(source.dataset)
@@ -114,7 +114,7 @@ def _progress_file(checkpoint: Path) -> Path:
 
 
 def _best(source: RunFolder, checkpoint: Path) -> Path | None:
-    """The best checkpoint so far, if it is another one and still exists."""
+    """The best checkpoint so far, if it is not `checkpoint` and still exists."""
     progress = read_json(_progress_file(checkpoint))
     best = source.checkpoint(int(progress["best_step"]))
     if best == checkpoint or best not in source.checkpoint_folders():
@@ -137,7 +137,7 @@ def _refuse_links(folder: Path) -> None:
     if link is not None:
         raise StudioError(
             "{link} in {folder} is a symbolic link, and links are not copied.",
-            "Replace the link by the file or folder itself, then try again.",
+            "Replace the link with the file or folder itself, then try again.",
             link=link.name,
             folder=link.parent,
         )
@@ -154,7 +154,7 @@ def _write_events(
         step=step,
         changes=tuple(change.sentence() for change in changed),
     )
-    now = branched.at  # the time that the other run took does not count
+    now = branched.at  # the time taken by the source run does not count
     lines = [branched.line()]
     lines += [
         event.model_copy(update={"at": now}).line()

@@ -228,7 +228,7 @@ class RunFolder:
             if inner.is_symlink():
                 raise StudioError(
                     "{inner} in {path} is a symbolic link, and links are not written to.",
-                    "Replace the link by the file or folder itself, then try again.",
+                    "Replace the link with the file or folder itself, then try again.",
                     inner=inner.name,
                     path=self.path,
                 )

@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from engine.config.search import SearchSpec
 from engine.errors import StudioError
 from engine.messages.searching import FieldImportance, ImportanceMeasured, MeasureImportance, Trial
-from engine.search.study import parameter, study, to_optuna
+from engine.search.study import study, to_optuna, to_parameter
 
 MIN_TRIALS = 4  # finished combinations
 RESAMPLES, TREES = 12, 32
@@ -63,7 +63,7 @@ def _fractions(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, 
 
 def _explained(search: SearchSpec, trials: list[Trial]) -> float:
     """Leave-one-out R² of a forest."""
-    inputs = np.array([[parameter(f, t.values[f.path]) for f in search.varied] for t in trials])
+    inputs = np.array([[to_parameter(f, t.values[f.path]) for f in search.varied] for t in trials])
     scores = np.array([trial.score for trial in trials])
     if len(set(scores.tolist())) < 2:
         return 0.0

@@ -54,7 +54,7 @@ def to_optuna(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
     return create_trial(
         state=state,
         value=score,
-        params={f.path: parameter(f, trial.values[f.path]) for f in search.varied},
+        params={f.path: to_parameter(f, trial.values[f.path]) for f in search.varied},
         distributions={f.path: distribution(f) for f in search.varied},
         intermediate_values=dict(enumerate(trial.evaluations)),
     )
@@ -64,14 +64,14 @@ def _is_among(field: SearchField, values: dict[str, JsonValue]) -> bool:
     value = values.get(field.path)
     if not field.is_range:
         return value in field.values
-    low, high = _ends(field)
+    low, high = _bounds(field)
     return isinstance(value, int | float) and low <= value <= high
 
 
 def distribution(field: SearchField) -> BaseDistribution:
-    """The distribution of a field: ordinal for numbers of a list, else categorical."""
+    """The distribution of a field: ordinal for a list of numbers, else categorical."""
     if field.is_range:
-        low, high = _ends(field)
+        low, high = _bounds(field)
         if field.whole:
             return IntDistribution(int(low), int(high), log=field.log)
         return FloatDistribution(low, high, log=field.log)
@@ -81,13 +81,13 @@ def distribution(field: SearchField) -> BaseDistribution:
 
 
 def is_ordered(field: SearchField) -> bool:
-    """The values are numbers, and enough for an order."""
+    """True if the values are numbers, and enough of them to be ordered."""
     numbers = [v for v in field.values if isinstance(v, int | float) and not isinstance(v, bool)]
     return len(numbers) == len(field.values) >= MIN_ORDERED
 
 
-def _ends(field: SearchField) -> tuple[float, float]:
-    assert field.low is not None and field.high is not None, "a rule of the job"
+def _bounds(field: SearchField) -> tuple[float, float]:
+    assert field.low is not None and field.high is not None, "validated with the job"
     return field.low, field.high
 
 
@@ -97,7 +97,7 @@ def _in_order(field: SearchField) -> list[JsonValue]:
     return sorted(field.values, key=float)  # type: ignore[arg-type]
 
 
-def parameter(field: SearchField, value: JsonValue) -> float:
+def to_parameter(field: SearchField, value: JsonValue) -> float:
     """A value of a field in Optuna's representation."""
     if field.is_range:
         assert isinstance(value, int | float)
@@ -106,10 +106,10 @@ def parameter(field: SearchField, value: JsonValue) -> float:
 
 
 def to_value(field: SearchField, draw: float) -> JsonValue:
-    """The value of Optuna's draw; of ranges, with three significant digits."""
+    """The value for a number drawn by Optuna; for ranges, to three significant digits."""
     if not field.is_range:
         return _in_order(field)[int(draw)]
     if field.whole:
         return int(draw)
-    low, high = _ends(field)
+    low, high = _bounds(field)
     return min(max(float(f"{draw:.3g}"), low), high)

@@ -109,7 +109,7 @@ def _explain_path(code: int, path: Path) -> StudioError | None:
         case errno.ELOOP:
             return StudioError(
                 "{path} is a symbolic link that cannot be followed.",
-                "Replace the link by the file or folder itself.",
+                "Replace the link with the file or folder itself.",
                 path=path,
             )
         case errno.ESPIPE | errno.ENXIO:

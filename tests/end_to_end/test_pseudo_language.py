@@ -120,7 +120,7 @@ def masked(home: Home) -> frozenset[str]:
 
 
 @pytest.fixture(autouse=True)
-def no_child_left() -> None:
+def no_leaked_processes() -> None:
     """The window and its workers live as long as this module."""
 
 

@@ -9,7 +9,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton, set_help
 from app.widgets.help_topics import concept
-from app.widgets.page import LateArea
+from app.widgets.page import LazyArea
 from app.widgets.text.labels import OneLine, Text
 
 AREAS = {
@@ -19,7 +19,7 @@ AREAS = {
     "below": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
 MIN_SIDE_WIDTH = 66 * SPACE  # minimum width in px of a panel at the side
-_BY_TAB = Qt.FocusPolicy.TabFocus
+TAB_FOCUS = Qt.FocusPolicy.TabFocus
 
 
 class PanelDock(QDockWidget):
@@ -37,7 +37,7 @@ class PanelDock(QDockWidget):
         self.setObjectName(description.id)
         self.setAccessibleName(description.title)
         set_help(self, description.help)
-        self.area = LateArea()
+        self.area = LazyArea()
         self.setWidget(self.area)  # before it has content, because it is styled here
         self.dockLocationChanged.connect(self._on_area)
         self.topLevelChanged.connect(lambda _: self._on_area(Qt.DockWidgetArea.NoDockWidgetArea))
@@ -86,7 +86,7 @@ class PanelDock(QDockWidget):
         return not self.isHidden() and (self.isFloating() or self.is_uncovered)
 
     def _on_area(self, area: Qt.DockWidgetArea) -> None:
-        """At the side, a panel made for it is never narrower than its content."""
+        """Keep a panel at its side of the workbench at least as wide as its content."""
         self._area = area
         if self._panel is None:
             return
@@ -95,7 +95,7 @@ class PanelDock(QDockWidget):
         self.setMinimumWidth(self.min_width() if is_at_side else 0)
 
     def min_width(self) -> int:
-        """Width in px that needs no horizontal scrolling, at least ASIDE."""
+        """Width in px that needs no horizontal scrolling, at least MIN_SIDE_WIDTH."""
         return max(MIN_SIDE_WIDTH, self.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
@@ -147,5 +147,5 @@ def _controls(panel: QObject) -> list[QWidget]:
     return [
         widget
         for widget in panel.findChildren(QWidget)
-        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & _BY_TAB
+        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & TAB_FOCUS
     ]

@@ -84,7 +84,7 @@ class Editor(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()  # another width can mean other lines, without a signal from Qt
+        self._fit()  # a new width can change the number of lines, without a signal from Qt
 
     def _on_changed(self) -> None:
         text = self.toPlainText()
@@ -119,8 +119,8 @@ class PrecisionSwitch(QWidget):
             tooltip(
                 self.tr(
                     "Predictions in fp32. When off, a lower precision is used where it is faster "
-                    "and agrees on built-in texts: every probability within 5 % of itself and "
-                    "within 0.01, the same top five tokens. Attention, analyses and whatever is "
+                    "and agrees on built-in texts: every probability within 5 % and 0.01 of "
+                    "the exact one, the same top five tokens. Attention, analyses and whatever is "
                     "saved are always exact."
                 )
             )

@@ -32,8 +32,8 @@ ON_HOLD = "on hold"
 
 @dataclass(frozen=True)
 class RunAction:
-    """An action. `text` is its title for given runs, `why_not` the reason why a run cannot have
-    it (“” if it can), and `apply` applies it to runs that can."""
+    """An action. `text` is its title for given runs, `why_not` the reason why a run does not allow
+    it (“” if it does), and `apply` applies it to runs that do."""
 
     key: str
     text: Callable[[Rows], str]
@@ -126,11 +126,11 @@ def newer_text(rows: Rows) -> str:
     return tr("Train again on &version {0}…").format(newer.name)
 
 
-# ── reasons why not ──────────────────────────────────────────────────────────────────────────
-
-
 def _text(text: str) -> Callable[[Rows], str]:
     return lambda rows: text
+
+
+# ── reasons why not ──────────────────────────────────────────────────────────────────────────
 
 
 def _always(_: RunRow) -> str:
@@ -167,6 +167,12 @@ def _no_job(row: RunRow) -> str:
     if row.job is not None:
         return ""
     return tr("The settings of this run come from another version of BERT Studio.")
+
+
+def _no_repeat(row: RunRow) -> str:
+    if row.job is not None and not row.started:
+        return tr("This run has not started yet.")
+    return _no_job(row)
 
 
 def _no_newer(row: RunRow) -> str:
@@ -237,12 +243,6 @@ def _fine_tune(_: QWidget, runs: RunsState, rows: Rows) -> None:
         runs.fine_tune(checkpoint)
 
 
-def _no_repeat(row: RunRow) -> str:
-    if row.job is not None and not row.started:
-        return tr("This run has not started yet.")
-    return _no_job(row)
-
-
 def _run_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.run_again(rows)
 
@@ -282,11 +282,11 @@ class ListActions(QObject):
 
     Signals:
         rename_requested: the RunRow to rename.
-        narrowed: a comparison to add to the filter.
+        filter_requested: a comparison to add to the filter.
     """
 
     rename_requested = Signal(object)
-    narrowed = Signal(str)
+    filter_requested = Signal(str)
 
     def __init__(
         self, table: QTableView, state: RunsState, selected: Callable[[], list[RunRow]]
@@ -338,7 +338,7 @@ class ListActions(QObject):
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
-        self._add_narrowing(menu, self._table.indexAt(point))
+        self._add_filters(menu, self._table.indexAt(point))
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
@@ -346,7 +346,7 @@ class ListActions(QObject):
                 menu.addAction(self.by_key[action.key])
         menu.popup(self._table.viewport().mapToGlobal(point))
 
-    def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
+    def _add_filters(self, menu: QMenu, cell: QModelIndex) -> None:
         """“Only these” and “Not these” for the value of the cell."""
         row, key = cell.data(ROW_ROLE), self._column_key(cell)
         info = column_info(key)
@@ -358,7 +358,7 @@ class ListActions(QObject):
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
             condition = comparison(key, row, negated)
             menu.addAction(text.format(sentence)).triggered.connect(
-                lambda _=False, condition=condition: self.narrowed.emit(condition)
+                lambda _=False, condition=condition: self.filter_requested.emit(condition)
             )
         menu.addSeparator()
 

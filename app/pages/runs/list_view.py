@@ -66,7 +66,7 @@ class RunsList(QWidget):
 
     def _connect_columns(self) -> None:
         """Connect columns, groups and views, and restore the last layout."""
-        self.actions_.narrowed.connect(self.filter.add)
+        self.actions_.filter_requested.connect(self.filter.add)
         self.columns.columns_requested.connect(self.choose_columns)
         self.columns.groups_requested.connect(self.group_by)
         self.columns.changed.connect(self._save_layout)

@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtGui import QGuiApplication
 
 from app import resources
-from app.machine import Machine, installed
+from app.machine import Machine, installed_version
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -56,7 +56,7 @@ class About(Card):
         for label in (self.torch, self.machine, self.precision, self.warning):
             label.hide()
             self.body.addWidget(label)
-        self.versions = [(name, installed(name), licence) for name, licence in COMPONENTS]
+        self.versions = [(name, installed_version(name), licence) for name, licence in COMPONENTS]
         grid = layouts.grid(across=6 * SPACE, down=SPACE)
         per_column = -(-len(self.versions) // 2)
         for index, (name, number, licence) in enumerate(self.versions):

@@ -129,7 +129,7 @@ class Scratch:
 
 
 class SearchPlan(Spec):
-    """Combination of several values: a search without its fields."""
+    """How several values are combined: a search without its fields."""
 
     method: Method = "grid"
     budget: int = 0
@@ -162,7 +162,7 @@ class Choices:
     model: Model | None = None
     scratch: Scratch = Scratch()
     tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # changed settings by task kind
-    trainings: Mapping[Goal, Mapping[str, Any]] = field(default_factory=dict)  # set by the user
+    overrides: Mapping[Goal, Mapping[str, Any]] = field(default_factory=dict)  # set by the user
     features: Features = NO_PROBE
     hardware: HardwareSpec = DEFAULT_HARDWARE
     default_hardware: HardwareSpec = DEFAULT_HARDWARE  # from the settings of the window
@@ -260,7 +260,7 @@ class Choices:
     @property
     def set_by_user(self) -> Mapping[str, Any]:
         """Training settings that the user changed for this task, by field."""
-        return self.trainings.get(self.current_goal, {})
+        return self.overrides.get(self.current_goal, {})
 
     @cached_property
     def training(self) -> TrainingSpec:
@@ -317,7 +317,7 @@ class Choices:
         return part != BASE_MODEL or not self.from_scratch
 
     def varied_in(self, part: str) -> dict[str, tuple[Any, ...]]:
-        """The fields of a part that have several values, with these."""
+        """The fields of a part that have several values, and these values."""
         return {
             path.partition(".")[2]: values
             for path, values in self.varied.items()
@@ -336,7 +336,7 @@ class Choices:
         return replace(self, tasks={**self.tasks, task.kind: task})
 
     def with_data(self, data: Data) -> "Choices":
-        """A copy with other data; settings for labels that it lacks stay, and are an obstacle."""
+        """A copy with other data; settings for labels that it lacks are kept, as obstacles."""
         return replace(self, data=data).with_lengths_from(self)
 
     def with_lengths_from(self, other: "Choices") -> "Choices":
@@ -360,7 +360,7 @@ class Choices:
 
     def with_set_by_user(self, values: Mapping[str, Any]) -> "Choices":
         """A copy with exactly these settings of the current task changed by the user."""
-        return replace(self, trainings={**self.trainings, self.current_goal: values})
+        return replace(self, overrides={**self.overrides, self.current_goal: values})
 
     def with_quick_trial(self, on: bool) -> "Choices":
         fraction = QUICK_TRIAL if on else 1.0

@@ -19,7 +19,7 @@ FOOTER = 48  # bytes, including MAGIC
 TRAILER = 5  # bytes after a block: compression type and checksum
 PLAIN, SNAPPY = 0, 1
 RESTART_EVERY = 16  # entries
-BLOCK = 4096  # bytes, about
+BLOCK_SIZE = 4096  # bytes, about
 MAX_KEY = 1000  # bytes
 MAX_ENTRIES = 50_000
 
@@ -28,7 +28,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     """All entries, in order.
 
     Raises Damage for an invalid table, a wrong checksum or unsorted keys, and Unknown for
-    compression; memory and time are proportional to the size of the content.
+    a compressed one; memory and time are proportional to the size of the content.
     """
     if len(content) < FOOTER or not content.endswith(MAGIC):
         raise Damage(phrase("it does not end like a checkpoint index"))
@@ -37,40 +37,40 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     entries: dict[bytes, bytes] = {}
     last, end = b"", 0
     for _, handle in _entries(_block(content, *_handle(content, index)[0], footer)):
-        (first, size), _ = _handle(handle, 0)
-        if first < end:
+        (offset, size), _ = _handle(handle, 0)
+        if offset < end:
             raise Damage(phrase("its blocks overlap"))
-        end = first + size
-        for key, value in _entries(_block(content, first, size, footer)):
+        end = offset + size
+        for key, value in _entries(_block(content, offset, size, footer)):
             if entries and key <= last:
                 raise Damage(phrase("its names are not sorted"))
             if len(entries) == MAX_ENTRIES:
                 raise Damage(
-                    phrase("it has more than {most_entries} entries", most_entries=MAX_ENTRIES)
+                    phrase("it has more than {max_entries} entries", max_entries=MAX_ENTRIES)
                 )
             entries[key] = value
             last = key
     return entries
 
 
-def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
+def _handle(content: bytes, position: int) -> tuple[tuple[int, int], int]:
     """Offset and size of a block, and the offset of the next field."""
-    first, at = decode_varint(content, at)
-    size, at = decode_varint(content, at)
-    return (first, size), at
+    offset, position = decode_varint(content, position)
+    size, position = decode_varint(content, position)
+    return (offset, size), position
 
 
-def _block(content: bytes, first: int, size: int, end: int) -> bytes:
+def _block(content: bytes, offset: int, size: int, end: int) -> bytes:
     """The block at an offset before `end`."""
-    if first + size + TRAILER > end:
+    if offset + size + TRAILER > end:
         raise Damage(phrase("a block is outside the file"))
-    block, packing = content[first : first + size], content[first + size]
-    stored = int.from_bytes(content[first + size + 1 : first + size + TRAILER], "little")
-    if stored != mask_checksum(crc32c(content[first : first + size + 1])):
+    block, compression = content[offset : offset + size], content[offset + size]
+    stored = int.from_bytes(content[offset + size + 1 : offset + size + TRAILER], "little")
+    if stored != mask_checksum(crc32c(content[offset : offset + size + 1])):
         raise Damage(phrase("a checksum does not match"))
-    if packing == SNAPPY:
+    if compression == SNAPPY:
         raise Unknown(phrase("it is compressed with Snappy"))
-    if packing != PLAIN:
+    if compression != PLAIN:
         raise Unknown(phrase("its compression is unknown"))
     return block
 
@@ -81,18 +81,18 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     end = len(block) - 4 * (restarts + 1)
     if end <= 0:
         raise Damage(phrase("a block is empty"))
-    at, key = 0, b""
-    while at < end:
-        shared, at = decode_varint(block, at)
-        own, at = decode_varint(block, at)
-        size, at = decode_varint(block, at)
-        if shared > len(key) or at + own + size > end:
+    position, key = 0, b""
+    while position < end:
+        shared, position = decode_varint(block, position)
+        unshared, position = decode_varint(block, position)
+        size, position = decode_varint(block, position)
+        if shared > len(key) or position + unshared + size > end:
             raise Damage(phrase("an entry is longer than its block"))
-        if shared + own > MAX_KEY:
+        if shared + unshared > MAX_KEY:
             raise Damage(phrase("a name is too long"))
-        key = key[:shared] + block[at : at + own]
-        at += own + size
-        yield key, block[at - size : at]
+        key = key[:shared] + block[position : position + unshared]
+        position += unshared + size
+        yield key, block[position - size : position]
 
 
 def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -102,7 +102,7 @@ def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     pending: list[tuple[bytes, bytes]] = []
     size = 0
 
-    def put(block: bytes) -> bytes:
+    def append_block(block: bytes) -> bytes:
         handle = encode_varint(len(table)) + encode_varint(len(block))
         packed = block + bytes([PLAIN])
         table.extend(packed + mask_checksum(crc32c(packed)).to_bytes(4, "little"))
@@ -111,12 +111,12 @@ def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     for key, value in entries:
         pending.append((key, value))
         size += len(key) + len(value)
-        if size >= BLOCK:
-            index.append((key, put(_build_block(pending))))
+        if size >= BLOCK_SIZE:
+            index.append((key, append_block(_build_block(pending))))
             pending, size = [], 0
     if pending:
-        index.append((pending[-1][0], put(_build_block(pending))))
-    handles = put(_build_block([])) + put(_build_block(index))
+        index.append((pending[-1][0], append_block(_build_block(pending))))
+    handles = append_block(_build_block([])) + append_block(_build_block(index))
     return bytes(table) + handles.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
 
 
@@ -129,7 +129,7 @@ def _build_block(entries: list[tuple[bytes, bytes]]) -> bytes:
         if number % RESTART_EVERY == 0:
             restarts.append(len(block))
         else:
-            shared = _common_prefix(last, key)
+            shared = _common_prefix_length(last, key)
         for size in (shared, len(key) - shared, len(value)):
             block += encode_varint(size)
         block += key[shared:] + value
@@ -138,7 +138,7 @@ def _build_block(entries: list[tuple[bytes, bytes]]) -> bytes:
     return bytes(block) + b"".join(n.to_bytes(4, "little") for n in (*offsets, len(offsets)))
 
 
-def _common_prefix(key: bytes, other: bytes) -> int:
+def _common_prefix_length(key: bytes, other: bytes) -> int:
     return next(
         (n for n, pair in enumerate(zip(key, other, strict=False)) if pair[0] != pair[1]),
         min(len(key), len(other)),

@@ -19,9 +19,9 @@ def draw_splits(
     """Split of each row, int8 [rows], and the number of labels with a single row.
 
     `validation` and `test` are fractions of the rows. With `labels` (indices from 0), the split is
-    stratified as far as whole rows allow, and at least one row of each label is for training. With
-    `groups` (indices from 0), rows of a group share a split. The result depends only on the order
-    of the rows and the seed.
+    stratified as far as whole rows allow, and at least one row of each label stays in training.
+    With `groups` (indices from 0), rows of a group share a split. The result depends only on the
+    order of the rows and the seed.
     """
     splits = np.full(rows, TRAIN, dtype=np.int8)
     if rows == 0 or validation + test == 0:
@@ -30,9 +30,9 @@ def draw_splits(
     order = np.argsort(keys, kind="stable")
     strata = np.zeros(rows, dtype=np.int32) if labels is None else labels
     sizes = np.bincount(strata)
-    available = np.maximum(sizes - 1, 0)  # one row of each label is for training
-    validation_counts = _counts(sizes, available, validation)
-    test_counts = _counts(sizes, available - validation_counts, test)
+    available = np.maximum(sizes - 1, 0)  # one row of each label stays in training
+    validation_counts = _target_counts(sizes, available, validation)
+    test_counts = _target_counts(sizes, available - validation_counts, test)
     rare = int((sizes == 1).sum()) if labels is not None else 0
     if groups is not None and rows > 0 and groups.max() + 1 < rows:
         counts = {VALIDATION: validation_counts, TEST: test_counts}
@@ -58,26 +58,26 @@ def _split_groups(
 ) -> NDArray[np.int8]:
     """Split of each row, int8 [rows], constant within each group.
 
-    Groups are assigned in the order of their first rows to the first split that lacks all their
-    rows, else to training. A second pass moves groups that bring a split closer to its target; a
-    split that is still empty gets the smallest group that can move.
+    Groups are assigned in the order of their first rows to the first split that still
+    needs all their rows, else to training. A second pass moves groups that bring a split closer to
+    its target; a split that is still empty gets the smallest group that can move.
     """
     missing = {split: counts.tolist() for split, counts in targets.items()}
-    trained = sizes.tolist()  # training rows of each label
+    training = sizes.tolist()  # training rows of each label
     assigned: dict[int, int] = {}
-    units = _Groups(order, labels, groups)
+    grouped = _Groups(order, labels, groups)
 
     def keeps_training_row(counts: dict[int, int]) -> bool:
-        return all(trained[label] > count for label, count in counts.items())
+        return all(training[label] > count for label, count in counts.items())
 
     def assign(group: int, counts: dict[int, int], split: int) -> None:
         assigned[group] = split
         for label, count in counts.items():
             missing[split][label] -= count
-            trained[label] -= count
+            training[label] -= count
 
     for slack in (1, 2):  # allowed multiple of the missing rows
-        for group, counts in units:
+        for group, counts in grouped:
             if group in assigned or not keeps_training_row(counts):
                 continue
             for split, missing_counts in missing.items():
@@ -86,13 +86,13 @@ def _split_groups(
                     break
             if not any(max(missing_counts) > 0 for missing_counts in missing.values()):
                 break
-    for split, counted in targets.items():
-        if counted.sum() and split not in assigned.values():
+    for split, target in targets.items():
+        if target.sum() and split not in assigned.values():
             movable = [
-                unit for unit in units if unit[0] not in assigned and keeps_training_row(unit[1])
+                pair for pair in grouped if pair[0] not in assigned and keeps_training_row(pair[1])
             ]
             if movable:
-                assign(*min(movable, key=lambda unit: sum(unit[1].values())), split)
+                assign(*min(movable, key=lambda pair: sum(pair[1].values())), split)
     group_splits = np.full(groups.max() + 1, TRAIN, dtype=np.int8)
     group_splits[list(assigned.keys())] = list(assigned.values())
     return group_splits[groups]
@@ -138,17 +138,17 @@ def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
     return int(sizes[sizes > 1].sum())
 
 
-def _counts(
+def _target_counts(
     sizes: NDArray[np.int64], available: NDArray[np.int64], fraction: float
 ) -> NDArray[np.int64]:
-    """Rows per group for a fraction of all rows, with the largest remainders rounded up."""
+    """Rows of each label for a fraction of all rows, with the largest remainders rounded up."""
     exact = sizes * fraction
     counts: NDArray[np.int64] = np.minimum(np.floor(exact + 1e-9).astype(np.int64), available)
     missing = round(float(sizes.sum()) * fraction) - int(counts.sum())
-    for group in np.argsort(counts - exact, kind="stable"):
+    for label in np.argsort(counts - exact, kind="stable"):
         if missing <= 0:
             break
-        if counts[group] < min(available[group], exact[group]):
-            counts[group] += 1
+        if counts[label] < min(available[label], exact[label]):
+            counts[label] += 1
             missing -= 1
     return counts

@@ -20,7 +20,7 @@ from engine.checkpoints.tf1.checksum import (
     crc32c,
     mask_checksum,
 )
-from engine.checkpoints.tf1.sstable import BLOCK, MAX_KEY, build_table, read_table
+from engine.checkpoints.tf1.sstable import BLOCK_SIZE, MAX_KEY, build_table, read_table
 from engine.files.protobuf import (
     Unreadable,
     decode_fields,
@@ -136,7 +136,7 @@ def test_a_table_comes_back(entries):
 def test_a_table_of_many_blocks_comes_back():
     entries = {b"bert/encoder/layer_%04d" % n: bytes(n % 90) for n in range(2_000)}
     whole = build_table(entries.items())
-    assert len(whole) > 5 * BLOCK
+    assert len(whole) > 5 * BLOCK_SIZE
     assert read_table(whole) == entries
     assert len(whole) < sum(len(key) + len(value) for key, value in entries.items())
 

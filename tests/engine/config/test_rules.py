@@ -63,7 +63,7 @@ CASES = {
 }
 
 
-USUAL = {
+VALID_JOB = {
     "name": "a run",
     "task": "text_classification",
     "base_model": CHECKPOINT,
@@ -73,33 +73,33 @@ USUAL = {
 
 def problems(**fields: object):
     with pytest.raises(ValidationError) as caught:
-        JobSpec.model_validate(USUAL | fields)
+        JobSpec.model_validate(VALID_JOB | fields)
     return list_problems(caught.value)
 
 
-@pytest.mark.parametrize("about", CASES, ids=" ".join)
-def test_a_rule_names_its_fields(about: tuple[str, ...]) -> None:
-    (one,) = problems(**CASES[about])
-    assert one.fields == about
-    assert isinstance(one.text, Phrase) and not one.text.endswith(".")
+@pytest.mark.parametrize("paths", CASES, ids=" ".join)
+def test_a_rule_names_its_fields(paths: tuple[str, ...]) -> None:
+    (problem,) = problems(**CASES[paths])
+    assert problem.fields == paths
+    assert isinstance(problem.text, Phrase) and not problem.text.endswith(".")
 
 
 def test_every_rule_is_broken_by_a_case() -> None:
-    told = {rule.__name__ for rule in RULES}
+    names = {rule.__name__ for rule in RULES}
     broken = set()
     for fields in CASES.values():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("engine.config.job.RULES", ())
-            job = JobSpec.model_validate(USUAL | fields)
+            job = JobSpec.model_validate(VALID_JOB | fields)
         broken |= {rule.__name__ for rule in RULES if list(rule(job))}
-    assert broken == told
+    assert broken == names
 
 
-def test_all_rules_that_are_broken_are_told_at_once() -> None:
+def test_all_broken_rules_are_reported_at_once() -> None:
     found = problems(hardware={"processes": 8, "device": "mps"}, training={"batch_size": 4})
     assert len(found) == 2
 
 
-def test_a_field_of_the_task_is_named_with_its_place() -> None:
-    (one,) = problems(task={"kind": "pretraining", "mlm_probability": 2})
-    assert one.fields == ("task.mlm_probability",)
+def test_a_field_of_the_task_is_named_by_its_path() -> None:
+    (problem,) = problems(task={"kind": "pretraining", "mlm_probability": 2})
+    assert problem.fields == ("task.mlm_probability",)

@@ -140,19 +140,19 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     )
     assert [working.stage for working in told] == list(exporting.STAGES)
     assert {working.to for working in told} == {done.to} == {7}
-    written = ExportReport.model_validate_json((done.folder / exporting.DATA).read_bytes())
+    written = ExportReport.model_validate_json((done.folder / exporting.REPORT_DATA).read_bytes())
     assert written == done.report
     loaded = checkpoint.load(tmp_path / "model")
     assert written.tensors == len(loaded.report.loaded)
     assert written.parameters == loaded.info.parameters
-    text = (done.folder / exporting.TEXT).read_text()
+    text = (done.folder / exporting.REPORT_TEXT).read_text()
     parts = ("text_classification", "bit for bit", "bad, good, so-so", "no difference")
     for part in (*parts, f"{written.tensors} tensors", "The president of the United States"):
         assert part in text
     assert (done.folder / "README.md").read_text() == "A card."
     verify(done.folder)
     listed = json.loads((done.folder / MANIFEST).read_text())["files"]
-    assert {exporting.TEXT, exporting.DATA, "model.safetensors"} <= set(listed)
+    assert {exporting.REPORT_TEXT, exporting.REPORT_DATA, "model.safetensors"} <= set(listed)
 
 
 # ── whose texts ──────────────────────────────────────────────────────────────────────────────
@@ -164,7 +164,7 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
     file.write_text(f"text,text_pair,label\n{rows}")
     done = exported(tmp_path, texts=file)
     assert done.report.texts[len(BUILT_IN)] == "row 1 of rows.csv"
-    for name in (exporting.TEXT, exporting.DATA):
+    for name in (exporting.REPORT_TEXT, exporting.REPORT_DATA):
         content = (done.folder / name).read_text()
         assert "first 0" not in content, "an export is passed on; the user's rows are not"
         assert str(tmp_path) not in content
@@ -256,7 +256,7 @@ def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):
     (tmp_path / "out").mkdir()
     (tmp_path / "usual").mkdir()
     done = exported(tmp_path)
-    assert (done.folder / exporting.TEXT).is_file()
+    assert (done.folder / exporting.REPORT_TEXT).is_file()
     assert done.folder.stat().st_mode == (tmp_path / "usual").stat().st_mode, "it is no secret"
     assert left_in(tmp_path) == ["model", "out", "usual"]
 

@@ -65,37 +65,37 @@ def contents(folder: Path) -> str:
     return "new"
 
 
-@pytest.mark.parametrize("way", ["kill", "full"])
-def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("fault", ["kill", "full"])
+def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, fault: str) -> None:
     setup = SETUP.format(target=str(tmp_path / "0" / "checkpoint"))
     count = faults.calls(setup, SAVE_FOLDER)
     assert count > 8
     outcomes = list[str]()
     for number in range(1, count + 1):
-        target = old_folder(tmp_path / f"{way}-{number}" / "checkpoint")
+        target = old_folder(tmp_path / f"{fault}-{number}" / "checkpoint")
         setup = SETUP.format(target=str(target))
-        done = faults.run(setup, SAVE_FOLDER, way, number)  # type: ignore[arg-type]
-        if way == "kill":
-            assert done.returncode == -signal.SIGKILL
-        elif done.returncode:  # 0: the failing call may fail, such as a test for existence
-            assert "DiskFull: The disk is full" in done.stderr
+        result = faults.run(setup, SAVE_FOLDER, fault, number)  # type: ignore[arg-type]
+        if fault == "kill":
+            assert result.returncode == -signal.SIGKILL
+        elif result.returncode:  # 0: the failing call may fail, such as a test for existence
+            assert "DiskFull: The disk is full" in result.stderr
         clear_leftovers(target.parent)
         assert [entry.name for entry in target.parent.iterdir()] == ["checkpoint"]
         outcome = contents(target)
-        assert done.returncode or outcome == "new"
+        assert result.returncode or outcome == "new"
         outcomes.append(outcome)
     assert outcomes.count("old") >= 5
 
 
-@pytest.mark.parametrize("way", ["kill", "full"])
-def test_a_file_is_old_or_new_wherever_a_write_breaks_off(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("fault", ["kill", "full"])
+def test_a_file_is_old_or_new_wherever_a_write_is_interrupted(tmp_path: Path, fault: str) -> None:
     first = tmp_path / "first"
     count = faults.calls(SETUP.format(target=str(first)), SAVE_FILE)
     assert count >= 3
     for number in range(1, count + 1):
-        target = tmp_path / f"{way}-{number}"
+        target = tmp_path / f"{fault}-{number}"
         target.write_bytes(b"old")
-        faults.run(SETUP.format(target=str(target)), SAVE_FILE, way, number)  # type: ignore[arg-type]
+        faults.run(SETUP.format(target=str(target)), SAVE_FILE, fault, number)  # type: ignore[arg-type]
         assert target.read_bytes() in (b"old", b"new" * 1000)
     clear_leftovers(tmp_path)
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
@@ -106,16 +106,16 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
     tmp_path: Path, count: int
 ) -> None:
     if shutil.which("strace") is None:
-        pytest.skip("strace is not here")
+        pytest.skip("strace is not installed")
     code = SETUP.format(target=str(tmp_path)) + SAVE_MANY.format(count=count)
-    done = subprocess.run(
+    result = subprocess.run(
         ["strace", "-f", "-y", "-e", "trace=fsync,rename", sys.executable, "-c", code],
         capture_output=True, text=True, check=False,
         cwd=faults.REPOSITORY,
     )  # fmt: skip
-    if "ptrace" in done.stderr and "permitted" in done.stderr:
-        pytest.skip("strace may not trace here")
-    lines = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
+    if "ptrace" in result.stderr and "permitted" in result.stderr:
+        pytest.skip("ptrace is not permitted")
+    lines = [line for line in result.stderr.splitlines() if str(tmp_path) in line]
     renames = [number for number, line in enumerate(lines) if "rename(" in line]
     assert len(renames) == count
     for before, here in zip([-2, *renames], renames, strict=False):
@@ -125,7 +125,7 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
         assert f"<{tmp_path}>" in lines[here + 1]
 
 
-def test_a_truly_full_disk_gives_one_sentence(tmp_path: Path) -> None:
+def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path: Path) -> None:
     target = old_folder(tmp_path / "checkpoint")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -158,10 +158,10 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "null"
     place.write_text("as if it were a device")
-    seen = os.lstat
+    real_lstat = os.lstat
 
-    def lstat(path: str | Path, **how: int) -> os.stat_result:
-        found = seen(path, **how)
+    def lstat(path: str | Path, **options: int) -> os.stat_result:
+        found = real_lstat(path, **options)
         if Path(path) != place:
             return found
         return os.stat_result((stat.S_IFCHR | 0o666, *tuple(found)[1:]))
@@ -179,7 +179,7 @@ def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
-def test_a_name_of_any_length_that_a_disk_takes_can_be_written(tmp_path: Path, name: str) -> None:
+def test_a_name_of_any_length_the_disk_allows_can_be_written(tmp_path: Path, name: str) -> None:
     for _ in range(2):  # the second replaces the first
         write_file(tmp_path / name, b"new")
     assert (tmp_path / name).read_bytes() == b"new"
@@ -208,10 +208,10 @@ def test_an_interrupted_removal_leaves_no_folder(tmp_path, monkeypatch):
     with atomic_folder(folder) as made:
         (made / "weights").write_bytes(b"1")
 
-    def killed(path):
+    def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shutil, "rmtree", killed)
+    monkeypatch.setattr(shutil, "rmtree", interrupt)
     with pytest.raises(KeyboardInterrupt):
         remove_atomically(folder)
     monkeypatch.undo()

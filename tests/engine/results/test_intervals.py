@@ -10,39 +10,39 @@ from engine.results.classes import f1_interval
 from engine.results.intervals import UNKNOWN, bootstrap, mean_interval, percentiles, wilson
 from tests.engine.results.made import bootstrap_rows
 
-NO_SEED_MATTERS = 0.01  # tolerance between two bootstraps of the same rows
+SEED_TOLERANCE = 0.01  # tolerance between two bootstraps of the same rows
 
 
 def test_the_interval_of_a_proportion_is_that_of_scipy() -> None:
-    for part, whole in [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)]:
-        theirs = stats.binomtest(part, whole).proportion_ci(0.95, method="wilson")
-        found = wilson(part, whole)
-        assert found.value == part / whole
+    for successes, trials in [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)]:
+        theirs = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+        found = wilson(successes, trials)
+        assert found.value == successes / trials
         np.testing.assert_allclose([found.low, found.high], [theirs.low, theirs.high], atol=1e-12)
 
 
-def test_nothing_has_no_interval() -> None:
-    nothing = (wilson(0, 0), mean_interval(np.array([])), bootstrap_rows(0, lambda _: 1.0),
+def test_an_empty_sample_has_no_interval() -> None:
+    empty = (wilson(0, 0), mean_interval(np.array([])), bootstrap_rows(0, lambda _: 1.0),
                bootstrap(np.zeros((0, 3)), f1_of_sums), f1_interval(0, 0, 0, 9))  # fmt: skip
-    for one in nothing:
+    for one in empty:
         assert np.isnan(one).all()
     assert np.isnan(UNKNOWN).all()
     assert np.isnan(percentiles(1.0, np.array([np.nan]))[1:]).all()
 
 
-def test_a_bootstrap_of_counted_rows_is_one_of_rows() -> None:
+def test_a_bootstrap_of_counts_equals_one_of_rows() -> None:
     rng = np.random.default_rng(1)
     gold, predicted = rng.random(400) < 0.4, rng.random(400) < 0.5
     parts = np.column_stack([gold & predicted, predicted, gold])
     counted = bootstrap(parts, f1_of_sums)
     by_rows = bootstrap_rows(400, lambda rows: float(f1_of_sums(parts[rows].sum(axis=0)[None])[0]))
     assert counted.value == by_rows.value
-    np.testing.assert_allclose(counted, by_rows, atol=NO_SEED_MATTERS)
+    np.testing.assert_allclose(counted, by_rows, atol=SEED_TOLERANCE)
     assert counted == bootstrap(parts, f1_of_sums), "the same seed gives the same interval"
     assert counted != bootstrap(parts, f1_of_sums, seed=1)
 
 
-def test_very_many_rows_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jackknife_agrees_with_the_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     values = rng.random(5_000)
     parts = np.column_stack([values, np.ones_like(values), values < 0.5])
@@ -67,12 +67,12 @@ def test_one_value_has_no_spread() -> None:
 
 
 @pytest.mark.long
-def test_the_interval_of_f1_holds_the_true_one() -> None:
+def test_the_interval_of_f1_covers_the_true_value() -> None:
     rng = np.random.default_rng(6)
     true = 2 * 0.3 / (0.45 + 0.4)  # with fractions of right 0.3, predicted 0.45 and gold 0.4
     covered = 0
     for number in range(300):
-        right, given, gold, _ = rng.multinomial(200, [0.3, 0.15, 0.1, 0.45])
-        found = f1_interval(right, right + given, right + gold, 200, seed=number)
+        tp, fp, fn, _ = rng.multinomial(200, [0.3, 0.15, 0.1, 0.45])
+        found = f1_interval(tp, tp + fp, tp + fn, 200, seed=number)
         covered += found.low <= true <= found.high
     assert 0.91 <= covered / 300 <= 0.98

@@ -25,16 +25,16 @@ from tests.engine.training import small
 from tests.tasks.test_table import HEADED, JOBS
 
 TEXTS = [f"{some} {n % 7}" for n, some in enumerate((*small.GOOD, *small.BAD) * 6)]
-KINDS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]
-TRAIN, REST = slice(0, 30), slice(30, None)
+LABELS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]
+TRAIN, TEST = slice(0, 30), slice(30, None)
 
 
-def both(**columns: Any) -> tuple[Rows, Rows]:
-    train, rest = ({name: some[part] for name, some in columns.items()} for part in (TRAIN, REST))
-    return Rows(**train), Rows(**rest)
+def split(**columns: Any) -> tuple[Rows, Rows]:
+    train, test = ({name: cells[part] for name, cells in columns.items()} for part in (TRAIN, TEST))
+    return Rows(**train), Rows(**test)
 
 
-def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
+def fitted(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
     learner = learner_for(parse_task(kind))
     learner.fit_labels(train)
     baseline = next(one for one in learner.baselines() if one.key == key)
@@ -43,71 +43,71 @@ def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, 
 
 
 def tfidf(train: list[str]) -> TfidfVectorizer:
-    made = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
-    return made.fit([*train, "a"])
+    model = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
+    return model.fit([*train, "a"])
 
 
 def test_classes_are_those_of_scikit_learn() -> None:
-    train, rows = both(texts=TEXTS, labels=KINDS)
-    found, metrics = said("text_classification", "tfidf", train, rows)
+    train, rows = split(texts=TEXTS, labels=LABELS)
+    found, metrics = fitted("text_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
-    model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), KINDS[TRAIN])
-    expected = model.predict_proba(vectors.transform(TEXTS[REST]))
+    model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), LABELS[TRAIN])
+    expected = model.predict_proba(vectors.transform(TEXTS[TEST]))
     assert found.scores == pytest.approx(expected, abs=1e-5)
-    assert list(found.predicted) == list(model.predict(vectors.transform(TEXTS[REST])))
-    assert metrics["accuracy"] == accuracy_score(KINDS[REST], found.predicted)
-    assert metrics["loss"] == pytest.approx(log_loss(KINDS[REST], expected), abs=1e-5)
+    assert list(found.predicted) == list(model.predict(vectors.transform(TEXTS[TEST])))
+    assert metrics["accuracy"] == accuracy_score(LABELS[TEST], found.predicted)
+    assert metrics["loss"] == pytest.approx(log_loss(LABELS[TEST], expected), abs=1e-5)
 
 
-def test_the_majority_says_the_most_frequent_class_with_its_share() -> None:
-    train, rows = both(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
-    found, metrics = said("text_classification", "majority", train, rows)
+def test_the_majority_predicts_the_most_frequent_class_with_its_share() -> None:
+    train, rows = split(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
+    found, metrics = fitted("text_classification", "majority", train, rows)
     assert {*found.predicted} == {"good"} and metrics["accuracy"] == 0
     np.testing.assert_allclose(found.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
 
 
 def test_pairs_have_both_texts_their_distances_and_their_cosine() -> None:
     seconds = TEXTS[1:] + TEXTS[:1]
-    train, rows = both(texts=TEXTS, pairs=seconds, labels=KINDS)
-    found, _ = said("pair_classification", "tfidf", train, rows)
+    train, rows = split(texts=TEXTS, pairs=seconds, labels=LABELS)
+    found, _ = fitted("pair_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN] + seconds[TRAIN])
 
     def features(part: slice) -> np.ndarray:
         one, two = (vectors.transform(some[part]).toarray() for some in (TEXTS, seconds))
         return np.hstack([one, two, abs(one - two), (one * two).sum(axis=1, keepdims=True)])
 
-    model = LogisticRegression(max_iter=1000).fit(features(TRAIN), KINDS[TRAIN])
-    assert found.scores == pytest.approx(model.predict_proba(features(REST)), abs=1e-3)
+    model = LogisticRegression(max_iter=1000).fit(features(TRAIN), LABELS[TRAIN])
+    assert found.scores == pytest.approx(model.predict_proba(features(TEST)), abs=1e-3)
 
 
 def test_a_number_is_that_of_ridge_regression() -> None:
     numbers = [len(text) / 10 for text in TEXTS]
-    train, rows = both(texts=TEXTS, labels=[str(one) for one in numbers])
-    found, _ = said("regression", "tfidf", train, rows)
+    train, rows = split(texts=TEXTS, labels=[str(one) for one in numbers])
+    found, _ = fitted("regression", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     model = Ridge().fit(vectors.transform(TEXTS[TRAIN]), numbers[TRAIN])
-    expected = model.predict(vectors.transform(TEXTS[REST]))
+    expected = model.predict(vectors.transform(TEXTS[TEST]))
     assert found.scores[:, 0] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
-    mean, _ = said("regression", "majority", train, rows)
+    mean, _ = fitted("regression", "majority", train, rows)
     assert mean.scores[:, 0] == pytest.approx(np.mean(numbers[TRAIN]))  # type: ignore[index]
 
 
 def test_each_label_of_a_set_has_its_own_regression() -> None:
     sets = ["|".join(w for w in ("film", "acting", "fine") if w in text) for text in TEXTS]
-    train, rows = both(texts=TEXTS, labels=sets)
-    found, metrics = said("multi_label", "tfidf", train, rows)
+    train, rows = split(texts=TEXTS, labels=sets)
+    found, metrics = fitted("multi_label", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
-    for place, label in enumerate(("acting", "film", "fine")):
+    for index, label in enumerate(("acting", "film", "fine")):
         has = [label in one for one in sets]
         model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), has[TRAIN])
-        expected = model.predict_proba(vectors.transform(TEXTS[REST]))[:, 1]
-        assert found.scores[:, place] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
+        expected = model.predict_proba(vectors.transform(TEXTS[TEST]))[:, 1]
+        assert found.scores[:, index] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
     assert metrics["f1_micro"] > 0.8
 
 
-def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
+def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none() -> None:
     sets = ["film|always"] * 30 + ["film|rare"] * 6
-    train, rows = both(texts=TEXTS, labels=sets)
+    train, rows = split(texts=TEXTS, labels=sets)
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
     task = parse_task({"kind": "multi_label", "labels": ["film", "always", "rare"]})
     learner = learner_for(task)
@@ -120,18 +120,18 @@ def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
 def test_the_choice_with_the_highest_cosine_is_taken() -> None:
     endings = [(text, "nothing of it") if n % 3 else ("else", text) for n, text in enumerate(TEXTS)]
     right = [str(int(n % 3 == 0)) for n in range(len(TEXTS))]
-    train, rows = both(texts=TEXTS, endings=endings, labels=right)
-    found, metrics = said("multiple_choice", "tfidf", train, rows)
-    assert list(found.predicted) == right[REST] and metrics["accuracy"] == 1
-    place, metrics = said("multiple_choice", "majority", train, rows)
-    assert {*place.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
+    train, rows = split(texts=TEXTS, endings=endings, labels=right)
+    found, metrics = fitted("multiple_choice", "tfidf", train, rows)
+    assert list(found.predicted) == right[TEST] and metrics["accuracy"] == 1
+    majority, metrics = fitted("multiple_choice", "majority", train, rows)
+    assert {*majority.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
 
 
 def test_a_word_has_its_most_frequent_tag() -> None:
     texts = ['["Rome", "is", "big"]', '["rome", "and", "Ann"]', '["Rome", "saw", "Ann"]']
     tags = ['["B-place", "O", "O"]', '["O", "O", "B-person"]', '["B-place", "O", "B-person"]']
     rows = Rows(['["Rome", "ANN", "Bob", "ROME"]'], tags=['["B-place", "B-person", "O", "O"]'])
-    found, metrics = said("token_classification", "word-tags", Rows(texts, tags=tags), rows)
+    found, metrics = fitted("token_classification", "word-tags", Rows(texts, tags=tags), rows)
     assert list(found.predicted) == ["B-place B-person O B-place"]
     assert metrics["f1"] == pytest.approx(0.8)
     shares = [1, 1, 5 / 9, 2 / 3]  # Bob counts all words; ROME counts rome and Rome together
@@ -139,7 +139,7 @@ def test_a_word_has_its_most_frequent_tag() -> None:
 
 
 PASSAGE = "Ada Lovelace was born in London. The engine was built by Charles Babbage of Walworth."
-FILLING = [
+FILLER = [
     f"The {n}th {some}"
     for n in range(8)
     for some in ("duke was born in the house.", "ship was built by the crew.", "one of the sea.")
@@ -147,51 +147,50 @@ FILLING = [
 BUILT = ("Who built the Walworth engine?", "Charles Babbage")
 
 
-def asked(*questions: tuple[str, str]) -> Rows:
+def question_rows(*questions: tuple[str, str]) -> Rows:
     cells = [
         format_answers([Answer(text, PASSAGE.index(text))] if text else []) for _, text in questions
     ]
     return Rows([question for question, _ in questions], [PASSAGE] * len(questions), answers=cells)
 
 
-def trained(answerable: bool) -> Rows:
+def training_rows(answerable: bool) -> Rows:
     """Many passages, so that some words are common; some unanswerable questions."""
-    known = asked(BUILT, ("In which city was Ada?", "London"))
-    lost = Rows(["Why?"] * 24, FILLING, answers=[""] * 24)
+    known = question_rows(BUILT, ("In which city was Ada?", "London"))
+    other = Rows(["Why?"] * 24, FILLER, answers=[""] * 24)
     if answerable:
-        lost = Rows(["Who was born?"] * 24, FILLING, answers=[text.split()[2] for text in FILLING])
-    assert known.pairs is not None and known.answers is not None and lost.answers is not None
-    cells = [*known.answers, *lost.answers]
-    return Rows([*known.texts, *lost.texts], [*known.pairs, *FILLING], answers=cells)
+        other = Rows(["Who was born?"] * 24, FILLER, answers=[text.split()[2] for text in FILLER])
+    assert known.pairs is not None and known.answers is not None and other.answers is not None
+    cells = [*known.answers, *other.answers]
+    return Rows([*known.texts, *other.texts], [*known.pairs, *FILLER], answers=cells)
 
 
 def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
-    rows = asked(BUILT, ("Lovelace, born where?", "London"))
-    found, metrics = said("question_answering", "nearest-words", trained(True), rows)
+    rows = question_rows(BUILT, ("Lovelace, born where?", "London"))
+    found, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
     assert list(found.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
     assert metrics["exact_match"] == 0.5 and metrics["f1"] == 0.5
     assert found.loss is None and np.isnan(metrics["loss"])
     first = json.loads((found.details or [])[0])
     assert first["null"] is None and first["best"][0][0] == "Charles Babbage"
-    apart = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # distances from the name in words
-    # passages with the word, of 25
-    held = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}
-    idf = {word: math.log(26 / (1 + n)) for word, n in held.items()}
-    share = sum(idf[word] / (1 + n) for word, n in apart.items()) / sum(idf.values())
+    distances = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # in words, from the name
+    passages = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}  # of 25
+    idf = {word: math.log(26 / (1 + n)) for word, n in passages.items()}
+    share = sum(idf[word] / (1 + n) for word, n in distances.items()) / sum(idf.values())
     assert first["best"][0][3] == pytest.approx(math.log(share), abs=1e-6)
 
 
 def test_a_question_that_shares_no_word_with_its_passage_has_no_answer() -> None:
-    rows = asked(BUILT, ("Why?", ""))
-    found, metrics = said("question_answering", "nearest-words", trained(False), rows)
+    rows = question_rows(BUILT, ("Why?", ""))
+    found, metrics = fitted("question_answering", "nearest-words", training_rows(False), rows)
     assert list(found.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
-    doubts = [json.loads(one)["null"] for one in found.details or ()]
-    assert doubts[0] <= 0 < doubts[1] and found.settings["no_answer_threshold"] == 0
+    null_scores = [json.loads(one)["null"] for one in found.details or ()]
+    assert null_scores[0] <= 0 < null_scores[1] and found.settings["no_answer_threshold"] == 0
 
 
 def test_a_passage_without_a_word_has_no_answer() -> None:
     rows = Rows(["Who?", ""], ["", "…"], answers=["", ""])
-    found, metrics = said("question_answering", "nearest-words", trained(True), rows)
+    found, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
     assert list(found.predicted) == ["", ""] and metrics["exact_match"] == 1
 
 
@@ -203,24 +202,25 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
         return
     assert kind in HEADED
     run = small.new_run(tmp_path / "run", job)
-    made = set_up(RunContext(job, run))
-    labels = made.data.learner.labels[::-1]
-    told: list[str] = []
-    said = fit_baselines(
-        run_baselines(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
+    setup = set_up(RunContext(job, run))
+    labels = setup.data.learner.labels[::-1]
+    stages: list[str] = []
+    results = fit_baselines(
+        run_baselines(run, "validation", labels), tmp_path, lambda one: stages.append(one.stage)
     )
-    found = [read_predictions(file) for file in said.files]
+    found = [read_predictions(file) for file in results.files]
     assert [one.info.model for one in found] == [
         one.name for one in learner_for(job.task).baselines()
     ]
-    fingerprint = made.data.dataset.spec.fingerprint
+    fingerprint = setup.data.dataset.spec.fingerprint
     kept = baselines_in(run.results, "validation", fingerprint)
-    assert {one.file for one in kept} == {*said.files}
-    assert not baselines_in(run.results, "validation", "other") and "Fitting the baselines" in told
+    assert {one.file for one in kept} == {*results.files}
+    assert not baselines_in(run.results, "validation", "other")
+    assert "Fitting the baselines" in stages
     for one in found:
         assert one.info.labels == labels and one.info.part == "validation"
-        metrics = {*made.data.learner.measured, "examples"}
+        metrics = {*setup.data.learner.measured, "examples"}
         assert {*one.info.metrics} == metrics - (
             {"loss"} if kind == "question_answering" else set()
         )
-        assert one.table["gold"].null_count == 0 and one.columns == made.data.dataset.spec.columns
+        assert one.table["gold"].null_count == 0 and one.columns == setup.data.dataset.spec.columns

@@ -26,7 +26,7 @@ from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
 from engine.phrases import join
 
-MAX_LENGTHS = (64, 128, 256, 512)  # choices
+MAX_LENGTHS = (64, 128, 256, 512)  # tokens, to choose from
 MAX_NOTES = 20
 MAX_SPELLINGS = 5
 
@@ -74,7 +74,7 @@ class LabelsCard(Card):
         if mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags)
         elif mapping.flags:
-            self.show_several(spec.labels, rows)
+            self.show_multi_label(spec.labels, rows)
         elif mapping.answers is not None:
             self.show_answers(spec.empty.get(mapping.answers, 0), spec.missing_answers)
         elif mapping.endings:
@@ -84,7 +84,7 @@ class LabelsCard(Card):
         elif is_scale(spec.labels):
             self.show_scale(spec.labels)
         elif (label_sets := count_label_sets(spec.labels)) is not None:
-            self.show_several(label_sets, rows)
+            self.show_multi_label(label_sets, rows)
         else:
             self.show_labels(spec.labels)
 
@@ -96,7 +96,7 @@ class LabelsCard(Card):
         self.title.setText(self.tr("Numbers"))
         self.balance.setText(self.scale.accessibleDescription())
 
-    def show_several(self, labels: dict[str, int], rows: int) -> None:
+    def show_multi_label(self, labels: dict[str, int], rows: int) -> None:
         """Show label counts of rows that may have any number of labels."""
         self.bars.setVisible(bool(labels))
         self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
@@ -107,13 +107,13 @@ class LabelsCard(Card):
         self.bars.show_labels(labels, rows)
         self.show_spellings(labels)
 
-    def show_answers(self, without: int, missing_answers: int) -> None:
+    def show_answers(self, empty: int, missing_answers: int) -> None:
         """Show how many questions have no answer, and how many answers their passage lacks."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
         texts = []
-        if without:
-            texts.append(self.tr("%Ln question(s) without an answer in the passage.", "", without))
+        if empty:
+            texts.append(self.tr("%Ln question(s) without an answer in the passage.", "", empty))
         if missing_answers:
             texts.append(
                 self.tr("%Ln answer(s) that the passage does not contain.", "", missing_answers)

@@ -39,18 +39,18 @@ class GettingPage(Page):
         self.state = state
         self.set_title(
             self.tr("Get a model"),
-            self.tr("Encoders chosen with care. Nothing is contacted before you press a button."),
+            self.tr("Encoders chosen with care. No server is contacted until you press a button."),
         )
         self.back = self.add_back(self.tr("Back to all models"), self._leave)
         self._chosen = ""
         self.progress = ProgressLine(self.tr("Get a model"), in_bytes=True)
         self.progress.cancelled.connect(state.cancel)
         self.problem = _Problem()
-        layouts.extend(self.body, self._top(), self.progress, self.problem)
+        layouts.extend(self.body, self._search_bar(), self.progress, self.problem)
         self.list = EntryList(self.tr("Models to get"))
         self.list.opened.connect(self._choose)
         self.list.selectionModel().currentChanged.connect(lambda *_: self._on_current())
-        self.words.returnPressed.connect(self.list.setFocus)
+        self.search_field.returnPressed.connect(self.list.setFocus)
         self.results_note = Text("", "muted")
         left = layouts.column(self.results_note, (self.list, 1), spacing=2 * SPACE)
         row = layouts.row((left, 4), (self._details(), 3), spacing=5 * SPACE)
@@ -60,31 +60,31 @@ class GettingPage(Page):
         state.fetched.connect(self.fetched)
         self._show()
 
-    def _top(self) -> QHBoxLayout:
-        self.words = SearchField(
+    def _search_bar(self) -> QHBoxLayout:
+        self.search_field = SearchField(
             self.tr("Search name, language, use"), self.tr("Search models to get"), has_icon=True
         )
-        self.words.textChanged.connect(self._on_words)
+        self.search_field.textChanged.connect(self._on_words)
         self.group = ComboBox(self.tr("Group"))
         self.group.addItem(self.tr("All groups"), "")
         for key, title in GROUPS.items():
             self.group.addItem(translated(title), key)
         self.group.currentIndexChanged.connect(lambda _: self._show())
         self.search_hub = buttons.plain(self.tr("Search the &hub"), self._search, "search")
-        return layouts.row((self.words, 1), self.group, self.search_hub, spacing=2 * SPACE)
+        return layouts.row((self.search_field, 1), self.group, self.search_hub, spacing=2 * SPACE)
 
     def _details(self) -> QWidget:
         self.name = Text("", "heading")
         self.address = Text("", "mono", selectable=True)
         self.facts = Facts(self.tr("About this model"))
         self.get = buttons.primary(self.tr("&Get this model…"), self._get, "import")
-        self.elsewhere = Text("", "small", selectable=True)
+        self.offline_hint = Text("", "small", selectable=True)
         card = Card()
         left = Qt.AlignmentFlag.AlignLeft
         layouts.extend(
-            card.body, self.name, self.address, self.facts, (self.get, 0, left), self.elsewhere
+            card.body, self.name, self.address, self.facts, (self.get, 0, left), self.offline_hint
         )
-        self.about = card
+        self.details_card = card
         return scrolling(layouts.page(card, layouts.STRETCH))
 
     # ── display ──────────────────────────────────────────────────────────────────────────────
@@ -92,7 +92,7 @@ class GettingPage(Page):
     def arrive(self) -> None:
         """Show the shelf and read the machine."""
         self.state.read_machine()
-        self.words.setFocus()
+        self.search_field.setFocus()
 
     def _show(self) -> None:
         state = self.state
@@ -113,10 +113,10 @@ class GettingPage(Page):
         self._show_details()
 
     def _entries(self) -> list[Entry]:
-        """Matches: of the hub if it was searched, otherwise of the shelf."""
+        """The hub's results after a search, otherwise the matching entries of the shelf."""
         if self.state.results is not None:
             return [texts.result_card(model) for model in self.state.results]
-        words, group = self.words.text().casefold().split(), self.group.currentData()
+        words, group = self.search_field.text().casefold().split(), self.group.currentData()
         cards = [
             (texts.entry_card(self.state, entry), entry)
             for entry in self.state.entries
@@ -136,7 +136,7 @@ class GettingPage(Page):
     def _show_details(self) -> None:
         entry = next((item for item in self.state.entries if item.name == self._chosen), None)
         hit = next((item for item in self.state.results or () if item.name == self._chosen), None)
-        self.about.setVisible(bool(self._chosen))
+        self.details_card.setVisible(bool(self._chosen))
         if self.state.results is None and entry is not None:
             self.name.setText(entry.title)
             self.facts.show_facts(texts.shelf_facts(self.state, entry))
@@ -145,7 +145,7 @@ class GettingPage(Page):
             self.facts.show_facts(texts.result_facts(hit))
         self.address.setText(self._chosen)
         self.get.setEnabled(not self.state.is_busy and (hit is None or hit.offered))
-        self.elsewhere.setText(
+        self.offline_hint.setText(
             self.tr(
                 "Without a network: on another machine, save config.json, the weights "
                 "(model.safetensors) and the tokenizer files of {0}; then drop their folder, or a "
@@ -162,7 +162,7 @@ class GettingPage(Page):
             self._show()
 
     def _on_current(self) -> None:
-        """Arrow keys select as a click does."""
+        """Select with the arrow keys, as with a click."""
         index = self.list.currentIndex()
         if index.isValid():
             self._choose(index.data(ITEM).key)
@@ -174,11 +174,11 @@ class GettingPage(Page):
             self._show_details()
 
     def _search(self) -> None:
-        words = self.words.text().strip()
+        words = self.search_field.text().strip()
         if words:
             self._ask_consent(lambda: self.state.search(words))
         else:
-            self.words.setFocus()
+            self.search_field.setFocus()
 
     def _get(self) -> None:
         name = self._chosen

@@ -31,7 +31,7 @@ from app.using.tab import UseTab
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import SearchField
-from app.widgets.page import Card, Later, Page, scrolling
+from app.widgets.page import Card, Lazy, Page, scrolling
 from app.widgets.tables import Index, apply_style
 from app.widgets.text.labels import ReadText, Text
 from app.widgets.text.token_row import TokenRow
@@ -87,12 +87,12 @@ class ModelView(Page):
         tabs = (self.overview, self.vocabulary, self.tokenizer, self.card)
         for page, tab in zip(pages, tabs, strict=True):
             layouts.column(tab, parent=page)
-        self.results: Later[ResultsView] | None = None
-        self.use: Later[UseTab] | None = None
+        self.results: Lazy[ResultsView] | None = None
+        self.use: Lazy[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
-            self.results = Later(lambda: ResultsView(studio, model_results(studio, model)))
+            self.results = Lazy(lambda: ResultsView(studio, model_results(studio, model)))
             self.tabs.addTab(self.results, self.tr("Re&sults"))
-            self.use = Later(lambda: self._use_tab(studio))
+            self.use = Lazy(lambda: self._use_tab(studio))
             self.tabs.addTab(self.use, self.tr("Use &it"))
         self.state.read.connect(self._on_read)
         self.state.start()

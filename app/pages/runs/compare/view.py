@@ -16,7 +16,7 @@ from app.using.report import WRITERS, gather_comparison
 from app.using.report_saver import ReportSaver, update_report_button
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
-from app.widgets.page import Later
+from app.widgets.page import Lazy
 from app.widgets.text.labels import OneLine, Text, visible
 
 
@@ -46,10 +46,10 @@ class CompareView(QWidget):
         show_saving()
         head.addWidget(self.report)
         self.curves = CurvesTab(state)
-        self.settings = Later(lambda: SettingsTab(state))
-        self.scores = Later(lambda: ScoresTab(state))
-        self.parallel = Later(lambda: ParallelTab(state))
-        self.scatter = Later(lambda: ScatterTab(state))
+        self.settings = Lazy(lambda: SettingsTab(state))
+        self.scores = Lazy(lambda: ScoresTab(state))
+        self.parallel = Lazy(lambda: ParallelTab(state))
+        self.scatter = Lazy(lambda: ScatterTab(state))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Sections of the comparison"))

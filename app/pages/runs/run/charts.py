@@ -18,7 +18,7 @@ from app.widgets.charts.live import LiveChart, link_crosshairs
 from app.widgets.charts.series import Floats
 from app.widgets.forms.controls import Switch
 from app.widgets.help import set_help
-from app.widgets.page import Card, LateArea
+from app.widgets.page import Card, LazyArea
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.record.metrics import Points
@@ -87,7 +87,7 @@ class Charts(QWidget):
 
     def _grid(self) -> QWidget:
         """A grid of curves that fills the space; it scrolls if there is too little."""
-        inner, area = QWidget(), LateArea()
+        inner, area = QWidget(), LazyArea()
         grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
         cells = {
             self.loss: (0, 0, 1, 6),

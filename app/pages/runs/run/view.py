@@ -28,7 +28,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import layouts
-from app.widgets.page import Later
+from app.widgets.page import Lazy
 from engine.data.formats.sources import is_data_file
 
 
@@ -63,19 +63,19 @@ class RunView(QWidget):
     def _tabs(self, studio: Studio) -> QTabWidget:
         state = self.state
         self.checkpoints = CheckpointsTab(self._checkpoints)
-        self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
-        self.results = Later(
+        self.batch = Lazy(lambda: BatchTab(BatchState(state, studio.explorer)))
+        self.results = Lazy(
             lambda: ResultsView(studio, run_results(state.folder)), after_its_page=True
         )
-        self.rows = Later(lambda: RowsTab(state))
-        self.machine = Later(lambda: MachineTab(state, studio.notices))
-        self.log = Later(lambda: LogTab(state))
+        self.rows = Lazy(lambda: RowsTab(state))
+        self.machine = Lazy(lambda: MachineTab(state, studio.notices))
+        self.log = Lazy(lambda: LogTab(state))
         self.details = DetailsTab(state)
-        self.reproducibility = Later(
+        self.reproducibility = Lazy(
             lambda: ReproducibilityTab(ReproducibilityState(state, studio.notices))
         )
-        self.seeds = Later(lambda: SeedsTab(state))
-        self.use = Later(lambda: self._create_use_tab(studio))
+        self.seeds = Lazy(lambda: SeedsTab(state))
+        self.use = Lazy(lambda: self._create_use_tab(studio))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(self.tr("Sections of the run"))

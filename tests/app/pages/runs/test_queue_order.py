@@ -15,7 +15,7 @@ from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
 from app.widgets.tables import NOWHERE
 from tests.app.pages.runs.pages import change_run, names
-from tests.conftest import PATIENCE
+from tests.conftest import END_TIMEOUT
 
 TRIES = 5  # attempts to start a drag
 NAMES = ("first", "second", "third", "fourth")
@@ -116,7 +116,7 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(page, studio, waiting, q
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
     shown = page()
-    qtbot.waitUntil(shown.isActiveWindow, timeout=1000 * PATIENCE)
+    qtbot.waitUntil(shown.isActiveWindow, timeout=1000 * END_TIMEOUT)
     model, table = shown.list.model, shown.list.table
     last = model.index(model.find_row(waiting[0]), 0)
     seen = drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
@@ -124,7 +124,7 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(page, studio, waiting, q
     def is_moved() -> None:
         assert names(shown) == ["third", "second", "first", "fourth", "done"], seen.told
 
-    qtbot.waitUntil(is_moved, timeout=1000 * PATIENCE)
+    qtbot.waitUntil(is_moved, timeout=1000 * END_TIMEOUT)
 
 
 def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> None:

@@ -36,7 +36,7 @@ def step(wizard: TrainPage) -> SettingsStep:
     return wizard.settings
 
 
-def test_the_step_is_made_when_it_is_gone_to(wizard) -> None:
+def test_the_step_is_built_when_first_opened(wizard) -> None:
     assert not wizard.findChildren(SettingsStep)
     wizard._open_step(Step.DATA)
     assert not wizard.findChildren(SettingsStep)
@@ -62,12 +62,12 @@ def test_every_setting_has_a_control(wizard, step) -> None:
 def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot) -> None:
     field = step.more.fields["best_metric"]
     assert isinstance(field, OneOf)
-    usual = wizard.state.choices.task
-    for kind in ("regression", usual.kind):
+    initial = wizard.state.choices.task
+    for kind in ("regression", initial.kind):
         goal = next(goal for goal in goals() if goal.kind == kind)
         wizard.state.set(replace(wizard.state.choices, goal=goal))
         metrics = [metric.name for metric in goal.task.info.metrics]
-        shown = [field.combo.itemText(place) for place in range(field.combo.count())]
+        shown = [field.combo.itemText(index) for index in range(field.combo.count())]
         assert field.values == ("", *metrics) and field.get() == ""
         assert shown[0].startswith("Default (") and len(shown) == len(metrics) + 1
     field.put("loss")
@@ -78,7 +78,7 @@ def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot) -> Non
     assert set(form.fields) == set(branch_fields(TrainingSpec))
 
 
-def said_in(section: QWidget) -> set[str]:
+def texts_in(section: QWidget) -> set[str]:
     labels = {label.text() for label in section.findChildren(QLabel)}
     return labels | {box.text().replace("&", "") for box in section.findChildren(QCheckBox)}
 
@@ -89,7 +89,7 @@ def test_every_setting_of_an_import_has_a_control(qtbot, studio) -> None:
     shown = page.importing
     for section, spec in ((shown.format, Reading), (shown.columns, Mapping), (shown.split, Split)):
         titles = {info.title for info in get_settings(spec).values()}
-        assert titles <= said_in(section), spec
+        assert titles <= texts_in(section), spec
 
 
 def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot) -> None:
@@ -163,7 +163,7 @@ def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen) -
     qtbot.waitUntil(lambda: bar.value() == 0)
 
 
-def test_pretraining_has_other_ticks_and_its_objective_decides_on_masks(page, qtbot) -> None:
+def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qtbot) -> None:
     press(qtbot, page.task.cards[SCRATCH])
     page.arrive({"task": "pretraining"})
     assert page.step is Step.TASK and page.state.choices.goal == SCRATCH
@@ -188,7 +188,7 @@ def test_pretraining_has_other_ticks_and_its_objective_decides_on_masks(page, qt
     assert warm.isEnabled()
 
 
-def test_from_scratch_sizes_and_vocabularies_are_chosen(page, qtbot) -> None:
+def test_sizes_and_vocabularies_from_scratch_are_chosen(page, qtbot) -> None:
     press(qtbot, page.task.cards[SCRATCH])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")

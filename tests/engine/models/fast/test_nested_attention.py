@@ -1,7 +1,7 @@
-"""Attention by the library's kernels for any lengths: the vectors and gradients of rectangles.
+"""Nested-tensor attention has the vectors and gradients of attention over padded blocks.
 
-The processor has no such kernels and goes the library's plain way, which does not do without
-looking ahead; `tests/simulated/test_nested_attention.py` holds the way of GPUs.
+On CPUs, PyTorch falls back to an implementation without causal masks;
+`tests/simulated/test_nested_attention.py` tests the kernels of GPUs.
 """
 
 import numpy as np
@@ -13,32 +13,32 @@ from engine.models.fast.unpadded import unpad
 from engine.models.fast.unpadded_attention import attend_nested, plan_spans
 from tests.engine.models.fast.test_unpadded import (
     FAMILIES,
-    PLACES,
+    POSITIONS,
     assert_alike,
-    learned,
-    made,
-    rectangle,
+    build_network,
+    padded_batch,
+    vectors_and_gradients,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
-LOOK_AHEAD = {name: spec for name, spec in FAMILIES.items() if name != "left-to-right"}
+BIDIRECTIONAL = {name: spec for name, spec in FAMILIES.items() if name != "left-to-right"}
 
 
-@pytest.mark.parametrize("family", LOOK_AHEAD)
-def test_vectors_and_gradients_are_those_of_rectangles(family: str) -> None:
-    network = made(LOOK_AHEAD[family])
-    for places in ("all", "some", "none"):
+@pytest.mark.parametrize("family", BIDIRECTIONAL)
+def test_vectors_and_gradients_are_those_of_padded_blocks(family: str) -> None:
+    network = build_network(BIDIRECTIONAL[family])
+    for choice in ("all", "some", "none"):
         network.encoder.nested = False
-        ours = learned(network, rectangle(), PLACES[places])
+        ours = vectors_and_gradients(network, padded_batch(), POSITIONS[choice])
         network.encoder.nested = True
-        assert_alike(ours, learned(network, rectangle(), PLACES[places]))
+        assert_alike(ours, vectors_and_gradients(network, padded_batch(), POSITIONS[choice]))
 
 
-def test_rectangles_are_made_only_where_a_layer_needs_them() -> None:
-    def planned(family: str, places: str, is_nested: bool = True):
-        network = made(FAMILIES[family])
+def test_padded_blocks_are_planned_only_if_a_layer_needs_them() -> None:
+    def planned(family: str, choice: str, is_nested: bool = True):
+        network = build_network(FAMILIES[family])
         network.encoder.nested = is_nested
-        return network.unpad(rectangle()[2].sum(1).numpy(), 20, PLACES[places])
+        return network.unpad(padded_batch()[2].sum(1).numpy(), 20, POSITIONS[choice])
 
     plan = planned("bert", "all")
     assert plan.layers.blocks is None and plan.layers.spans is not None
@@ -49,45 +49,45 @@ def test_rectangles_are_made_only_where_a_layer_needs_them() -> None:
     assert distances.blocks is not None and distances.spans is None
 
 
-@pytest.mark.parametrize("rows, causal, can", [
+@pytest.mark.parametrize("rows, causal, is_planned", [
     ([0, 2, 5], False, True), ([0, 2], False, False), ([0, 2, 5], True, False),
 ])  # fmt: skip
-def test_every_sequence_has_to_ask_something(rows: list[int], causal: bool, can: bool) -> None:
+def test_every_sequence_needs_a_query(rows: list[int], causal: bool, is_planned: bool) -> None:
     found = plan_spans(np.array([1, 3, 4]), causal, np.array(rows))
-    assert (found is not None) == can
+    assert (found is not None) == is_planned
     if found is not None:
         assert found.queries.offsets.tolist() == [0, 1, 2, 3]
         assert found.keys.offsets.tolist() == [0, 1, 4, 8]
         assert (found.queries.max_length, found.keys.min_length, found.keys.max_length) == (1, 1, 4)
 
 
-def test_a_plan_of_spans_is_a_small_part_of_one_of_rectangles() -> None:
+def test_a_plan_of_spans_is_much_smaller_than_one_of_padded_blocks() -> None:
     def size(is_nested: bool) -> int:
-        sent = list[torch.Tensor]()
+        tensors = list[torch.Tensor]()
         lengths = np.linspace(4, 55, 32).astype(np.int64)
         plan = unpad(lengths, 56, AttentionShape(12, nested=is_nested), np.empty(0, int), True)
-        plan.map_tensors(lambda tensor: sent.append(tensor) or tensor)  # type: ignore[func-returns-value]
-        return sum(tensor.nbytes for tensor in sent)
+        plan.map_tensors(lambda tensor: tensors.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        return sum(tensor.nbytes for tensor in tensors)
 
     assert 10 * size(True) < size(False)
 
 
-def test_weights_are_dropped_at_their_share() -> None:
+def test_attention_weights_are_dropped_at_the_given_rate() -> None:
     torch.manual_seed(3)
-    where = plan_spans(np.full(50, 16), False)
-    assert where is not None
-    v = torch.eye(16).repeat(50, 1)  # what comes out are the weights themselves
+    spans = plan_spans(np.full(50, 16), False)
+    assert spans is not None
+    v = torch.eye(16).repeat(50, 1)  # so that the output is the weights themselves
     q = k = torch.zeros(800, 16)
-    found = attend_nested(q, k, v, 1, where, 0.25)
+    found = attend_nested(q, k, v, 1, spans, 0.25)
     assert found.count_nonzero() / found.numel() == pytest.approx(0.75, abs=0.02)
     assert torch.allclose(found[found != 0], torch.tensor(1 / 16 / 0.75))
 
 
-@pytest.mark.parametrize("made_before", [True, False])
-def test_it_goes_where_nothing_is_learned(made_before: bool) -> None:
-    where, x = plan_spans(np.array([3, 4]), False), torch.randn(7, 16)
-    assert where is not None
-    expected = attend_nested(x, x, x, 2, where, 0.0)
+@pytest.mark.parametrize("is_inference_tensor", [True, False])
+def test_inference_mode_gives_the_same(is_inference_tensor: bool) -> None:
+    spans, x = plan_spans(np.array([3, 4]), False), torch.randn(7, 16)
+    assert spans is not None
+    expected = attend_nested(x, x, x, 2, spans, 0.0)
     with torch.inference_mode():
-        given = x if made_before else x + 0
-        assert torch.allclose(attend_nested(given, given, given, 2, where, 0.0), expected)
+        given = x + 0 if is_inference_tensor else x
+        assert torch.allclose(attend_nested(given, given, given, 2, spans, 0.0), expected)

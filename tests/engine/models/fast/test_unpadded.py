@@ -30,7 +30,7 @@ FAMILIES = {
     "left-to-right": BertSpec(**SIZES, **NO_DROPOUT, causal=True),
     **{name: EXAMPLES[name].spec.model_copy(update=NO_DROPOUT) for name in OWN_NETWORKS},
 }
-PLACES = {
+POSITIONS = {
     "all": None,
     "some": torch.tensor([45, 3, 1, 24, 22, 3]),
     "most": torch.arange(20).repeat(2),
@@ -38,28 +38,28 @@ PLACES = {
 }
 
 
-def made(spec, **more) -> Network:
+def build_network(spec, **more) -> Network:
     torch.manual_seed(3)
     wide = spec.model_copy(update={"initializer_range": 0.3})
     return Network(wide, Heads(outputs=2, **more)).double().train()
 
 
-def rectangle() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rows of 20, 17, 9, 1 and 20 tokens, in an order that is not that of lengths."""
+def padded_batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rows of 20, 17, 9, 1 and 20 tokens, not sorted by length."""
     drawn = torch.Generator().manual_seed(5)
     real = torch.arange(20) < torch.tensor([20, 17, 9, 1, 20])[:, None]
     tokens = torch.randint(2, 40, (5, 20), generator=drawn)
-    tokens[~real] = 1  # RoBERTa's padding; the others do not look at it
+    tokens[~real] = 1  # RoBERTa's padding; the others ignore it
     return tokens, torch.randint(0, 2, (5, 20), generator=drawn), real
 
 
-def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
+def vectors_and_gradients(network, batch, positions):
     """Hidden states, pooled vectors, and gradients of a sum that distinguishes them."""
     network.zero_grad()
     tokens, segments, real = batch
-    encoded = network.encode(tokens, segments, real, places)
+    encoded = network.encode(tokens, segments, real, positions)
     last = encoded.last
-    if places is None and real is not None:
+    if positions is None and real is not None:
         last = last[real]
     total = torch.zeros(())
     for number, vectors in enumerate((last, encoded.pooled)):
@@ -73,7 +73,7 @@ def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[to
 
 @pytest.fixture
 def with_padding(monkeypatch):
-    """Makes the next encodings work on all places, as the paper has it."""
+    """Makes later encodings compute padding as well, as in the paper."""
     return lambda: monkeypatch.setattr(encoding, "skips_padding", lambda *_: False)
 
 
@@ -86,34 +86,34 @@ def assert_alike(ours, theirs) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_vectors_and_gradients_are_those_with_padding(family, with_padding):
-    network = made(FAMILIES[family])
-    tokens, segments, real = rectangle()
-    given = [((tokens, segments, real), places) for places in PLACES.values()]
-    given.append(((tokens, segments, None), PLACES["all"]))
-    fast = [learned(network, *one) for one in given]
+    network = build_network(FAMILIES[family])
+    tokens, segments, real = padded_batch()
+    given = [((tokens, segments, real), positions) for positions in POSITIONS.values()]
+    given.append(((tokens, segments, None), POSITIONS["all"]))
+    fast = [vectors_and_gradients(network, *one) for one in given]
     with_padding()
     for one, ours in zip(given, fast, strict=True):
-        assert_alike(ours, learned(network, *one))
+        assert_alike(ours, vectors_and_gradients(network, *one))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_that_make_a_multiple_change_nothing(family):
-    network = made(FAMILIES[family])
-    for places in (PLACES["all"], PLACES["some"]):
-        as_they_are = learned(network, rectangle(), places)
+def test_rows_added_up_to_a_multiple_change_nothing(family):
+    network = build_network(FAMILIES[family])
+    for positions in (POSITIONS["all"], POSITIONS["some"]):
+        unrounded = vectors_and_gradients(network, padded_batch(), positions)
         network.encoder.token_multiple = 32
-        lengths = rectangle()[2].sum(1).numpy()
-        planned = network.unpad(lengths, 20, places)
+        lengths = padded_batch()[2].sum(1).numpy()
+        planned = network.unpad(lengths, 20, positions)
         assert len(planned.layers.positions) == 96 and planned.added == 96 - lengths.sum()
-        assert places is None or len(planned.last.query_positions) % 32 == 0
-        rounded = learned(network, rectangle(), places)
+        assert positions is None or len(planned.last.query_positions) % 32 == 0
+        rounded = vectors_and_gradients(network, padded_batch(), positions)
         network.encoder.token_multiple = 1
-        assert_alike(as_they_are, rounded)
+        assert_alike(unrounded, rounded)
 
 
 @pytest.mark.parametrize("how", ["recomputed", "adapted"])
-def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding):
-    network = made(FAMILIES["bert"])
+def test_gradient_checkpointing_and_adapters_give_the_same(how, with_padding):
+    network = build_network(FAMILIES["bert"])
     if how == "recomputed":
         network.encoder.activation_checkpointing = True
     else:
@@ -122,14 +122,14 @@ def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding
             if "lora" in name:
                 torch.nn.init.normal_(parameter)
         network.double()
-    fast = learned(network, rectangle(), PLACES["some"])
+    fast = vectors_and_gradients(network, padded_batch(), POSITIONS["some"])
     with_padding()
-    assert_alike(fast, learned(network, rectangle(), PLACES["some"]))
+    assert_alike(fast, vectors_and_gradients(network, padded_batch(), POSITIONS["some"]))
 
 
-def test_judging_without_padding_gives_the_same(with_padding):
-    network = made(FAMILIES["bert"]).eval()
-    batch = rectangle()
+def test_inference_without_padding_gives_the_same(with_padding):
+    network = build_network(FAMILIES["bert"]).eval()
+    batch = padded_batch()
     with torch.inference_mode():
         fast = network.logits(*batch)
         assert (network.encode(*batch).last[~batch[2]] == 0).all()
@@ -138,15 +138,15 @@ def test_judging_without_padding_gives_the_same(with_padding):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_the_library_attends_as_our_own_way(causal):
-    lengths = rectangle()[2].sum(1).numpy()
-    planned = unpad(lengths, 20, AttentionShape(2, causal), PLACES["some"].numpy())
+def test_sdpa_equals_our_own_attention(causal):
+    lengths = padded_batch()[2].sum(1).numpy()
+    planned = unpad(lengths, 20, AttentionShape(2, causal), POSITIONS["some"].numpy())
     for layout in (planned.layers, planned.last):
-        where, count = layout.blocks, len(planned.indices)
-        asking = count if layout.rows is None else len(layout.rows)
-        shapes = ((asking, 16), (count, 16), (count, 16))
+        blocks, count = layout.blocks, len(planned.indices)
+        query_count = count if layout.rows is None else len(layout.rows)
+        shapes = ((query_count, 16), (count, 16), (count, 16))
         q, k, v = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
-        ours, theirs = attend(q, k, v, where, 0.0), attend_sdpa(q, k, v, where, 0.0)
+        ours, theirs = attend(q, k, v, blocks, 0.0), attend_sdpa(q, k, v, blocks, 0.0)
         assert torch.allclose(ours, theirs, atol=1e-12)
         weights = torch.randn_like(ours)
         for one, other in zip(
@@ -157,30 +157,30 @@ def test_the_library_attends_as_our_own_way(causal):
             assert torch.allclose(one, other, atol=1e-12)
 
 
-def test_the_way_back_of_attention_drops_what_was_dropped():
-    where = unpad(np.array([1, 3]), 3, AttentionShape(2)).layers.blocks
+def test_the_backward_pass_uses_the_dropout_mask_of_the_forward_pass():
+    blocks = unpad(np.array([1, 3]), 3, AttentionShape(2)).layers.blocks
     q, k, v = (torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
 
     def attended(*given):
         torch.manual_seed(8)
-        return attend(*given, where, 0.3)
+        return attend(*given, blocks, 0.3)
 
-    assert not torch.allclose(attended(q, k, v), attend(q, k, v, where, 0.0))
+    assert not torch.allclose(attended(q, k, v), attend(q, k, v, blocks, 0.0))
     assert torch.autograd.gradcheck(attended, (q, k, v))
 
 
 def test_dropped_weights_keep_the_mean():
-    where = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.blocks
+    blocks = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.blocks
     q, k, v = (x.requires_grad_() for x in torch.ones(3, 3200, 4))
     torch.manual_seed(8)
-    out = attend(q, k, v, where, 0.25).detach()
+    out = attend(q, k, v, blocks, 0.25).detach()
     assert out.mean().item() == pytest.approx(1, abs=0.01)
     assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
 
 
-def test_a_plan_that_is_made_before_is_the_one_that_is_made_then():
-    network = made(FAMILIES["left-to-right"])
-    tokens, segments, mask = rectangle()
+def test_a_plan_made_beforehand_gives_the_same():
+    network = build_network(FAMILIES["left-to-right"])
+    tokens, segments, mask = padded_batch()
     planned = network.unpad(mask.sum(1).numpy(), 20)
     assert torch.equal(
         network.logits(tokens, segments, mask, planned), network.logits(tokens, segments, mask)

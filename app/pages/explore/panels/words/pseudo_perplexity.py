@@ -30,17 +30,17 @@ def is_causal(scoring: Scoring) -> bool:
     return scoring.last is not None and scoring.last.causal
 
 
-def surprise(score: TokenScore) -> float:
+def tint_opacity(score: TokenScore) -> float:
     """Opacity from 0 at probability 1 to the maximum at one in a million or less."""
     return min(1.0, -score.log_probability / math.log(1e6)) * 0.6
 
 
 def tint_scores(tokens: Sequence[Token], scores: Mapping[int, TokenScore]) -> list[TintedWord]:
-    """Tokens tinted by their surprise, with ranks below."""
+    """Tokens tinted by `tint_opacity`, with ranks below."""
     words = []
     for index, token in enumerate(tokens):
         score = scores.get(index)
-        rank, opacity = (f"#{score.rank}", surprise(score)) if score is not None else ("", 0.0)
+        rank, opacity = (f"#{score.rank}", tint_opacity(score)) if score is not None else ("", 0.0)
         words.append(TintedWord(token_text(token.text), rank, Role.ACCENT, opacity, token.special))
     return words
 
@@ -75,14 +75,14 @@ class PseudoPerplexity(QWidget):
     # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def _on_run(self) -> None:
-        runs = any(scoring.is_running for scoring in self._shown())
+        is_running = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
-            scoring.stop() if runs else scoring.resume()
+            scoring.stop() if is_running else scoring.resume()
 
     def _on_row(self, row: int) -> None:
-        positions = self.state.scorings[0].scores
-        if row < len(positions):
-            self.state.explore.pick(positions[row].position)
+        scores = self.state.scorings[0].scores
+        if row < len(scores):
+            self.state.explore.pick(scores[row].position)
 
     # ── contents ─────────────────────────────────────────────────────────────────────────────
 
@@ -91,10 +91,10 @@ class PseudoPerplexity(QWidget):
 
     def show_state(self) -> None:
         explore, first = self.state.explore, self.state.scorings[0]
-        runs = any(scoring.is_running for scoring in self._shown())
+        is_running = any(scoring.is_running for scoring in self._shown())
         is_complete = all(scoring.is_complete for scoring in self._shown())
-        self.run.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
-        self.run.setEnabled(runs or not is_complete)
+        self.run.setText(self.tr("&Stop") if is_running else self.tr("&Compute"))
+        self.run.setEnabled(is_running or not is_complete)
         scores = {score.position: score for score in first.scores}
         self.strip.show_words(tint_scores(explore.first.tokens, scores), explore.picked)
         self._fit()
@@ -163,7 +163,7 @@ class PseudoPerplexity(QWidget):
         return header, rows
 
     def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
-        """Every token's score with the second model's, if one token has the same characters."""
+        """Each token's score, and that of the second model for the same characters, if any."""
         explore, first = self.state.explore, self.state.scorings[0].scores
         first = tuple(score for score in first if score.position < len(explore.first.tokens))
         if not explore.is_compared:

@@ -58,16 +58,16 @@ def titles(getting: GettingPage) -> list[str]:
     return [item.title for item in getting.list.cards.rows]
 
 
-def test_the_shelf_asks_nobody_and_finds_by_any_word(page, hub) -> None:
+def test_the_shelf_contacts_no_server_and_finds_by_any_word(page, hub) -> None:
     getting = page.getting
     assert len(titles(getting)) == len(OFFERED)
-    getting.words.setText("german")
+    getting.search_field.setText("german")
     assert titles(getting) == ["GBERT"]
     assert getting.address.text() == "deepset/gbert-base"
     assert "memory" in getting.facts.values["Fine-tuning"].text()
-    getting.words.setText("nothing like this")
+    getting.search_field.setText("nothing like this")
     assert not titles(getting) and getting.results_note.isVisible()
-    getting.words.clear()
+    getting.search_field.clear()
     getting.group.setCurrentIndex(getting.group.findData("fields"))
     assert len(titles(getting)) == sum(entry.group == "fields" for entry in OFFERED)
     assert not hub.asked
@@ -76,7 +76,7 @@ def test_the_shelf_asks_nobody_and_finds_by_any_word(page, hub) -> None:
 
 def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> None:
     getting = page.getting
-    getting.words.setText("tiny")
+    getting.search_field.setText("tiny")
     getting.search_hub.click()
     said = " ".join(text.text() for text in question(qtbot).findChildren(Text))
     assert host() in said and hub.address.endswith(host())

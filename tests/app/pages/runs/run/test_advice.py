@@ -40,7 +40,7 @@ def run_that_learned_nothing(
         return record_folder(session, run, job).id, job
 
 
-def places(view: RunView) -> tuple[int, int]:
+def tab_extent(view: RunView) -> tuple[int, int]:
     return view.tabs.y(), view.tabs.height()
 
 
@@ -49,34 +49,34 @@ def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run
     well = open_run(shown, make_run("well"), qtbot)
     qtbot.wait(0)
     assert well.advice.isHidden()
-    top, height = places(well)
+    top, height = tab_extent(well)
     run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")
     view = open_run(shown, run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
-    qtbot.waitUntil(lambda: places(view)[0] > top)
-    assert sum(places(view)) == top + height
+    qtbot.waitUntil(lambda: tab_extent(view)[0] > top)
+    assert sum(tab_extent(view)) == top + height
     assert line.text.full_text().startswith(
         "No better than the majority baseline, which always predicts “positive” (60.0 %)."
     )
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as blocker:
         qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
-    where, asked = gone.args
-    assert where == "train"
-    rate = asked["job"].training.learning_rate
+    page_name, request = blocker.args
+    assert page_name == "train"
+    rate = request["job"].training.learning_rate
     assert rate > 5e-5
     changed = job.training.model_copy(update={"learning_rate": rate})
-    assert asked["job"] == job.model_copy(update={"training": changed})
+    assert request["job"] == job.model_copy(update={"training": changed})
 
     assert line.next.text() == "1 of 2"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.full_text()
-    assert line.prepare.isHidden(), "its data set is none of this home"
+    assert line.prepare.isHidden(), "its data set is not in this home"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert line.text.full_text().startswith("No better")
 
 
-def test_labels_that_validation_lacks_get_rows_there(page, studio, qtbot, tmp_path) -> None:
+def test_rows_of_absent_labels_are_moved_to_validation(page, studio, qtbot, tmp_path) -> None:
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
     file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
@@ -89,14 +89,14 @@ def test_labels_that_validation_lacks_get_rows_there(page, studio, qtbot, tmp_pa
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.full_text()
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as blocker:
         qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
-    where, asked = gone.args
+    page_name, request = blocker.args
     newer = folder.parent / "2"
-    assert where == "train"
-    assert asked["job"] == job.model_copy(update={"data": StoredData(folder=newer)})
+    assert page_name == "train"
+    assert request["job"] == job.model_copy(update={"data": StoredData(folder=newer)})
     assert "mixed" in open_dataset(newer).cells("validation")["label"]
 
-    with qtbot.waitSignal(studio.notices.added) as told:
-        line._state.run.runs._start_fixed(asked["job"], ("absent_labels", "move"))
-    assert "too few rows" in told.args[0].problem
+    with qtbot.waitSignal(studio.notices.added) as blocker:
+        line._state.run.runs._start_fixed(request["job"], ("absent_labels", "move"))
+    assert "too few rows" in blocker.args[0].problem

@@ -1,0 +1,46 @@
+"""A widget that is made when it is needed: once, and not before."""
+
+from PySide6.QtWidgets import QLineEdit, QTabWidget
+from pytestqt.qtbot import QtBot
+
+from app.widgets.page import Lazy
+
+
+def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
+    made = list[QLineEdit]()
+
+    def make() -> QLineEdit:
+        made.append(QLineEdit("typed"))
+        return made[-1]
+
+    tabs, lazy = QTabWidget(), Lazy(make)
+    qtbot.addWidget(tabs)
+    tabs.addTab(QLineEdit(), "One")
+    tabs.addTab(lazy, "Two")
+    tabs.resize(300, 200)
+    tabs.show()
+    assert not lazy.is_built and not made
+    tabs.setCurrentIndex(1)
+    assert made[0].isVisible() and lazy.widget is made[0]
+    assert made[0].width() == lazy.width() > 0, "laid out at once"
+    tabs.setCurrentIndex(0)
+    tabs.setCurrentIndex(1)
+    assert len(made) == 1
+
+
+def test_a_widget_is_made_when_asked_for_or_after_its_page(qtbot: QtBot) -> None:
+    lazy = Lazy(lambda: QLineEdit("typed"))
+    qtbot.addWidget(lazy)
+    assert lazy.widget.text() == "typed" and lazy.widget.parent() is lazy
+    assert lazy.is_built and not lazy.widget.isVisible()
+    lazy = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
+    qtbot.addWidget(lazy)
+    lazy.resize(300, 200)
+    lazy.show()
+    assert not lazy.is_built
+    qtbot.waitUntil(lambda: lazy.is_built)
+    assert lazy.widget.isVisible() and lazy.widget.width() == lazy.width()
+    gone = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
+    gone.show()
+    gone.deleteLater()
+    qtbot.wait(1)  # never made
