@@ -46,8 +46,8 @@ def assert_accessible(widget: QWidget) -> None:
 def name_of(widget: QWidget) -> str:
     """Accessible name of `widget`."""
     interface = QAccessible.queryAccessibleInterface(widget)
-    told = interface.text(QAccessible.Text.Name) if interface is not None else ""
-    return str(told or widget.accessibleName())
+    name = interface.text(QAccessible.Text.Name) if interface is not None else ""
+    return str(name or widget.accessibleName())
 
 
 def _faults(widget: QWidget) -> list[str]:
@@ -103,9 +103,9 @@ def _is_reached(widget: QWidget) -> bool:
     parent = widget.parentWidget()
     if parent is None:
         return False
-    alike = [one for one in parent.children() if type(one) is type(widget)]
+    alike = [child for child in parent.children() if type(child) is type(widget)]
     return isinstance(widget, QAbstractButton | Card) and any(
-        one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in alike
+        child.focusPolicy() & Qt.FocusPolicy.TabFocus for child in alike
     )
 
 

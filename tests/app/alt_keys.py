@@ -46,7 +46,7 @@ def _bare(window: QWidget, without: tuple[type[QWidget], ...]) -> Iterator[str]:
 
 
 def _in_sight(window: QWidget, kind: type[QWidget]) -> Iterator[QWidget]:
-    return (one for one in window.findChildren(kind) if one.isVisible())
+    return (w for w in window.findChildren(kind) if w.isVisible())
 
 
 def _stands_in(widget: QWidget | None, kinds: tuple[type[QWidget], ...]) -> bool:

@@ -13,7 +13,7 @@ def question(qtbot: QtBot, title: str = "") -> Question:
 
     def found() -> list[Question]:
         shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
-        return [one for one in shown if one.isVisible() and title in one.windowTitle()]
+        return [dialog for dialog in shown if dialog.isVisible() and title in dialog.windowTitle()]
 
     qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
     return found()[0]

@@ -59,8 +59,8 @@ def difference(one: Floats, other: Floats) -> float:
     """CIEDE2000 between two colours in L*a*b*."""
     (l1, a1, b1), (l2, a2, b2) = one, other
     mean_c7 = ((np.hypot(a1, b1) + np.hypot(a2, b2)) / 2) ** 7
-    stretch = 1.5 - 0.5 * np.sqrt(mean_c7 / (mean_c7 + 25.0**7))
-    a1, a2 = a1 * stretch, a2 * stretch
+    scale = 1.5 - 0.5 * np.sqrt(mean_c7 / (mean_c7 + 25.0**7))
+    a1, a2 = a1 * scale, a2 * scale
     c1, c2 = np.hypot(a1, b1), np.hypot(a2, b2)
     h1, h2 = (np.degrees(np.arctan2(b, a)) % 360 for a, b in ((a1, b1), (a2, b2)))
     turn = 0.0 if c1 * c2 == 0 else (h2 - h1 + 180) % 360 - 180

@@ -100,9 +100,9 @@ def studio(
 @pytest.fixture
 def settings(qtbot: Any, tmp_path: Path) -> Iterator[Settings]:
     """Settings of no studio."""
-    made = Settings(tmp_path / "settings.json")
-    yield made
-    made.close()
+    settings = Settings(tmp_path / "settings.json")
+    yield settings
+    settings.close()
 
 
 @dataclass
@@ -123,16 +123,16 @@ class AskedWorker:
 @pytest.fixture
 def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
     """The questions to workers; no process is started."""
-    asked: list[AskedWorker] = []
+    workers: list[AskedWorker] = []
 
     def one_time_worker(
         question: Question, done: Any, refused: Any, working: Any, owner: Any
     ) -> AskedWorker:
-        asked.append(AskedWorker(question, done, refused, working))
-        return asked[-1]
+        workers.append(AskedWorker(question, done, refused, working))
+        return workers[-1]
 
     monkeypatch.setattr(studio, "one_time_worker", one_time_worker)
-    return asked
+    return workers
 
 
 @pytest.fixture

@@ -167,9 +167,9 @@ def _of_action(action: QAction) -> Iterator[tuple[str, str]]:
 
 def _of_scene(view: QGraphicsView) -> Iterator[tuple[str, str]]:
     for item in view.scene().items() if view.scene() is not None else []:
-        said = getattr(item, "toPlainText", None)
-        if said is not None and item.isVisible():
-            yield "drawn", said()
+        read_text = getattr(item, "toPlainText", None)
+        if read_text is not None and item.isVisible():
+            yield "drawn", read_text()
 
 
 def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
@@ -185,8 +185,8 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
     if headers is not None and headers.isVisible():
         for column in range(columns):
             for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-                said = model.headerData(column, Qt.Orientation.Horizontal, role)
-                yield "header", str(said or "")
+                text = model.headerData(column, Qt.Orientation.Horizontal, role)
+                yield "header", str(text or "")
     for row in range(min(model.rowCount(QModelIndex()), max(1, CELLS // max(columns, 1)))):
         for column in range(columns):
             index = model.index(row, column)
@@ -195,9 +195,9 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
                 Qt.ItemDataRole.ToolTipRole,
                 Qt.ItemDataRole.AccessibleTextRole,
             ):
-                said = model.data(index, role)
-                if isinstance(said, str):
-                    yield "cell", said
+                text = model.data(index, role)
+                if isinstance(text, str):
+                    yield "cell", text
 
 
 def cut_off(window: QWidget) -> Iterator[Seen]:

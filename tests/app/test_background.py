@@ -25,8 +25,8 @@ def test_the_result_comes_on_the_windows_thread(qtbot) -> None:
 
     background.run(owner, threading.get_ident, done)
     qtbot.waitUntil(lambda: bool(came))
-    worked, told = came[0]
-    assert worked != main and told == main
+    worked, thread = came[0]
+    assert worked != main and thread == main
 
 
 def test_an_error_comes_to_the_owner_or_to_the_hook(qtbot, monkeypatch) -> None:
@@ -89,7 +89,7 @@ def test_nothing_comes_when_the_owner_is_gone(qtbot) -> None:
 
 
 def test_progress_is_told_and_the_last_one_always(qtbot) -> None:
-    told: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     results: list[str] = []
 
     def work(progress: Progress) -> str:
@@ -98,11 +98,11 @@ def test_progress_is_told_and_the_last_one_always(qtbot) -> None:
         return "ready"
 
     background.run(
-        an_owner(), work, results.append, progress=lambda done, total: told.append((done, total))
+        an_owner(), work, results.append, progress=lambda done, total: steps.append((done, total))
     )
     qtbot.waitUntil(lambda: bool(results))
-    assert told[-1] == (10_000, 10_000)
-    assert len(told) < 1000, "the window is not flooded"
+    assert steps[-1] == (10_000, 10_000)
+    assert len(steps) < 1000, "the window is not flooded"
 
 
 @pytest.fixture(autouse=True)

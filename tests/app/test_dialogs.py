@@ -333,8 +333,8 @@ def test_a_dialog_fits_screens_and_knows_escape_and_enter(opened, qtbot, name, m
 
 
 def test_what_is_typed_into_the_notes_is_kept(opened, stage, qtbot, monkeypatch) -> None:
-    kept: list[str] = []
-    monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: kept.append(text))
+    saved: list[str] = []
+    monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: saved.append(text))
     dialog = opened("app/pages/runs/questions.py ask_notes")
     focus = dialog.focusWidget()
     assert focus is not None
@@ -342,7 +342,7 @@ def test_what_is_typed_into_the_notes_is_kept(opened, stage, qtbot, monkeypatch)
     qtbot.keyClick(focus, Qt.Key.Key_Return)
     qtbot.keyClicks(focus, "c")
     qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert kept == ["a b\nc"]
+    assert saved == ["a b\nc"]
 
 
 def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot: QtBot) -> None:
@@ -364,6 +364,6 @@ def test_deleting_a_run_names_what_else_hangs_on_it(
         stage.runs.rows[row.id] = replace(row, name=name)
     questions.ask_delete(stage.window, stage.runs, [stage.row])
     dialog = stage.window.findChildren(Question)[0]
-    said = " ".join(label.text() for label in dialog.findChildren(QLabel))
-    assert "can no longer begin: “Later”." in said and "trash" in said
+    text = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "can no longer begin: “Later”." in text and "trash" in text
     dialog.reject()

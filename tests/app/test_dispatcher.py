@@ -42,9 +42,9 @@ class Watched:
 
     def run(self, run_id: str) -> Run:
         with self.record.read() as session:
-            found = find(session, run_id)
-        assert found is not None
-        return found
+            row = find(session, run_id)
+        assert row is not None
+        return row
 
     def until(self, run_id: str, state: str) -> Run:
         self.qtbot.waitUntil(lambda: self.run(run_id).state == state, timeout=PATIENCE)
@@ -57,22 +57,22 @@ class Watched:
 
     def hears(self, *wanted: object) -> None:
         self.qtbot.waitUntil(
-            lambda: any(said[: len(wanted)] == wanted for said in self.heard), timeout=PATIENCE
+            lambda: any(event[: len(wanted)] == wanted for event in self.heard), timeout=PATIENCE
         )
 
 
 @pytest.fixture
 def watch(qtbot, home: Home, monkeypatch) -> Iterator[Callable[[], Watched]]:
     """Start a dispatcher on the home."""
-    made: list[Watched] = []
+    watchers: list[Watched] = []
 
     def make() -> Watched:
-        made.append(Watched(qtbot, home))
-        return made[-1]
+        watchers.append(Watched(qtbot, home))
+        return watchers[-1]
 
     with fake_workers(monkeypatch, home):
         yield make
-        for watched in made:
+        for watched in watchers:
             watched.dispatcher.close()
             watched.record.close()
 
@@ -89,11 +89,11 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     watched.hears("run_changed", run_id)
     watched.hears("noted", run_id, "One text was cut.")
     watched.hears("measured", run_id)
-    watched.qtbot.waitUntil(lambda: any(said[0] == "ended" for said in watched.heard))
-    (end,) = [said[1] for said in watched.heard if said[0] == "ended"]
+    watched.qtbot.waitUntil(lambda: any(event[0] == "ended" for event in watched.heard))
+    (end,) = [event[1] for event in watched.heard if event[0] == "ended"]
     assert isinstance(end, RunEnd)
     assert (end.run_id, end.state, end.by_user) == (run_id, "finished", False)
-    points = [point for said in watched.heard if said[0] == "measured" for point in said[2]]  # type: ignore[attr-defined]
+    points = [point for event in watched.heard if event[0] == "measured" for point in event[2]]  # type: ignore[attr-defined]
     assert all(isinstance(point, Measured) for point in points)
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
 
@@ -136,8 +136,8 @@ def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     watched.hears("refused", run_id)
     watched.dispatcher.adopt(watched.home.root)
     watched.hears("refused", "")
-    said = [str(values[1]) for name, *values in watched.heard if name == "refused"]
-    assert "cannot be resumed" in said[0] and "is not a run folder" in said[1]
+    problems = [str(values[1]) for name, *values in watched.heard if name == "refused"]
+    assert "cannot be resumed" in problems[0] and "is not a run folder" in problems[1]
 
 
 def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path) -> None:
@@ -168,21 +168,21 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
         (checkpoint / "resume" / "progress.json").write_text('{"best_step": 2}')
     training = folder.job().training.model_copy(update={"learning_rate": 1e-3})
     job = folder.job().model_copy(update={"training": training, "name": "long"})
-    made: list[str] = []
-    watched.dispatcher.branch(source, 4, job, made.append)
-    watched.qtbot.waitUntil(lambda: bool(made), timeout=PATIENCE)
-    watched.hears("run_added", made[0])
-    watched.qtbot.waitUntil(lambda: watched.run(made[0]).step == 6, timeout=PATIENCE)
-    run = watched.until(made[0], "finished")
+    created: list[str] = []
+    watched.dispatcher.branch(source, 4, job, created.append)
+    watched.qtbot.waitUntil(lambda: bool(created), timeout=PATIENCE)
+    watched.hears("run_added", created[0])
+    watched.qtbot.waitUntil(lambda: watched.run(created[0]).step == 6, timeout=PATIENCE)
+    run = watched.until(created[0], "finished")
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
     with watched.record.read() as session:
         assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
         saved = [(c.step, c.folder.parent.parent) for c in get_checkpoints(session, run.id)]
     assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
 
-    watched.dispatcher.branch(source, 5, job, made.append)
+    watched.dispatcher.branch(source, 5, job, created.append)
     watched.hears("refused", source)
-    assert len(made) == 1
+    assert len(created) == 1
 
 
 def test_a_mistake_of_the_studio_is_raised_in_the_window_once(watched, monkeypatch) -> None:

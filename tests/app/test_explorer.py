@@ -30,13 +30,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def explorer(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Explorer]:
-    made = Explorer(tmp_path / "cache", settings)
-    made.heard = []
-    made.deaths = []
-    made.answered.connect(made.heard.append)
-    made.died.connect(made.deaths.append)
-    yield made
-    made.close()
+    explorer = Explorer(tmp_path / "cache", settings)
+    explorer.heard = []
+    explorer.deaths = []
+    explorer.answered.connect(explorer.heard.append)
+    explorer.died.connect(explorer.deaths.append)
+    yield explorer
+    explorer.close()
 
 
 def wait_for(qtbot, explorer: Explorer, number: int):
@@ -123,7 +123,7 @@ def test_a_worker_killed_at_work_or_at_rest_starts_again(qtbot, explorer, tiny, 
 
 def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     """Start `program` in place of the worker."""
-    monkeypatch.setattr(launch, "worker", lambda *given: [sys.executable, "-c", program, given[-1]])
+    monkeypatch.setattr(launch, "worker", lambda *args: [sys.executable, "-c", program, args[-1]])
 
 
 def test_a_question_that_ends_two_workers_is_refused(qtbot, explorer, tiny, monkeypatch):
@@ -186,10 +186,10 @@ def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_pat
     left = tmp_path / "cache" / "explorer" / "attention-7.npy"
     left.parent.mkdir(parents=True)
     left.touch()
-    made = Explorer(tmp_path / "cache", settings)
+    explorer = Explorer(tmp_path / "cache", settings)
     assert not left.exists()
-    assert made.scratch.is_dir()
-    made.close()
+    assert explorer.scratch.is_dir()
+    explorer.close()
 
 
 class Heard:
@@ -261,9 +261,9 @@ def test_a_cancelled_errand_or_one_without_owner_is_silent(qtbot, tmp_path, sett
 
 @pytest.fixture
 def standby(qtbot, tmp_path: Path, settings: Settings, light: None) -> Iterator[Standby]:
-    made = Standby(tmp_path, settings)
-    yield made
-    made.end()
+    standby = Standby(tmp_path, settings)
+    yield standby
+    standby.end()
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 

@@ -51,10 +51,10 @@ def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None
     for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
         Circle.freed_in.clear()
         Circle()
-        keep, kept = [[i] for i in range(2_000)], gc.get_freeze_count()
+        keep, frozen = [[i] for i in range(2_000)], gc.get_freeze_count()
         keeps()
         assert Circle.freed_in == freed, keeps
-        assert gc.get_freeze_count() >= kept + len(keep)
+        assert gc.get_freeze_count() >= frozen + len(keep)
         gc.unfreeze()
         gc.collect()
 
@@ -62,6 +62,6 @@ def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None
 @pytest.mark.parametrize("keeps", [freeze_modules, collect_and_freeze])
 def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch, keeps) -> None:
     monkeypatch.setattr(gc, "isenabled", lambda: True)
-    kept = gc.get_freeze_count()
+    frozen = gc.get_freeze_count()
     keeps()
-    assert gc.get_freeze_count() == kept
+    assert gc.get_freeze_count() == frozen

@@ -37,7 +37,7 @@ def test_no_constructor_of_qt_sets_a_property_by_keyword() -> None:
     source = "from PySide6.QtCore import QTimer\ntimer = QTimer(owner, interval=5)"
     assert keywords(source) == ["line 2: QTimer(interval=…)"]
     files = sorted(APP.rglob("*.py"))
-    found = [
+    calls = [
         f"{file.relative_to(APP)}, {k}" for file in files for k in keywords(file.read_text("utf-8"))
     ]
-    assert files and not found, "\n".join(found)
+    assert files and not calls, "\n".join(calls)

@@ -78,8 +78,8 @@ def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> No
             home.datasets / name / str(version),
             version,
         )
-    found = library.datasets(home)
-    assert [(d.name, d.version) for d in found] == [("second", 2), ("second", 1), ("first", 1)]
+    datasets = library.datasets(home)
+    assert [(d.name, d.version) for d in datasets] == [("second", 2), ("second", 1), ("first", 1)]
     (home.datasets / "first" / "1" / "spec.json").write_text("{")
     damaged = next(d for d in library.datasets(home) if d.folder.parent.name == "first")
     assert damaged.spec is None and "damaged" in damaged.problem
@@ -107,8 +107,8 @@ def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: St
         make_model(folder.checkpoint(step))
         folder.append(Saved(step=step, folder=f"checkpoints/step-{step:08d}", best=step == 20))
     refill(studio.record, studio.home)
-    found = [(m.name, m.step, m.best, m.run) for m in studio.models()]
-    assert found == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
+    models = [(m.name, m.step, m.best, m.run) for m in studio.models()]
+    assert models == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
 
 
 def test_a_checkpoint_that_a_run_saves_is_told(qtbot, studio: Studio) -> None:

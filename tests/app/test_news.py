@@ -56,13 +56,13 @@ def test_notes_of_a_run_go_to_the_log(studio, news, caplog) -> None:
 def test_deleted_runs_come_back_by_the_button(studio, news, monkeypatch, tmp_path) -> None:
     back: list[tuple[Trashed, ...]] = []
     monkeypatch.setattr(studio.dispatcher, "restore", back.append)
-    one, other = (
+    first, other = (
         Trashed(name, tmp_path / name, tmp_path / "trash" / name, {"name": name}) for name in "ab"
     )
-    for trashed, said in (((one,), "“a” was moved to"), ((one, other), "2 run")):
+    for trashed, expected in (((first,), "“a” was moved to"), ((first, other), "2 run")):
         studio.dispatcher.trashed.emit(trashed)
         notice = studio.notices.shown[-1]
-        assert notice.problem.startswith(said) and notice.action == "Undo"
+        assert notice.problem.startswith(expected) and notice.action == "Undo"
         assert notice.act is not None
         notice.act()
         assert back[-1] == trashed

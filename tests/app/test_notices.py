@@ -35,11 +35,11 @@ def notices(qtbot) -> Notices:
 
 @pytest.fixture
 def banners(qtbot, notices: Notices) -> Banners:
-    made = Banners(notices)
-    qtbot.addWidget(made)
-    made.resize(900, 300)
-    made.show()
-    return made
+    banners = Banners(notices)
+    qtbot.addWidget(banners)
+    banners.resize(900, 300)
+    banners.show()
+    return banners
 
 
 @pytest.fixture

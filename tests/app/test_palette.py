@@ -14,11 +14,11 @@ def command(title: str, kind: str = "Page", hint: str = "", act=lambda: None) ->
 
 @pytest.fixture
 def window(qtbot) -> QWidget:
-    made = QWidget()
-    made.resize(900, 600)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    widget = QWidget()
+    widget.resize(900, 600)
+    qtbot.addWidget(widget)
+    widget.show()
+    return widget
 
 
 def opened(window: QWidget, commands: list[Command]) -> Palette:
@@ -28,11 +28,11 @@ def opened(window: QWidget, commands: list[Command]) -> Palette:
 
 
 def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
-    found = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
-    scores = [score("run", c) for c in found]
+    commands = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
+    scores = [score("run", c) for c in commands]
     assert scores[1] is not None and scores[0] is not None and scores[2] is not None
     assert scores[1] < scores[0] < scores[2]
-    assert score("run xyz", found[1]) is None
+    assert score("run xyz", commands[1]) is None
     assert score("SST fine", command("Fine-tune on sst2")) is not None
     assert score("ÉTÉ", command("L'été")) is not None
 

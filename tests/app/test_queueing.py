@@ -37,8 +37,8 @@ def gone(home: Home) -> bool:
 
 def test_jobs_are_trained_in_the_background_one_after_another(home, job_file, capsys) -> None:
     assert main(["queue", str(job_file), str(job_file), "--wait"]) == 0
-    said = capsys.readouterr().out
-    assert "queued: by hand" in said and "queued: by hand (2)" in said
+    text = capsys.readouterr().out
+    assert "queued: by hand" in text and "queued: by hand (2)" in text
     record = open_record(home.record, home.backups)
     with record.read() as session:
         assert [run.state for run in all_runs(session)] == ["finished", "finished"]

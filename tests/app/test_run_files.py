@@ -67,6 +67,6 @@ def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, 
     assert "bad.zip cannot be opened as runs" in capsys.readouterr().err
     assert not list(told.cache.glob("unpacked-*"))
     RunFolder.create(tmp_path / "one", fake_worker.job("one"))
-    given = ["export-runs", str(tmp_path / "one"), "one", "--to", str(tmp_path / "x.zip")]
-    assert main(given) == 1
+    args = ["export-runs", str(tmp_path / "one"), "one", "--to", str(tmp_path / "x.zip")]
+    assert main(args) == 1
     assert "Two of the runs have the folder name one." in capsys.readouterr().err

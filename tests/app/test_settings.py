@@ -15,9 +15,9 @@ from app.settings import Preferences, Settings
 def test_a_preference_is_kept_and_a_wrong_value_refused(qtbot, tmp_path) -> None:
     file = tmp_path / "settings.json"
     settings = Settings(file)
-    with qtbot.waitSignal(settings.changed) as told:
+    with qtbot.waitSignal(settings.changed) as signal:
         settings.set("theme", "dark")
-    assert told.args == ["theme"]
+    assert signal.args == ["theme"]
     qtbot.waitUntil(file.exists)
     assert Settings(file).preferences.theme == "dark"
     settings = Settings(tmp_path / "settings.json")
@@ -34,22 +34,22 @@ def test_a_splitter_comes_back_where_it_was_left(qtbot, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
 
     def splitter(settings: Settings) -> QSplitter:
-        made = QSplitter(Qt.Orientation.Horizontal)
-        qtbot.addWidget(made)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        qtbot.addWidget(splitter)
         for text in ("left", "right"):
-            made.addWidget(QLabel(text))
-        made.resize(500, 100)
-        settings.remember(made, "split")
-        made.show()
-        return made
+            splitter.addWidget(QLabel(text))
+        splitter.resize(500, 100)
+        settings.remember(splitter, "split")
+        splitter.show()
+        return splitter
 
     settings = Settings(file)
     first = splitter(settings)
     first.setSizes([100, 400])
     first.splitterMoved.emit(100, 1)
-    moved = first.sizes()
+    sizes = first.sizes()
     settings.close()
-    assert splitter(Settings(file)).sizes() == moved
+    assert splitter(Settings(file)).sizes() == sizes
 
 
 def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:

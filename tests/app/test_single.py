@@ -98,8 +98,8 @@ def test_a_second_start_is_heard_by_the_first_and_by_none_if_it_was_killed(qtbot
 @pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
 def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
     owner = _owner(home, [])
-    place = Path(QDir.tempPath()) / server_name(home)
-    assert place.stat().st_mode & 0o077 == 0
+    path = Path(QDir.tempPath()) / server_name(home)
+    assert path.stat().st_mode & 0o077 == 0
     owner.deleteLater()
 
 
@@ -135,11 +135,11 @@ def test_another_user_cannot_ring(qtbot, home: Home) -> None:
 def test_every_home_has_its_own_name_and_may_be_silent(home, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
     assert not activate_running(home)
-    one, other = Home(tmp_path / "one"), Home(tmp_path / "other")
-    one.make()
-    (tmp_path / "link").symlink_to(one.root)
-    assert server_name(one) != server_name(other)
-    assert server_name(one) == server_name(Home(tmp_path / "link"))
+    first, other = Home(tmp_path / "one"), Home(tmp_path / "other")
+    first.make()
+    (tmp_path / "link").symlink_to(first.root)
+    assert server_name(first) != server_name(other)
+    assert server_name(first) == server_name(Home(tmp_path / "link"))
 
 
 def _owner(home: Home, rings: list[bool]) -> InstanceServer:

@@ -131,9 +131,9 @@ def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks) -> None:
                 image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())
             ]
             darkest = max(drawn, key=lambda pixel: pixel.alpha())
-            wanted = QColor(colours[Role.TEXT])
+            expected = QColor(colours[Role.TEXT])
             assert darkest.alpha() > 128, (choice, side)
-            for one, other in zip(darkest.toTuple()[:3], wanted.toTuple()[:3], strict=True):
+            for one, other in zip(darkest.toTuple()[:3], expected.toTuple()[:3], strict=True):
                 assert abs(one - other) < 6, (choice, side)
 
 

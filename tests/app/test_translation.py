@@ -76,15 +76,15 @@ def test_a_file_and_a_line_make_a_language(spoken) -> None:
 
 
 def test_texts_of_every_kind_are_collected() -> None:
-    found = {text.source: text for text in texts.collect()}
-    assert found["Runs"].context == "app"
-    assert "{where}: {problem}" in found, "of an error of the engine"
-    assert found["Weight decay"].context == "settings"
-    assert "# Attention" in found, "of the help"
-    assert any(text.context == "command line" for text in found.values())
-    assert all(text.source.strip() for text in found.values())
-    assert all(len(text.places) == len(set(text.places)) for text in found.values())
-    assert len(found) > 1500
+    collected = {text.source: text for text in texts.collect()}
+    assert collected["Runs"].context == "app"
+    assert "{where}: {problem}" in collected, "of an error of the engine"
+    assert collected["Weight decay"].context == "settings"
+    assert "# Attention" in collected, "of the help"
+    assert any(text.context == "command line" for text in collected.values())
+    assert all(text.source.strip() for text in collected.values())
+    assert all(len(text.places) == len(set(text.places)) for text in collected.values())
+    assert len(collected) > 1500
 
 
 def test_a_file_keeps_what_was_translated(tmp_path: Path) -> None:

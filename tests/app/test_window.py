@@ -67,19 +67,19 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def window(qtbot, pages: None, studio: Studio) -> Iterator[MainWindow]:
-    made = MainWindow(studio)
-    qtbot.addWidget(made)
-    made.show()
-    qtbot.waitActive(made)
-    yield made
-    made.studio.settings.set("ask_on_close", False)
-    made.close()
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitActive(window)
+    yield window
+    window.studio.settings.set("ask_on_close", False)
+    window.close()
 
 
 def page(window: MainWindow, key: str) -> FakePage:
-    found = window.pages[key]
-    assert isinstance(found, FakePage)
-    return found
+    page = window.pages[key]
+    assert isinstance(page, FakePage)
+    return page
 
 
 def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: MainWindow) -> None:
@@ -116,18 +116,18 @@ def test_what_the_first_page_gives_the_focus_keeps_it(qtbot, window, monkeypatch
             if wants:
                 self.text.setFocus()
 
-    made = Typing("typing")
+    page = Typing("typing")
 
     def make(window: MainWindow, key: str) -> FakePage:
-        window.pages[key] = made
-        window.stack.addWidget(made)
-        return made
+        window.pages[key] = page
+        window.stack.addWidget(page)
+        return page
 
     monkeypatch.setattr(MainWindow, "_make", make)
     again = MainWindow(window.studio)
     qtbot.addWidget(again)
     again.begin()
-    assert again.focusWidget() is (made.text if wants else again.stack)
+    assert again.focusWidget() is (page.text if wants else again.stack)
 
 
 def test_the_palette_leads_to_a_page_and_to_help(qtbot, window: MainWindow) -> None:
@@ -261,8 +261,8 @@ def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> 
     assert window.isVisible()
     question = window.findChild(Question)
     assert question is not None
-    said = " ".join(label.text() for label in question.findChildren(QLabel))
-    assert "1 run" in said and "queued" in said
+    text = " ".join(label.text() for label in question.findChildren(QLabel))
+    assert "1 run" in text and "queued" in text
     assert_accessible(question)
     question.buttons["cancel"].click()
     assert window.isVisible()
@@ -295,9 +295,9 @@ def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeyp
 
     monkeypatch.setattr(frame, "PAGES", [*frame.PAGES, PageEntry("x", "X", "house", "", broken)])
     studio.settings.set_state("page", "x")
-    made = MainWindow(studio)
-    qtbot.addWidget(made)
-    assert made.current == "home" and "no such thing" in studio.notices.shown[0].problem
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    assert window.current == "home" and "no such thing" in studio.notices.shown[0].problem
 
 
 def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -> None:
@@ -311,10 +311,10 @@ def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -
 def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> None:
     assert isinstance(studio.notices, Notices)
     studio.notices.error("Told before the window was there.")
-    made = MainWindow(studio)
-    qtbot.addWidget(made)
-    made.show()
-    assert made.banners.banner(studio.notices.shown[0]).isVisible()
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    window.show()
+    assert window.banners.banner(studio.notices.shown[0]).isVisible()
 
 
 @pytest.mark.parametrize("screen", [(1280, 800), (960, 600)])
@@ -324,16 +324,16 @@ def test_the_window_lies_on_the_screen(qtbot, pages, studio, monkeypatch, screen
     qtbot.addWidget(large)
     large.setGeometry(900, 700, 2000, 1500)
     studio.settings.save_geometry(large, "window")
-    here = QRect(0, 0, *screen)
-    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: here)
+    screen_rect = QRect(0, 0, *screen)
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: screen_rect)
     restored = MainWindow(studio)
     qtbot.addWidget(restored)
     assert available_area(restored).contains(restored.geometry())
-    assert here.contains(QRect(restored.pos(), restored.minimumSize()))
+    assert screen_rect.contains(QRect(restored.pos(), restored.minimumSize()))
     studio.settings.set_state("window", None)
     first = MainWindow(studio)
     qtbot.addWidget(first)
-    assert first.width() <= here.width() and first.height() <= available_area(first).height()
+    assert first.width() <= screen_rect.width() and first.height() <= available_area(first).height()
 
 
 def shown_at(part: QWidget, window: MainWindow) -> QRect:
@@ -349,22 +349,22 @@ def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
     window.studio.notices.info("A run finished.", "Show", lambda: None)
 
     def no_longer_covered() -> bool:
-        told, left = (shown_at(part, window) for part in (window.banners, window.stack))
-        return told.height() > 0 and not told.intersects(left)
+        banners, left = (shown_at(part, window) for part in (window.banners, window.stack))
+        return banners.height() > 0 and not banners.intersects(left)
 
     qtbot.waitUntil(no_longer_covered)
-    left, told = shown_at(window.stack, window), shown_at(window.banners, window)
+    left, area = shown_at(window.stack, window), shown_at(window.banners, window)
     assert left.topLeft() == whole.topLeft() and left.width() == whole.width(), "only its end moves"
-    assert whole.contains(told), "not over the navigation or the status"
+    assert whole.contains(area), "not over the navigation or the status"
     assert shown_at(page(window, window.current), window) == left
     for banner in window.banners._banners.values():
-        assert told.contains(shown_at(banner, window))
+        assert area.contains(shown_at(banner, window))
     next(iter(window.banners._banners.values())).more.click()
-    qtbot.waitUntil(lambda: shown_at(window.banners, window).top() < told.top())
+    qtbot.waitUntil(lambda: shown_at(window.banners, window).top() < area.top())
     assert window.stack.height() >= whole.height() // 2, "a page is left"
     assert whole.contains(shown_at(window.banners, window))
     window.resize(window.width() + 60, window.height() + 40)
-    qtbot.waitUntil(lambda: shown_at(window.banners, window).bottom() > told.bottom())
+    qtbot.waitUntil(lambda: shown_at(window.banners, window).bottom() > area.bottom())
     for notice in list(window.studio.notices.shown):
         window.studio.notices.close(notice)
     qtbot.waitUntil(lambda: window.stack.height() == whole.height() + 40)
@@ -406,8 +406,8 @@ def test_pages_are_made_while_nobody_does_anything(qtbot, window, monkeypatch) -
 
 
 def test_no_page_is_made_while_somebody_types_or_points(qtbot, window, monkeypatch) -> None:
-    places = iter(range(100))
-    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(places), 1))
+    numbers = iter(range(100))
+    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(numbers), 1))
     for _ in range(3):
         window.preloader._create_when_idle()
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))

@@ -24,12 +24,12 @@ class FakeWorkers:
         worker = _FakeWorker()
 
         def work() -> list[Answer]:
-            told: list[Answer] = []
+            answers: list[Answer] = []
             try:
-                told.append(answer(question, WorkerContext(self.scratch, told.append)))
+                answers.append(answer(question, WorkerContext(self.scratch, answers.append)))
             except StudioError as error:
-                told.append(Refused(problem=error.problem, advice=error.advice))
-            return told
+                answers.append(Refused(problem=error.problem, advice=error.advice))
+            return answers
 
         def tell(told: list[Answer]) -> None:
             for one in told:

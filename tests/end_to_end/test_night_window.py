@@ -62,8 +62,8 @@ def test_two_values_train_overnight_and_are_compared_in_the_morning(tmp_path: Pa
         for split, rows in (("train", 48), ("validation", 16))
     )
     evening = (steps["opened"] + steps["imported"] + SEVERAL).format(files=f"'{files}'")
-    wanted = {"theme": "light", "ask_on_close": False}
-    assert harness.drive(evening, home.root, tmp_path, wanted) == ""
+    preferences = {"theme": "light", "ask_on_close": False}
+    assert harness.drive(evening, home.root, tmp_path, preferences) == ""
 
     record = open_record(home.record, home.backups)
     try:

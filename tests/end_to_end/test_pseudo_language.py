@@ -104,7 +104,7 @@ KNOWN = re.compile("|".join((*PATTERNS, *(rf"(?<!\w){re.escape(n)}" for n in NOT
 def theirs() -> frozenset[str]:
     """Texts of the user: cells of the sample, and tokens of the models."""
     whole = [cell for row in ROWS for cell in row.values()]
-    cells = {" ".join(cell.split()) for one in whole for cell in (one, one[:MAX_CELL])}
+    cells = {" ".join(cell.split()) for text in whole for cell in (text, text[:MAX_CELL])}
     vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
     tokens = [token for file in vocabularies for token in file.read_text("utf-8").split("\n")]
     cells |= {shorten(topic, MAX_LABEL) for topic in TOPICS}
@@ -114,8 +114,8 @@ def theirs() -> frozenset[str]:
 def masked(home: Home) -> frozenset[str]:
     """Texts around masked tokens in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
-    read = [one for one in map(read_predictions, files) if one.info.task == "pretraining"]
-    cells = {shown_cell(cell, CELL + AROUND) for one in read for cell in one.cells(AROUND)}
+    read = [p for p in map(read_predictions, files) if p.info.task == "pretraining"]
+    cells = {shown_cell(cell, CELL + AROUND) for p in read for cell in p.cells(AROUND)}
     return frozenset(" ".join(cell.split()) for cell in cells)
 
 
@@ -265,8 +265,8 @@ def test_every_text_of_a_scene_is_translated_and_whole(stage: Stage, name: str) 
     finally:
         if shown is not stage.window:
             shown.close()
-    said = [*(f"not translated: {each}" for each in missed), *(f"cut off: {each}" for each in cut)]
-    assert not said, "\n".join(said)
+    texts = [*(f"not translated: {each}" for each in missed), *(f"cut off: {each}" for each in cut)]
+    assert not texts, "\n".join(texts)
 
 
 def _on_top(window: MainWindow) -> QWidget:

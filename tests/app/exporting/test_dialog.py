@@ -106,18 +106,19 @@ def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers,
     choose(qtbot, dialog.choices.precision, "int8")
     qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     (worker,) = one_time_workers
-    asked = worker.question
-    assert (asked.form, asked.precision) == ("onnx", "int8")
-    assert asked.into == tmp_path / "little-onnx-int8"
-    assert asked.checkpoint.name == "little"
+    question = worker.question
+    assert (question.form, question.precision) == ("onnx", "int8")
+    assert question.into == tmp_path / "little-onnx-int8"
+    assert question.checkpoint.name == "little"
     one_time_workers[-1].working(Working(stage="Running the model", done=1, total=4))
     assert dialog.parts.currentWidget() is dialog.progress
     assert dialog.progress.stage.text() == "Running the model …"
     assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
     noted = report(notes=("A note.",), weights_equal=None)
-    one_time_workers[-1].done(Exported(folder=asked.into, bytes=5_000_000, report=noted))
+    one_time_workers[-1].done(Exported(folder=question.into, bytes=5_000_000, report=noted))
     assert dialog.parts.currentWidget() is dialog.outcome
-    for part in ("5.0 MB", str(asked.into), "logits: largest difference", "2 built in", "A note."):
+    into = str(question.into)
+    for part in ("5.0 MB", into, "logits: largest difference", "2 built in", "A note."):
         assert part in outcome_text(dialog)
     assert "tensors" not in outcome_text(dialog)
     assert dialog.outcome.folder.isVisible()

@@ -24,10 +24,10 @@ from tests.app.accessible import assert_accessible
 
 @pytest.fixture
 def page(qtbot, studio: Studio) -> HomePage:
-    made = HomePage(studio)
-    qtbot.addWidget(made)
-    made.resize(1100, 700)
-    return made
+    page = HomePage(studio)
+    qtbot.addWidget(page)
+    page.resize(1100, 700)
+    return page
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
     with studio.record.session() as session:
-        found = home_view.all_runs(session)[0]
-        found.name = "Renamed"
+        listed = home_view.all_runs(session)[0]
+        listed.name = "Renamed"
     with qtbot.waitSignal(page.state.runs_changed):
         studio.dispatcher.run_changed.emit("run-1")
     assert rows(page) == [row] and row.name.full_text() == "Renamed"
@@ -125,8 +125,8 @@ def test_the_machine_is_told_and_a_gpu_that_torch_cannot_use(qtbot, page, studio
     with qtbot.waitSignal(page.state.machine_read) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
-    said = " ".join(label.text() for label in page.health.findChildren(QLabel))
-    assert "free" in said and str(studio.home.root)[:8] in said
+    text = " ".join(label.text() for label in page.health.findChildren(QLabel))
+    assert "free" in text and str(studio.home.root)[:8] in text
     assert not page.health.warning.isVisible()
     gpu = Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cpu")
     page.health.show_machine(gpu)

@@ -18,11 +18,11 @@ from tests.engine.hub.conftest import Memory
 
 @pytest.fixture
 def page(qtbot, studio: Studio) -> SettingsPage:
-    made = SettingsPage(studio)
-    qtbot.addWidget(made)
-    made.resize(1000, 900)
-    made.show()
-    return made
+    page = SettingsPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1000, 900)
+    page.show()
+    return page
 
 
 def test_the_theme_changes_at_once(qtbot, qapp, page, studio) -> None:
@@ -54,9 +54,9 @@ def test_what_is_chosen_is_kept(page, studio) -> None:
     page.threads.setValue(3)
     page.ask_on_close.click()
     page.stand_by.click()
-    kept = studio.settings.preferences
-    assert (kept.device, kept.explorer_device, kept.threads) == ("cpu", "cuda", 3)
-    assert not kept.ask_on_close and not kept.stand_by
+    saved = studio.settings.preferences
+    assert (saved.device, saved.explorer_device, saved.threads) == ("cpu", "cuda", 3)
+    assert not saved.ask_on_close and not saved.stand_by
     studio.settings.set("ask_on_close", True)
     assert page.ask_on_close.isChecked(), "as if set elsewhere"
     assert page.home.full_text() == str(studio.home.root)
@@ -117,9 +117,9 @@ def test_models_are_used_in_place_and_the_token_is_kept_safe(qtbot, page, studio
     before, memory = keyring.get_keyring(), Memory()
     keyring.set_keyring(memory)
     page.elsewhere.token.click()
-    (asked,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
-    qtbot.keyClicks(asked.findChild(QLineEdit), "hf_secret")
-    asked.buttons["keep"].click()
+    (dialog,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
+    qtbot.keyClicks(dialog.findChild(QLineEdit), "hf_secret")
+    dialog.buttons["keep"].click()
     qtbot.waitUntil(lambda: list(memory.kept.values()) == ["hf_secret"])
     keyring.set_keyring(before)
     assert "hf_secret" not in studio.settings._content().decode()

@@ -173,7 +173,7 @@ def test_every_condition_can_be_typed() -> None:
     for condition in (*CONDITIONS, *SPANS):
         now = as_typed(condition)
         predictions = TAGGED if isinstance(condition, HasSpan) else CLASSIFIED
-        known = {one.key: one for one in subjects(predictions, now)}
+        known = {subject.key: subject for subject in subjects(predictions, now)}
         operator = known[now.key].operators[now.operator]
         assert operator.make(*now.values) == condition
         assert len(operator.values) == len(now.values)
@@ -192,9 +192,9 @@ def test_every_subject_gives_a_condition_that_selects() -> None:
     for predictions in (CLASSIFIED, TAGGED):
         for subject in subjects(predictions, Typed(("cell", "text"), 1, ("",))):
             for operator in subject.operators:
-                given = [
+                values = [
                     {"text": "a", "number": 1.0, "choice": value.choices[-1:]}[value.kind]
                     for value in operator.values
                 ]
-                given = [one[0][0] if isinstance(one, tuple) else one for one in given]
-                assert len(operator.make(*given).mask(predictions)) == len(predictions)
+                values = [c[0][0] if isinstance(c, tuple) else c for c in values]
+                assert len(operator.make(*values).mask(predictions)) == len(predictions)

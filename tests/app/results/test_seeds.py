@@ -41,18 +41,18 @@ def runs(studio, tmp_path) -> Runs:
     job = small.classifying(tmp_path, epochs=1)
     of_seeds(tmp_path / "first", job, FIRST, unfinished=4)
     of_seeds(tmp_path / "second", slower(job), SECOND, unfinished=4)
-    found: Runs = {}
+    runs: Runs = {}
     with studio.record.session() as session:
         for name in ("first", "second"):
             for seed in (1, 2, 3, 4):
                 folder = studio.home.runs / f"{name}-{seed}"
                 shutil.copytree(tmp_path / name / f"seed-{seed}", folder)
                 record_folder(session, RunFolder(folder), RunFolder(folder).job())
-                found[name, seed] = folder
+                runs[name, seed] = folder
     for name, predicted in (("first", GOLD), ("second", PREDICTED)):
-        made = classified(GOLD, predicted, text=TEXTS)
-        made.write(predictions_file(found[name, 1] / "results", "validation"))
-    return found
+        predictions = classified(GOLD, predicted, text=TEXTS)
+        predictions.write(predictions_file(runs[name, 1] / "results", "validation"))
+    return runs
 
 
 def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
@@ -82,9 +82,9 @@ def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path,
 
 def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) -> None:
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
-        made = classified(GOLD, PREDICTED, text=TEXTS)
-        facts = made.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
-        Predictions(facts, made.table).write(
+        predictions = classified(GOLD, PREDICTED, text=TEXTS)
+        facts = predictions.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
+        Predictions(facts, predictions.table).write(
             predictions_file(runs["first", seed] / "results", "validation")
         )
     view = opened(studio, qtbot, results_of(runs["first", 2]))
@@ -98,8 +98,8 @@ def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) 
 
 
 def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(studio, runs, qtbot):
-    made = classified(GOLD, PREDICTED, text=TEXTS)
-    made.write(predictions_file(runs["first", 2] / "results", "validation"))
+    predictions = classified(GOLD, PREDICTED, text=TEXTS)
+    predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
     assert card.claim.isVisible()
     assert not card.seeds_claim.isVisible()
@@ -109,9 +109,9 @@ def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(studio, 
 def test_runs_that_differ_in_their_seed_alone_are_found(studio, runs, tmp_path) -> None:
     for name in ("first", "second"):
         results = runs[name, 2] / "results"
-        found = find_seed_runs(studio.record, results)
-        assert set(found) == {runs[name, seed] for seed in (1, 2, 3)}
-        assert find_seed_runs(studio.record, results / "step-00000001") == found
+        seed_runs = find_seed_runs(studio.record, results)
+        assert set(seed_runs) == {runs[name, seed] for seed in (1, 2, 3)}
+        assert find_seed_runs(studio.record, results / "step-00000001") == seed_runs
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
@@ -119,16 +119,18 @@ def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(stud
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
     facts = read_predictions(predictions_file(shown, "validation")).info
-    made = classified(GOLD, GOLD, text=TEXTS)
+    known = classified(GOLD, GOLD, text=TEXTS)
     for folder, part, fingerprint in (
         (shown, "test", facts.fingerprint),
         (runs["first", 1] / "results", "validation", facts.fingerprint),
         (runs["first", 1] / "results", "test", "older"),
         (runs["first", 2] / "results", "validation", "older"),
     ):
-        of = made.info.model_copy(update={"part": part, "fingerprint": fingerprint, "model": "One"})
-        Predictions(of, made.table).write(predictions_file(folder, part))
-    offered = [one.file for one in find_comparable(studio.record, shown, facts)]
+        fields = {"part": part, "fingerprint": fingerprint, "model": "One"}
+        Predictions(known.info.model_copy(update=fields), known.table).write(
+            predictions_file(folder, part)
+        )
+    offered = [results.file for results in find_comparable(studio.record, shown, facts)]
     assert offered[0] == predictions_file(runs["first", 1] / "results", "validation")
     assert offered[1] == predictions_file(runs["first", 2] / "results", "validation")
     assert offered[2] == predictions_file(runs["first", 1] / "results", "test")
@@ -137,22 +139,22 @@ def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(stud
 
 def test_the_same_training_on_an_earlier_version_is_compared_at_once(studio, qtbot, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
-    made = classified(GOLD, PREDICTED, text=TEXTS)
+    known = classified(GOLD, PREDICTED, text=TEXTS)
     folders = []
     for version, number in ((1, 1), (2, 2), (3, 3), (2, 4)):
         data = StoredData(folder=tmp_path / "reviews" / str(version))
         own = (slower(job) if version == 3 else job).model_copy(update={"data": data})
         run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own)
-        made.write(predictions_file(run.results, "validation"))
+        known.write(predictions_file(run.results, "validation"))
         with studio.record.session() as session:
             record_folder(session, run, run.job())
         folders.append(run)
     first, second, slow, _ = folders
-    found = find_earlier(studio.record, second.results, made.info)
-    assert found is not None and found.file == predictions_file(first.results, "validation")
-    assert find_earlier(studio.record, first.results, made.info) is None
-    assert find_earlier(studio.record, slow.results, made.info) is None, "its settings differ"
-    assert find_earlier(studio.record, tmp_path / "elsewhere", made.info) is None
+    earlier = find_earlier(studio.record, second.results, known.info)
+    assert earlier is not None and earlier.file == predictions_file(first.results, "validation")
+    assert find_earlier(studio.record, first.results, known.info) is None
+    assert find_earlier(studio.record, slow.results, known.info) is None, "its settings differ"
+    assert find_earlier(studio.record, tmp_path / "elsewhere", known.info) is None
 
     view = opened(studio, qtbot, results_of(second.path))
     qtbot.waitUntil(view.comparison.isVisible)

@@ -34,8 +34,8 @@ def trained(tmp_path_factory) -> RunFolder:
 @pytest.mark.usefixtures("in_threads")
 def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, studio, trained):
     view = opened(studio, qtbot, run_results(trained))
-    (kept,) = stored_predictions(trained.results)
-    rows, listed = kept.rows, view.rows.model
+    (stored,) = stored_predictions(trained.results)
+    rows, listed = stored.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
 
@@ -46,12 +46,12 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, st
     matrix.pressed.emit(filled)
     qtbot.waitUntil(lambda: listed.rowCount() == counts[filled])
     gone: list[tuple[str, dict[str, object]]] = []
-    studio.go.connect(lambda page, wanted: gone.append((page, wanted)))
+    studio.go.connect(lambda page, argument: gone.append((page, argument)))
     view.rows.table.setCurrentIndex(listed.index(0, 0))
     qtbot.keyClick(view.rows.table, Qt.Key.Key_Return)
-    ((page, wanted),) = gone
-    assert page == "explore" and wanted["text"] and wanted["label"] in ("good", "bad")
-    assert Path(str(wanted["model"])).is_dir()
+    ((page, sent),) = gone
+    assert page == "explore" and sent["text"] and sent["label"] in ("good", "bad")
+    assert Path(str(sent["model"])).is_dir()
 
     # simple models are fitted on the training rows, and compared with the score
     qtbot.mouseClick(view.baselines.fit, Qt.MouseButton.LeftButton)

@@ -68,10 +68,10 @@ def show(studio, qtbot, tmp_path) -> Show:
     """The view of the five rows above, of the checkpoint in `tmp_path`."""
 
     def make(width: int = 1000, height: int = 560) -> ResultsView:
-        made = classified(
+        predictions = classified(
             GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
-        made.write(tmp_path / "results" / "validation.parquet")
+        predictions.write(tmp_path / "results" / "validation.parquet")
         view = opened(studio, qtbot, results_of(tmp_path))
         view.resize(width, height)
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
@@ -83,8 +83,8 @@ def show(studio, qtbot, tmp_path) -> Show:
 
 def texts(view: ResultsView) -> list[str]:
     model = view.rows.model
-    place = next(n for n, column in enumerate(view.rows.columns) if column.key == "cell:text")
-    return [model.index(row, place).data() for row in range(model.rowCount())]
+    index = next(n for n, column in enumerate(view.rows.columns) if column.key == "cell:text")
+    return [model.index(row, index).data() for row in range(model.rowCount())]
 
 
 def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> None:
@@ -96,8 +96,8 @@ def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> No
     assert texts(view) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"]
     view.rows.table.setCurrentIndex(view.rows.model.index(1, 3))
     assert view.rows.row_text.toPlainText().startswith("text: awful & <b>bad</b>\n")
-    place = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
-    view.rows.table.setCurrentIndex(view.rows.model.index(1, place))
+    column = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
+    view.rows.table.setCurrentIndex(view.rows.model.index(1, column))
     QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text() == "awful & <b>bad</b>"
 
@@ -106,9 +106,9 @@ def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_
     """Explore shows another number for a row of a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
-    made = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
-    facts = made.info.model_copy(update={"precision": "bf16"})
-    replace(made, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
+    predictions = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
+    facts = predictions.info.model_copy(update={"precision": "bf16"})
+    replace(predictions, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
     view = opened(studio, qtbot, results_of(tmp_path / "short"))
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
     assert "Explore" in view.headline.about.toolTip()
@@ -121,8 +121,8 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
     QTest.keyClick(matrix, Qt.Key.Key_Right)
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
-    said = [chip.text() for chip in view.rows.filters.chips]
-    assert said == ["gold is “bad”", "predicted is “good”"]
+    chips = [chip.text() for chip in view.rows.filters.chips]
+    assert chips == ["gold is “bad”", "predicted is “good”"]
     assert view.rows.filters.count.text() == "2 of 5 rows"
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
@@ -131,7 +131,7 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
     for suffix in ("csv", "tsv", "jsonl", "parquet"):
         view.rows.export.click()
-        dialog = next(one for one in view.findChildren(QFileDialog) if one.isVisible())
+        dialog = next(d for d in view.findChildren(QFileDialog) if d.isVisible())
         out = tmp_path / f"rows.{suffix}"
         with qtbot.waitSignal(view.state.exported):
             dialog.fileSelected.emit(str(out))
@@ -148,8 +148,8 @@ def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(show
     qtbot.waitUntil(lambda: labels.model.rowCount() == 2)
     labels.table.chosen.emit(labels.model.index(0, 2))
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
-    said = [chip.text() for chip in view.rows.filters.chips]
-    assert said == ["gold is “bad”", "predicted is not “bad”"]
+    chips = [chip.text() for chip in view.rows.filters.chips]
+    assert chips == ["gold is “bad”", "predicted is not “bad”"]
     view.rows.filters.remove_buttons[1].click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
     view.rows.filters.clear.click()
@@ -188,17 +188,18 @@ def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path) -
 )
 def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells) -> None:
     columns = {name: [cell] for name, cell in cells.items()}
-    made = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
+    predictions = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
-    told = {"task": "multiple_choice", "mapping": mapping}
-    row = explore_inputs(Predictions(made.info.model_copy(update=told), made.table), 0)
+    fields = {"task": "multiple_choice", "mapping": mapping}
+    info = predictions.info.model_copy(update=fields)
+    row = explore_inputs(Predictions(info, predictions.table), 0)
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
 def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> None:
-    made = masked_tokens()
-    made.write(tmp_path / "results" / "validation.parquet")
-    unigram(made).write(tmp_path / "results" / "unigram-validation.parquet")
+    predictions = masked_tokens()
+    predictions.write(tmp_path / "results" / "validation.parquet")
+    unigram(predictions).write(tmp_path / "results" / "unigram-validation.parquet")
     view, gone = opened(studio, qtbot, results_of(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.full_text() == "Loss 4.850"
@@ -247,10 +248,10 @@ class FakeWorker:
         if self.refuses:
             refused(Refused(problem="The file has no text.", advice="Choose another file."))
             return
-        made = classified(GOLD, GOLD, text=TEXTS)
-        facts = made.info.model_copy(update={"part": question.part, "source": "data.csv"})
+        predictions = classified(GOLD, GOLD, text=TEXTS)
+        facts = predictions.info.model_copy(update={"part": question.part, "source": "data.csv"})
         file = predictions_file(question.into, question.part, question.source)
-        Predictions(facts, made.table).write(file)
+        Predictions(facts, predictions.table).write(file)
         if question.part == "test":
             log_evaluation(question.into, facts)
         notes = (phrase("Row without “{name}” skipped", name="label"),)
@@ -280,25 +281,25 @@ def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, 
 def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch) -> None:
     worker = FakeWorker(notes=True)
     monkeypatch.setattr(studio, "one_time_worker", worker)
-    view, told = show(), []
-    studio.notices.added.connect(told.append)
+    view, notices = show(), []
+    studio.notices.added.connect(notices.append)
     view.evaluating.score_file(results_of(view._source.folder.parent), Path("new rows.csv"))
     qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
-    asked = worker.asked[0]
-    assert (asked.part, asked.source) == ("file", "new rows.csv")
-    assert isinstance(asked.data, FileData)
-    assert asked.data.path == Path("new rows.csv")
-    qtbot.waitUntil(lambda: bool(told))
-    assert told[0].problem == "Row without “label” skipped"
+    question = worker.asked[0]
+    assert (question.part, question.source) == ("file", "new rows.csv")
+    assert isinstance(question.data, FileData)
+    assert question.data.path == Path("new rows.csv")
+    qtbot.waitUntil(lambda: bool(notices))
+    assert notices[0].problem == "Row without “label” skipped"
 
 
 def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbot, monkeypatch):
     monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
-    view, told = show(), []
-    studio.notices.added.connect(told.append)
+    view, notices = show(), []
+    studio.notices.added.connect(notices.append)
     view.evaluating.score_file(view._source, Path("empty.csv"))
-    qtbot.waitUntil(lambda: bool(told))
-    assert told[0].problem == "The file has no text."
+    qtbot.waitUntil(lambda: bool(notices))
+    assert notices[0].problem == "The file has no text."
     assert view.menu_button.isEnabled()
     assert view.headline.score.full_text() == "Accuracy 40.0 %"
 
@@ -308,11 +309,11 @@ def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> Non
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
     view.rows.filters.save.click()
-    asked = question(qtbot)
-    name = asked.findChild(QLineEdit)
+    dialog = question(qtbot)
+    name = dialog.findChild(QLineEdit)
     assert name.text() == "gold is “bad” and predicted is “good”"
     name.setText("Bad taken for good")
-    asked.buttons["keep"].click()
+    dialog.buttons["keep"].click()
     qtbot.waitUntil(lambda: "slices" in view.pictures.pictures)
     table: Any = view.pictures.pictures["slices"]
     qtbot.waitUntil(lambda: table.model.rowCount() == 1)
@@ -343,9 +344,9 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
     picture.table.setFocus()
     picture.table.setCurrentIndex(picture.model.index(0, 0))
     QTest.keyClick(picture.table, Qt.Key.Key_F2)
-    asked = question(qtbot)
-    asked.findChild(QLineEdit).setText(" Wrong ")
-    asked.buttons["rename"].click()
+    dialog = question(qtbot)
+    dialog.findChild(QLineEdit).setText(" Wrong ")
+    dialog.buttons["rename"].click()
     qtbot.waitUntil(lambda: named() == ["Wrong", "Others"])
     picture.table.setCurrentIndex(picture.model.index(0, 0))
     QTest.keyClick(picture.table, Qt.Key.Key_Delete)
@@ -354,7 +355,7 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
     assert (notice.problem, notice.action) == ("Deleted the slice “Wrong”.", "Undo")
     notice.act()
     qtbot.waitUntil(lambda: named() == ["Others", "Wrong"])
-    assert {one.name for one in read_slices(studio.home.slices)} == {"Wrong", "Others"}
+    assert {s.name for s in read_slices(studio.home.slices)} == {"Wrong", "Others"}
     assert_accessible(view)
 
 
@@ -362,10 +363,10 @@ def test_the_worst_slice_is_found_and_described(qtbot) -> None:
     gold = ["good"] * 200
     predicted = ["bad" if n < 30 else "good" for n in range(200)]
     source = ["old" if n < 40 else "new" for n in range(200)]
-    made = classified(gold, predicted, text=["x"] * 200, source=source)
+    predictions = classified(gold, predicted, text=["x"] * 200, source=source)
     picture = SlicesPicture()
     qtbot.addWidget(picture)
-    picture.show_measured(SlicesPicture.measure(made))
+    picture.show_measured(SlicesPicture.measure(predictions))
     assert picture.model.index(0, 0).data() == "“source” is “old”"
     assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
 
@@ -392,12 +393,12 @@ def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_pa
         predictions_file(tmp_path / "results" / "step-00000007", "validation")
     )
     view.compare_action.trigger()
-    asked = question(qtbot)
-    offered = asked.findChild(QListWidget)
+    dialog = question(qtbot)
+    offered = dialog.findChild(QListWidget)
     assert [offered.item(n).text() for n in range(offered.count())] == [
         "Older · Validation “Reviews” · step 7"
     ]
-    asked.buttons["compare"].click()
+    dialog.buttons["compare"].click()
     card = view.comparison
     qtbot.waitUntil(card.isVisible)
     assert card.claim.text().startswith("The difference may be chance: accuracy 60 % and 40 %")
@@ -482,8 +483,8 @@ def lines(predictions: Predictions, place: int = 0) -> list[str]:
 
 
 def test_a_row_is_read_with_spans_answers_and_rounded_numbers() -> None:
-    made = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
-    assert lines(made) == [
+    predictions = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
+    assert lines(predictions) == [
         "text: Ann Lee saw Rome",
         "Gold: [Ann Lee PER] saw [Rome LOC]",
         "Predicted: [Ann PER] Lee saw [Rome ORG]",
@@ -497,13 +498,14 @@ def test_a_row_is_read_with_spans_answers_and_rounded_numbers() -> None:
             '{"gold":["Rome"],"exact":0,"null":0.1,"best":[["Bern",0,4,0.6],["Rome",5,9,0.3]]}'
         ],
     }
-    made = Predictions.from_columns(facts("question_answering"), record, {"text": ["Where?"]})
-    assert lines(made) == [
+    info = facts("question_answering")
+    predictions = Predictions.from_columns(info, record, {"text": ["Where?"]})
+    assert lines(predictions) == [
         "text: Where?",
         "Gold: Rome",
         "Predicted: Bern",
         "Best answers: Bern 60.0 % · Rome 30.0 %",
     ]
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
-    made = Predictions.from_columns(facts("regression"), record, {"text": ["Where?"]})
-    assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]
+    predictions = Predictions.from_columns(facts("regression"), record, {"text": ["Where?"]})
+    assert lines(predictions) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

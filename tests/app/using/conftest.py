@@ -35,9 +35,9 @@ def in_threads(in_threads: None, studio: Studio, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture
 def tab(qtbot: Any, studio: Studio) -> Iterator[UseTab]:
-    made = UseTab(studio)
-    qtbot.addWidget(made)
-    made.resize(900, 640)
-    made.show()
-    yield made
+    tab = UseTab(studio)
+    qtbot.addWidget(tab)
+    tab.resize(900, 640)
+    tab.show()
+    yield tab
     background.finish()

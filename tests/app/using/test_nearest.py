@@ -34,10 +34,10 @@ def add_data(studio: Studio, tmp_path: Path) -> Callable[[], Path]:
         file, into = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
         lines = "".join(f'"{text}",{n % 2}\n' for n, text in enumerate(TEXTS * 10))
         file.write_text("text,label\n" + lines)
-        found = recognise(file)
-        assert found.mapping is not None
+        source = recognise(file)
+        assert source.mapping is not None
         split = Split(validation=0.0)
-        import_dataset("films", {"all": file}, found.reading, found.mapping, split, into)
+        import_dataset("films", {"all": file}, source.reading, source.mapping, split, into)
         studio.datasets_changed.emit()
         return into
 
@@ -82,9 +82,9 @@ def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_dat
 
 
 def test_a_model_that_compares_nothing_has_no_nearest_rows(qtbot, studio, tuned):
-    made = UseTab(studio)
-    qtbot.addWidget(made)
-    made.show_model(tuned("text_classification").checkpoint, "films")
-    qtbot.waitUntil(lambda: made.trying is not None)
-    assert made.nearest is None
+    tab = UseTab(studio)
+    qtbot.addWidget(tab)
+    tab.show_model(tuned("text_classification").checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.trying is not None)
+    assert tab.nearest is None
     background.finish()

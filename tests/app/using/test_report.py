@@ -49,10 +49,10 @@ class Images(HTMLParser):
 
 @pytest.fixture(scope="module")
 def model(tuned, tmp_path_factory):
-    made = copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
+    folder = copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
     for step in (1, 2, 3):
-        made.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
-    return made
+        folder.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
+    return folder
 
 
 def opened(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
@@ -80,11 +80,11 @@ def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model
     path = tmp_path / "report.html"
     saved(qtbot, opened(qtbot, tab, best(model)), path)
     page = path.read_text(encoding="utf-8")
-    found = Images(page).found
-    sections = [section for section, _ in found]
+    images = Images(page).found
+    sections = [section for section, _ in images]
     assert sections.count("trained") == 2, "loss and metrics"
     assert sections.count("validation") == len(task_part("text_classification").pictures)
-    assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in found)
+    assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in images)
     report, _ = run_report(model.run)
     assert report.title in page and report.sections[2].rows[0][1] in page
 
@@ -126,8 +126,8 @@ def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
 
 
 def test_what_cannot_be_written_is_told(qtbot, tab, model, tmp_path, studio, monkeypatch):
-    told: list[BaseException] = []
-    monkeypatch.setattr(studio.notices, "show", told.append)
+    errors: list[BaseException] = []
+    monkeypatch.setattr(studio.notices, "show", errors.append)
     path = tmp_path / "reports" / "report.html"
     path.parent.mkdir()
     path.write_text("old")
@@ -137,21 +137,21 @@ def test_what_cannot_be_written_is_told(qtbot, tab, model, tmp_path, studio, mon
 
     monkeypatch.setattr(atomic_write, "_flush", full)
     saved(qtbot, opened(qtbot, tab, best(model)), path)
-    assert "full" in str(told[0])
+    assert "full" in str(errors[0])
     assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
 
 
 def test_a_run_without_results_writes_nothing(qtbot, tab, model, tmp_path, studio, monkeypatch):
-    told: list[BaseException] = []
-    monkeypatch.setattr(studio.notices, "show", told.append)
+    errors: list[BaseException] = []
+    monkeypatch.setattr(studio.notices, "show", errors.append)
     file = predictions_file(model.run.results, "validation")
-    kept = file.read_bytes()
+    content = file.read_bytes()
     file.unlink()
     try:
         saved(qtbot, opened(qtbot, tab, best(model)), tmp_path / "report.pdf")
     finally:
-        file.write_bytes(kept)
-    assert "no results to report" in str(told[0])
+        file.write_bytes(content)
+    assert "no results to report" in str(errors[0])
     assert not (tmp_path / "report.pdf").exists()
 
 
@@ -163,11 +163,11 @@ def test_the_report_is_in_the_language_of_the_window(qapp, model):
         page = as_html(report, (), "xx").decode("utf-8")
     finally:
         qapp.removeTranslator(language)
-    said = re.findall(r"<(?:h\d|p(?: [^>]*)?|title)>(.*?)</", page, re.DOTALL)
-    said += re.findall(r"<th [^>]*>(.*?)</th>", page.partition('id="repeat"')[0])
-    assert len(said) > 30
+    texts = re.findall(r"<(?:h\d|p(?: [^>]*)?|title)>(.*?)</", page, re.DOTALL)
+    texts += re.findall(r"<th [^>]*>(.*?)</th>", page.partition('id="repeat"')[0])
+    assert len(texts) > 30
     names = re.compile(r"“[^”]*”|sentences.csv|BERT Studio|f1_macro|loss|^text$")
-    assert [one for one in said if untranslated(one, names)] == []
+    assert [text for text in texts if untranslated(text, names)] == []
 
 
 def test_without_a_window_the_report_is_the_same(qtbot, tab, model, tmp_path, capsys):

@@ -90,8 +90,8 @@ def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, stud
     qtbot.waitUntil(box.menu.isVisible)
     for action in box.menu.actions():
         if action.text() in before:
-            place = box.menu.actionGeometry(action).center()
-            qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=place)
+            point = box.menu.actionGeometry(action).center()
+            qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=point)
     assert box.menu.isVisible() and box.chosen() == () and box.currentText() == "none"
     assert state.mapping.endings == ()
     qtbot.keyClick(box.menu, Qt.Key.Key_Escape)
@@ -126,11 +126,11 @@ def test_a_stopped_one_may_go_on(
     dialog, state = tab.dialog, tab.dialog.state
     qtbot.waitUntil(lambda: state.mapping is not None)
 
-    def first(kept: int) -> None:
+    def first(count: int) -> None:
         studio.explorer.answered.emit(
             FirstPredicted(
                 to=state._question, columns=("text", "label"), rows=(("a film", "good"),),
-                predicted=1, cached=kept,
+                predicted=1, cached=count,
             )
         )  # fmt: skip
 

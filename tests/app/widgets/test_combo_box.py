@@ -13,12 +13,12 @@ LONG = "a data set of a user who likes names that say everything"
 
 @pytest.fixture
 def box(qtbot: QtBot) -> ComboBox:
-    made = ComboBox()
-    made.addItems([LONG, "short"])
-    qtbot.addWidget(made)
-    made.resize(160, 28)
-    made.show()
-    return made
+    box = ComboBox()
+    box.addItems([LONG, "short"])
+    qtbot.addWidget(box)
+    box.resize(160, 28)
+    box.show()
+    return box
 
 
 def test_a_text_without_room_ends_in_an_ellipsis(box: ComboBox) -> None:
@@ -47,8 +47,8 @@ def test_an_icon_takes_its_room_and_a_placeholder_is_cut_as_well(box: ComboBox) 
 def test_the_tooltip_has_the_whole_of_a_cut_text_alone(box: ComboBox, qtbot: QtBot) -> None:
     def asked() -> str:
         QToolTip.hideText()
-        place = QPoint(5, 5)
-        event = QHelpEvent(QEvent.Type.ToolTip, place, box.mapToGlobal(place))
+        point = QPoint(5, 5)
+        event = QHelpEvent(QEvent.Type.ToolTip, point, box.mapToGlobal(point))
         QApplication.sendEvent(box, event)
         return QToolTip.text()
 

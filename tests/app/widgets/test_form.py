@@ -20,10 +20,10 @@ from tests.app.accessible import assert_accessible, name_of
 
 @pytest.fixture
 def form(qtbot) -> SpecForm:
-    made = SpecForm(TrainingSpec)
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    form = SpecForm(TrainingSpec)
+    qtbot.addWidget(form)
+    form.show()
+    return form
 
 
 def number(form: SpecForm, name: str) -> NumberChoice:
@@ -69,10 +69,10 @@ def test_problems_are_shown_next_to_the_field(qtbot: QtBot, form: SpecForm) -> N
         "warmup_ratio": "Must be at most 1.",
         "seed": "Must be a whole number.",
     }
-    said = next(w for w in form.findChildren(QLabel) if w.text() == "Must be at least 1.")
-    qtbot.waitUntil(said.isVisible)
+    message = next(w for w in form.findChildren(QLabel) if w.text() == "Must be at least 1.")
+    qtbot.waitUntil(message.isVisible)
     form.set_value({"batch_size": 8, "warmup_ratio": 0.1, "seed": 1})
-    assert said.isHidden()
+    assert message.isHidden()
     assert form.problems() == {}
 
 
@@ -187,7 +187,7 @@ def test_numbers_are_written_short(value: float, text: str) -> None:
     ],
 )
 def test_arrows_step_to_sensible_values(qtbot, field, steps, expected) -> None:
-    made = NumberField(**field)  # type: ignore[arg-type]
-    qtbot.addWidget(made)
-    made.stepBy(steps)
-    assert made.number() == pytest.approx(expected, rel=1e-12)
+    number = NumberField(**field)  # type: ignore[arg-type]
+    qtbot.addWidget(number)
+    number.stepBy(steps)
+    assert number.number() == pytest.approx(expected, rel=1e-12)

@@ -88,8 +88,8 @@ def test_the_title_of_the_page_is_in_sight(qtbot, looks):
 
     def is_seen() -> bool:
         titles = view.titles
-        place = titles.visualItemRect(titles.currentItem())
-        return titles.viewport().rect().contains(place)
+        rect = titles.visualItemRect(titles.currentItem())
+        return titles.viewport().rect().contains(rect)
 
     view.show()
     qtbot.waitUntil(is_seen)

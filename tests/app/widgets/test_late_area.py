@@ -19,11 +19,11 @@ class Counter(QObject):
 
 
 def inside(*labels: QLabel) -> QWidget:
-    made = QWidget()
-    column = QVBoxLayout(made)
+    widget = QWidget()
+    column = QVBoxLayout(widget)
     for label in labels:
         column.addWidget(label)
-    return made
+    return widget
 
 
 def test_a_scroll_area_measures_its_content_when_first_shown(qtbot: QtBot) -> None:
@@ -41,16 +41,16 @@ def test_a_scroll_area_measures_its_content_when_first_shown(qtbot: QtBot) -> No
 
 
 def test_widgets_shown_with_their_layout_are_not_laid_out_before(qtbot: QtBot) -> None:
-    one, other, counter = QLabel("one"), QLabel("other"), Counter()
-    one.installEventFilter(counter)
-    whole = inside(one, other)
+    first, other, counter = QLabel("one"), QLabel("other"), Counter()
+    first.installEventFilter(counter)
+    whole = inside(first, other)
     qtbot.addWidget(whole)
-    set_shown(one, True)
+    set_shown(first, True)
     set_shown(other, False)
     assert counter.count == 0
     assert other.isHidden() and other.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
     whole.show()
-    assert one.isVisible() and not other.isVisible()
+    assert first.isVisible() and not other.isVisible()
     set_shown(other, True)
-    set_shown(one, False)
-    assert other.isVisible() and not one.isVisible()
+    set_shown(first, False)
+    assert other.isVisible() and not first.isVisible()

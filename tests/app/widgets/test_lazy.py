@@ -7,11 +7,11 @@ from app.widgets.page import Lazy
 
 
 def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
-    made = list[QLineEdit]()
+    created = list[QLineEdit]()
 
     def make() -> QLineEdit:
-        made.append(QLineEdit("typed"))
-        return made[-1]
+        created.append(QLineEdit("typed"))
+        return created[-1]
 
     tabs, lazy = QTabWidget(), Lazy(make)
     qtbot.addWidget(tabs)
@@ -19,13 +19,13 @@ def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
     tabs.addTab(lazy, "Two")
     tabs.resize(300, 200)
     tabs.show()
-    assert not lazy.is_built and not made
+    assert not lazy.is_built and not created
     tabs.setCurrentIndex(1)
-    assert made[0].isVisible() and lazy.widget is made[0]
-    assert made[0].width() == lazy.width() > 0, "laid out at once"
+    assert created[0].isVisible() and lazy.widget is created[0]
+    assert created[0].width() == lazy.width() > 0, "laid out at once"
     tabs.setCurrentIndex(0)
     tabs.setCurrentIndex(1)
-    assert len(made) == 1
+    assert len(created) == 1
 
 
 def test_a_widget_is_made_when_asked_for_or_after_its_page(qtbot: QtBot) -> None:

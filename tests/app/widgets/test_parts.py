@@ -72,8 +72,8 @@ def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp) -
     layout.beginLayout()
     line = layout.createLine()
     layout.endLayout()
-    places = [line.cursorToX(text.index(one))[0] for one in ("“", "0.2", ",", "0.3")]
-    assert places == sorted(places) and line.cursorToX(text.index("ב"))[0] > places[2]
+    positions = [line.cursorToX(text.index(part))[0] for part in ("“", "0.2", ",", "0.3")]
+    assert positions == sorted(positions) and line.cursorToX(text.index("ב"))[0] > positions[2]
 
 
 def test_a_line_without_room_is_elided_and_whole_in_its_tooltip(qtbot) -> None:
@@ -135,9 +135,9 @@ def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:
 def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbot) -> None:
     segments = Segments(["One", "Two"], "Number")
     qtbot.addWidget(segments)
-    with qtbot.waitSignal(segments.chosen) as told:
+    with qtbot.waitSignal(segments.chosen) as signal:
         segments.group.button(1).click()
-    assert told.args == [1]
+    assert signal.args == [1]
     segments.choose(-1)
     assert segments.choice() == -1
     segments.choose(0)
@@ -244,8 +244,9 @@ def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtb
     box.set_models(entries())
     assert box.chosen() is None
     assert box.choose(Path("a")) and not box.choose(Path("c"))
-    said = [box.itemData(row, Qt.ItemDataRole.AccessibleTextRole) for row in range(box.count())]
-    assert "11.1 M parameters" in said[1] and "step 120" in said[1] and "It is damaged." in said[2]
+    items = [box.itemData(row, Qt.ItemDataRole.AccessibleTextRole) for row in range(box.count())]
+    assert "11.1 M parameters" in items[1] and "step 120" in items[1]
+    assert "It is damaged." in items[2]
     box.set_models(entries())
     chosen = box.chosen()
     assert chosen is not None and chosen.name == "Starter"
@@ -263,8 +264,8 @@ def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtb
     box = CheckpointBox()
     qtbot.addWidget(box)
     box.set_models([trained])
-    said = box.itemData(0, Qt.ItemDataRole.AccessibleTextRole)
-    assert "79.3 % acc · best checkpoint · films · step 120" in said
+    text = box.itemData(0, Qt.ItemDataRole.AccessibleTextRole)
+    assert "79.3 % acc · best checkpoint · films · step 120" in text
 
 
 def test_models_that_keys_pass_over_are_not_picked(qtbot) -> None:

@@ -10,10 +10,10 @@ from tests.app.accessible import assert_accessible
 
 @pytest.fixture
 def form(qtbot) -> SpecForm:
-    made = SpecForm(TextClassification, ["balanced", "class_weights", "label_smoothing"])
-    qtbot.addWidget(made)
-    made.show()
-    return made
+    form = SpecForm(TextClassification, ["balanced", "class_weights", "label_smoothing"])
+    qtbot.addWidget(form)
+    form.show()
+    return form
 
 
 def weights(form: SpecForm) -> Weights:

@@ -20,8 +20,8 @@ Field = QComboBox | QAbstractSpinBox
 def turn(field: QWidget) -> None:
     """A notch towards the user, over the middle of a field."""
     window = field.window()
-    place = QPointF(field.mapTo(window, field.rect().center()))
-    QTest.wheelEvent(window.windowHandle(), place, QPoint(0, -120))
+    point = QPointF(field.mapTo(window, field.rect().center()))
+    QTest.wheelEvent(window.windowHandle(), point, QPoint(0, -120))
 
 
 def shown(field: Field) -> str:
@@ -30,14 +30,14 @@ def shown(field: Field) -> str:
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def field(request: pytest.FixtureRequest) -> Field:
-    made: Field = request.param()
-    if isinstance(made, QComboBox):
-        made.addItems(["one", "two", "three"])
-    elif isinstance(made, NumberField):
-        made.set_number(5)
+    field: Field = request.param()
+    if isinstance(field, QComboBox):
+        field.addItems(["one", "two", "three"])
+    elif isinstance(field, NumberField):
+        field.set_number(5)
     else:
-        made.setValue(5)  # type: ignore[attr-defined]
-    return made
+        field.setValue(5)  # type: ignore[attr-defined]
+    return field
 
 
 def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Field) -> None:
@@ -68,8 +68,8 @@ def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Fie
 
 def test_no_page_has_fields_that_are_not_of_this_kind() -> None:
     own = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
-    found = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
-    assert not found
+    files = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
+    assert not files
     derived = re.compile(r"^class \w+\((?:QComboBox|Q\w*SpinBox)\)", re.MULTILINE)
     assert not [str(f) for f in APP.rglob("*.py") if derived.search(f.read_text("utf-8"))]
     assert all(issubclass(kind, WheelMixin) for kind in (*KINDS, CheckpointBox))

@@ -46,13 +46,13 @@ def twice(write: Write) -> Path:
 def page(qtbot, studio: Studio) -> DataPage:
     """The page in a window, its lists read."""
     write_model(studio.home.models / "little")
-    made = DataPage(studio)
-    qtbot.addWidget(made)
-    made.resize(1200, 800)
-    made.show()
-    made.arrive(None)
-    qtbot.waitUntil(lambda: made.state.entries is not None and bool(made._models))
-    return made
+    page = DataPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1200, 800)
+    page.show()
+    page.arrive(None)
+    qtbot.waitUntil(lambda: page.state.entries is not None and bool(page._models))
+    return page
 
 
 @pytest.fixture

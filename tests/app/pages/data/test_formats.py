@@ -15,7 +15,7 @@ from tests.engine.data.formats.tagged_lines import added
 
 def taken(folder: Path) -> None:
     """Every suffix is offered, may be dropped, and is found in a folder."""
-    suffixes = [suffix for one in FORMATS.values() for suffix in one.suffixes]
+    suffixes = [suffix for format_ in FORMATS.values() for suffix in format_.suffixes]
     for suffix in dict.fromkeys(suffixes):
         file = folder / f"reviews{suffix}"
         file.write_text("x")
@@ -30,10 +30,10 @@ def test_the_window_takes_every_format(tmp_path) -> None:
 
 
 def test_the_window_takes_a_format_from_outside(qtbot, tmp_path, studio) -> None:
-    with added() as one:
+    with added() as added_format:
         taken(tmp_path)
         whole = QWidget()
         qtbot.addWidget(whole)
         controls = FormatSection(ImportState(studio, studio.datasets), whole)
-        place = controls.format.findData(one.name)
-        assert controls.format.itemText(place) == one.title
+        index = controls.format.findData(added_format.name)
+        assert controls.format.itemText(index) == added_format.title

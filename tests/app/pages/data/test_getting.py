@@ -51,18 +51,18 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def page(qtbot, studio: Studio) -> DataPage:
-    made = DataPage(studio)
-    qtbot.addWidget(made)
-    made.resize(1280, 800)
-    made.show()
-    return made
+    page = DataPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1280, 800)
+    page.show()
+    return page
 
 
 def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio) -> None:
     page.list.hub_button.click()
-    asked = question(qtbot, "Get a data set")
-    asked.findChild(QLineEdit).setText(NAME)
-    asked.buttons["list"].click()
+    dialog = question(qtbot, "Get a data set")
+    dialog.findChild(QLineEdit).setText(NAME)
+    dialog.buttons["list"].click()
     consent = question(qtbot, "Contact")
     assert not hub.asked
     consent.buttons["contact"].click()
@@ -74,8 +74,8 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     confirm = question(qtbot, "Download")
     listed = confirm.findChild(QPlainTextEdit).toPlainText()
     assert "news/a-learn.csv" in listed and "film" not in listed
-    said = " ".join(text.text() for text in confirm.findChildren(Text))
-    assert "apache-2.0" in said and hub.repos[f"datasets/{NAME}"].sha[:12] in said
+    message = " ".join(text.text() for text in confirm.findChildren(Text))
+    assert "apache-2.0" in message and hub.repos[f"datasets/{NAME}"].sha[:12] in message
     confirm.buttons["download"].click()
     state = page.importing.state
     qtbot.waitUntil(lambda: bool(state.files) and not state.obstacle(), timeout=PATIENCE)
@@ -111,11 +111,11 @@ def test_what_is_in_the_cache_is_used_in_place(qtbot, page, hub, tmp_path) -> No
     folder.mkdir(parents=True)
     (folder / "train.csv").write_text(f"text,label\n{ROWS}", encoding="utf-8")
     page.list.hub_button.click()
-    asked = question(qtbot, "Get a data set")
-    box = asked.findChild(QComboBox)
+    dialog = question(qtbot, "Get a data set")
+    box = dialog.findChild(QComboBox)
     box.setCurrentIndex(box.findText(NAME))
-    assert not asked.findChild(QLineEdit).isEnabled()
-    asked.buttons["list"].click()
+    assert not dialog.findChild(QLineEdit).isEnabled()
+    dialog.buttons["list"].click()
     qtbot.waitUntil(lambda: bool(page.importing.state.files))
     state = page.importing.state
     assert state.files == [folder / "train.csv"] and not hub.asked

@@ -48,10 +48,10 @@ def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodelte
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
     assert_distinct_keys(page)
     model = page.list.list.cards
-    said = model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert "reviews" in said
-    assert "120 rows" in said
-    assert "reviews.csv" in said
+    text = model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "reviews" in text
+    assert "120 rows" in text
+    assert "reviews.csv" in text
     qtmodeltester.check(model)
     page.list.list.setFocus()
     qtbot.keyClick(page.list.list, Qt.Key.Key_Return)
@@ -132,11 +132,11 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
 
 
 def test_tables_and_files_are_pasted_and_no_empty_clipboard(qtbot, page, studio, reviews) -> None:
-    said = []
-    studio.notices.added.connect(lambda notice: said.append(notice.problem))
+    announcements = []
+    studio.notices.added.connect(lambda notice: announcements.append(notice.problem))
     QGuiApplication.clipboard().setText(" ")
     page.paste()
-    qtbot.waitUntil(lambda: any("clipboard has no text" in text for text in said))
+    qtbot.waitUntil(lambda: any("clipboard has no text" in text for text in announcements))
     content = QMimeData()
     content.setUrls([QUrl.fromLocalFile(str(reviews))])
     QGuiApplication.clipboard().setMimeData(content)

@@ -115,7 +115,7 @@ class FakeExplorer(QObject):
         known = Tokenizer.from_folder(question.checkpoint)
         tokens = known.encode(question.text, question.pair, 32).tokens
         masked = set(question.masked)
-        places = [n for n, t in enumerate(tokens) if t.id == known.mask or n in masked]
+        positions = [n for n, t in enumerate(tokens) if t.id == known.mask or n in masked]
         ranked = tuple(
             LabelProbability(label=label, probability=0.5 / (n + 1))
             for n, label in enumerate(labels)
@@ -132,10 +132,10 @@ class FakeExplorer(QObject):
         answer = MaskFilled(
             to=question.number,
             tokens=tokens,
-            predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in places),
-            actual=tuple(nothing if typed[n] else actual[n] for n in places),
-            ranks=tuple(map(rank, places)),
-            requested=tuple(() for _ in places),
+            predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in positions),
+            actual=tuple(nothing if typed[n] else actual[n] for n in positions),
+            ranks=tuple(map(rank, positions)),
+            requested=tuple(() for _ in positions),
             causal=causal,
         )
         self.answered.emit(answer)
@@ -193,21 +193,21 @@ def entry(model: Path) -> ModelEntry:
 @pytest.fixture
 def explore(qtbot: Any, entry: ModelEntry) -> ExploreState:
     """A explore of “the cat sat”, at rest."""
-    made = ExploreState()
-    made.choose_model(entry)
-    made.set_texts("the cat sat")
-    qtbot.waitUntil(lambda: made.is_settled, timeout=PATIENCE)
-    return made
+    state = ExploreState()
+    state.choose_model(entry)
+    state.set_texts("the cat sat")
+    qtbot.waitUntil(lambda: state.is_settled, timeout=PATIENCE)
+    return state
 
 
 @pytest.fixture
 def page(qtbot: Any, workshop: Studio) -> ExplorePage:
     """The page, before anything is opened."""
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1180, 720)
-    made.show()
-    return made
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.resize(1180, 720)
+    page.show()
+    return page
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from app.pages.explore.page_parts import Editor
 
 @pytest.fixture
 def editor(qtbot) -> Editor:
-    made = Editor("Text", "Type")
-    qtbot.addWidget(made)
-    made.resize(600, 100)
-    made.show()
-    made.told = []
-    made.shortened.connect(made.told.append)
-    return made
+    editor = Editor("Text", "Type")
+    qtbot.addWidget(editor)
+    editor.resize(600, 100)
+    editor.show()
+    editor.told = []
+    editor.shortened.connect(editor.told.append)
+    return editor
 
 
 def pasted(text: str) -> QMimeData:
@@ -65,9 +65,9 @@ def test_tab_leaves_the_editor(qtbot):
 
 
 def test_the_editor_grows_with_its_lines_and_then_scrolls(qtbot, editor):
-    one = editor.sizeHint().height()
+    one_line = editor.sizeHint().height()
     editor.set_text("a\nb")
-    qtbot.waitUntil(lambda: editor.sizeHint().height() > one)
+    qtbot.waitUntil(lambda: editor.sizeHint().height() > one_line)
     two = editor.sizeHint().height()
     editor.set_text("a\n" * 3)
     qtbot.waitUntil(lambda: editor.sizeHint().height() > two)

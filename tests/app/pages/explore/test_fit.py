@@ -68,13 +68,13 @@ def page(make_page, model, other):
 
 def look(page, explorer, wait, panel, text, pair, other):
     """Show a text in a panel; what it asks is answered, attention by as much for all."""
-    asked = len(explorer.asked)
+    count = len(explorer.asked)
     page.arrive({"text": text, "pair": pair})
     page.state.compare(other)
     wait(lambda: page.state.is_settled and page.state.first.text == text[:10_000])
     page.state.toggle_mask(2)
     page.state.pick(2)
-    show(page, explorer, wait, panel, asked)
+    show(page, explorer, wait, panel, count)
 
 
 def show(page, explorer, wait, panel, asked):
@@ -172,11 +172,11 @@ def assert_fits(page, key, size):
 
 def fit(page, size):
     """Make the page as large as it is in a window of this size."""
-    wanted = (size[0] - WIDTH, size[1] - STATUS)
-    page.resize(*wanted)
+    target = (size[0] - WIDTH, size[1] - STATUS)
+    page.resize(*target)
     for _ in range(6):
         QApplication.processEvents()
-    assert (page.width(), page.height()) == wanted, "the page needs a larger window"
+    assert (page.width(), page.height()) == target, "the page needs a larger window"
 
 
 def assert_read_above_the_pictures(page, view, dock):
@@ -193,7 +193,7 @@ def assert_read_above_the_pictures(page, view, dock):
 def test_every_tab_is_in_sight_in_the_smallest_window(page, wait):
     """All panels of a model with every head; none is reached by scrolling alone."""
     page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
-    tabs = [one for one in EVERY if one.area == "tab"]
+    tabs = [panel for panel in EVERY if panel.area == "tab"]
     bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)
     wait(lambda: bar.count() == len(tabs))
     wait(lambda: 0 < bar.tabRect(len(tabs) - 1).right() <= bar.width() <= page.width())

@@ -26,19 +26,19 @@ def wall(page, explorer, wait):
 def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qtbot, model):
     """Three actions: a word is masked, Alt and a click, and the panel of predictions."""
     page.state.toggle_mask(2)  # 1
-    place = wall.cell(1, 1).center().toPoint()
-    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, place)  # 2
+    point = wall.cell(1, 1).center().toPoint()
+    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, point)  # 2
     assert page.state.first.heads_off == ((1, 1),) and page.state.is_compared
     assert (page.state.layer, page.state.head) == (0, 0), "nothing else is selected"
     wait(lambda: page.state.is_settled)
     page.bench.show_panel("words")  # 3
     wait(lambda: len({q.side for q in explorer.of_kind("fill_mask") if q.masked}) == 2)
-    asked = {q.side: q for q in explorer.of_kind("fill_mask") if q.masked}
-    assert [asked[side].heads_off for side in (0, 1)] == [((1, 1),), ()]
-    assert asked[0].checkpoint == asked[1].checkpoint == model
-    after, before = (explorer.truly(asked[side]) for side in (0, 1))
-    said = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
-    assert said[0] != pytest.approx(said[1], abs=1e-9)
+    questions = {q.side: q for q in explorer.of_kind("fill_mask") if q.masked}
+    assert [questions[side].heads_off for side in (0, 1)] == [((1, 1),), ()]
+    assert questions[0].checkpoint == questions[1].checkpoint == model
+    after, before = (explorer.truly(questions[side]) for side in (0, 1))
+    probabilities = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
+    assert probabilities[0] != pytest.approx(probabilities[1], abs=1e-9)
     assert (
         "Without heads 2.2, compared with tiny (all heads)." in page.comparison.status.full_text()
     )
@@ -79,16 +79,16 @@ def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, exp
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Down)
     wait(lambda: page.state.first.ablation["head_means"] is not None)
-    said = "In their place: their mean over 2 text(s) of the typed list."
-    assert said in page.comparison.status.full_text() and said in source(page.state)
-    assert said not in source(page.state, 1)
+    text = "In their place: their mean over 2 text(s) of the typed list."
+    assert text in page.comparison.status.full_text() and text in source(page.state)
+    assert text not in source(page.state, 1)
     page.bench.show_panel("words")
     page.state.toggle_mask(2)
     wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
-    asked = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
-    other = asked.model_copy(update={"head_means": None})
-    mean, zero = (explorer.truly(one).predictions[0].ranked[0] for one in (asked, other))
-    assert asked.head_means is not None and mean.probability != zero.probability
+    question = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
+    other = question.model_copy(update={"head_means": None})
+    mean, zero = (explorer.truly(q).predictions[0].ranked[0] for q in (question, other))
+    assert question.head_means is not None and mean.probability != zero.probability
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert page.state.first.ablation["head_means"] is None and "In their place" not in said_below(
         page

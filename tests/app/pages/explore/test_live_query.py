@@ -14,9 +14,9 @@ def fill(side):
 
 @pytest.fixture
 def query(explore, explorer):
-    made = LiveQuery(explore, explorer, fill)
-    made.set_active(True)
-    return made
+    query = LiveQuery(explore, explorer, fill)
+    query.set_active(True)
+    return query
 
 
 def test_the_old_answer_stays_until_the_new_one_and_late_ones_are_ignored(explore, explorer, query):
@@ -45,10 +45,10 @@ def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query
     query.set_active(True)
     assert len(explorer.asked) == 1
     explorer.asked.clear()
-    wanted = []
-    query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
+    masks = []
+    query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(masks))
     query.set_active(False)
-    wanted.append(1)
+    masks.append(1)
     query.invalidate()
     assert explorer.asked == []
     query.set_active(True)

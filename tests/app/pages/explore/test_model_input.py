@@ -67,20 +67,20 @@ def test_a_pinned_input_stays_while_the_first_is_edited(explore, wait):
 
 
 def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(explore, home, wait):
-    told = []
-    explore.problem_changed.connect(told.append)
+    problems = []
+    explore.problem_changed.connect(problems.append)
     (home.models / "broken").mkdir()
     explore.compare(describe_model("broken", home.models / "broken", "imported"))
-    wait(lambda: told)
+    wait(lambda: problems)
     assert explore.is_settled
-    assert told[-1].endswith(".")
+    assert problems[-1].endswith(".")
     explore.compare(None)
-    assert told[-1] == ""
+    assert problems[-1] == ""
 
 
 def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
-    one, two = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
-    panel = Panel((one, two))
+    first, second = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
+    panel = Panel((first, second))
     panel.set_active(True)
     assert [question.side for question in explorer.asked] == [0]
     explore.compare(other)
@@ -89,20 +89,20 @@ def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
     explore.toggle_mask(2)
     assert [question.masked for question in explorer.asked[2:]] == [(2,), (2, 3)]
     answers = [explorer.fill(question, "x") for question in explorer.asked[2:]]
-    assert (one.answer, two.answer) == tuple(answers)
+    assert (first.answer, second.answer) == tuple(answers)
     explore.compare(None)
-    assert one.answer is answers[0]
-    assert two.answer is None
+    assert first.answer is answers[0]
+    assert second.answer is None
 
 
 def test_the_selection_is_one_for_all_panels_and_captions_name_sources(explore, wait):
-    told = []
-    explore.head_changed.connect(lambda layer, head: told.append((layer, head)))
-    explore.target_changed.connect(told.append)
+    changes = []
+    explore.head_changed.connect(lambda layer, head: changes.append((layer, head)))
+    explore.target_changed.connect(changes.append)
     explore.pick_head(2, 1)
     explore.pick_head(2, 1)
     explore.pick_target(3)
-    assert told == [(2, 1), 3]
+    assert changes == [(2, 1), 3]
     explore.pick(3)
     explore.set_texts("the")
     wait(lambda: explore.is_settled)
@@ -110,9 +110,9 @@ def test_the_selection_is_one_for_all_panels_and_captions_name_sources(explore, 
     explore.set_texts("the %s <b>cat</b> " + "sat " * 200)
     wait(lambda: explore.is_settled)
     explore.toggle_mask(1)
-    said = source(explore)
-    assert "Model: tiny." in said
-    assert "the %s <b>cat</b>" in said
-    assert "Masked: “the”." in said
-    assert "Truncated to the first 32 tokens." in said
-    assert len(said) < 600
+    text = source(explore)
+    assert "Model: tiny." in text
+    assert "the %s <b>cat</b>" in text
+    assert "Masked: “the”." in text
+    assert "Truncated to the first 32 tokens." in text
+    assert len(text) < 600

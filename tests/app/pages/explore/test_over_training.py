@@ -52,9 +52,9 @@ class Answering:
         self.explorer, self.done = explorer, 0
 
     def __call__(self, *kinds: str) -> None:
-        asked = self.explorer.asked[self.done :]
+        questions = self.explorer.asked[self.done :]
         self.done = len(self.explorer.asked)
-        newest = {(q.kind, q.side): q for q in asked}
+        newest = {(q.kind, q.side): q for q in questions}
         for question in newest.values():
             if not kinds or question.kind in kinds:
                 self.explorer.truly(question)
@@ -90,8 +90,8 @@ def at(page: ExplorePage) -> int:
 
 def click(page: ExplorePage, number: int) -> None:
     slider = page.training_bar.slider
-    place = QPoint(round(slider.to_x(number)), slider.height() // 3)
-    QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=place)
+    point = QPoint(round(slider.to_x(number)), slider.height() // 3)
+    QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=point)
 
 
 def test_the_bar_says_what_is_shown_and_keys_and_dragging_move_through_the_steps(page, run, settle):
@@ -137,8 +137,8 @@ def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explore
     wait(lambda: page.state.is_settled)
     answer()
     assert words.predictions.state.fills[0].answer is not before
-    asked = explorer.of_kind("fill_mask")
-    assert checkpoint_step(asked[-1].checkpoint) == 1
+    questions = explorer.of_kind("fill_mask")
+    assert checkpoint_step(questions[-1].checkpoint) == 1
     assert page.precision.status.text() == "Exact (fp32), as always with snapshots."
 
 
@@ -283,8 +283,8 @@ def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path
 
 def listed(run: RunFolder, *steps: int) -> list[ModelEntry]:
     """Checkpoints of the run as the record lists them."""
-    made = [describe_model("Night", run.checkpoint(step), "run") for step in steps]
-    return [replace(one, run="night", step=n) for one, n in zip(made, steps, strict=True)]
+    entries = [describe_model("Night", run.checkpoint(step), "run") for step in steps]
+    return [replace(entry, run="night", step=n) for entry, n in zip(entries, steps, strict=True)]
 
 
 def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -> None:
@@ -319,13 +319,13 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     states = next(n for n, token in enumerate(page.state.first.tokens) if token.text == "states")
     page.state.toggle_mask(states)
     page.bench.show_panel("words")
-    said = []
+    probabilities = []
     for number in (0, len(snapshots.steps) - 1):
         page.training_bar.slider.setValue(number)
         settle(page)
         answer = page.bench.docks["words"].panel._state.fills[0].answer
-        ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
-        said.append(ranked.get("states", 0.0))
-    assert said[0] < 0.5 < said[1]
+        ranked = {p.label: p.probability for p in answer.predictions[0].ranked}
+        probabilities.append(ranked.get("states", 0.0))
+    assert probabilities[0] < 0.5 < probabilities[1]
     assert page.state.first.model.name == f"{snapshots.name}, step 2,000"
     assert snapshots.loss_at(len(snapshots.steps) - 1) < snapshots.loss_at(0) - 1

@@ -35,11 +35,11 @@ def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
     qtbot.addWidget(page)
     page.show()
     wait(lambda: page.stack.currentIndex() == 1)
-    asked = []
-    workshop.go.connect(lambda key, argument: asked.append((key, argument)))
+    calls = []
+    workshop.go.connect(lambda key, argument: calls.append((key, argument)))
     button = next(b for b in page.findChildren(type(page.more)) if "Import" in b.text())
     button.click()
-    assert asked == [("models", {"import": True})]
+    assert calls == [("models", {"import": True})]
 
 
 def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
@@ -87,21 +87,21 @@ def test_it_is_opened_with_a_model_and_a_text(page, classifier, explorer, wait):
 
 def test_only_the_panel_that_is_seen_asks_once_typing_pauses(qtbot, ready, explorer, wait):
     ready.state.toggle_mask(2)
-    asked = len(explorer.asked)
+    count = len(explorer.asked)
     ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(ready.text, " on the mat")
     wait(lambda: explorer.asked[-1].text == "the cat sat on the mat")
     assert explorer.asked[-1].masked == (2,)
-    assert len(explorer.asked) < asked + len(" on the mat")
+    assert len(explorer.asked) < count + len(" on the mat")
     assert not ready.bench.is_open("predictions"), "the model has no classes"
     assert {question.kind for question in explorer.asked} == {"fill_mask"}
     ready.bench.show_panel("attention")
     assert explorer.asked[-1].kind == "attend"
     assert explorer.asked[-1].masked == (2,)
-    asked = len(explorer.asked)
+    count = len(explorer.asked)
     ready.hide()
     ready.state.toggle_mask(2)
-    assert len(explorer.asked) == asked
+    assert len(explorer.asked) == count
 
 
 def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wait):
@@ -109,11 +109,11 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     page.text.selectAll()
     page.text.paste()
     wait(lambda: page.state.is_settled and page.state.first.is_truncated)
-    said = page.notice.text()
+    text = page.notice.text()
     assert page.notice.isVisible()
-    assert "100008 characters" in said.replace(",", "")
-    assert f"first {MAX_CHARACTERS} " in said.replace(",", "")
-    assert "first 32 tokens" in said
+    assert "100008 characters" in text.replace(",", "")
+    assert f"first {MAX_CHARACTERS} " in text.replace(",", "")
+    assert "first 32 tokens" in text
     page.text.set_text("the cat")
     wait(lambda: page.state.is_settled and not page.state.first.is_truncated)
     assert not page.notice.isVisible()
@@ -129,10 +129,10 @@ def test_tokens_are_described_and_picked_and_a_second_text_comes_and_goes(qtbot,
     ready.state.hover(2)
     assert "masked" in ready.status.full_text()
     strip = ready.strip
-    places = [box.center().toPoint() for box in strip.boxes]
-    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
+    points = [box.center().toPoint() for box in strip.boxes]
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=points[1])
     control = Qt.KeyboardModifier.ControlModifier
-    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, places[3])
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, points[3])
     assert (ready.state.picked, ready.state.target) == (1, 3)
     qtbot.keyClick(strip, Qt.Key.Key_Left, control)
     qtbot.keyClick(strip, Qt.Key.Key_Right)
@@ -157,8 +157,8 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     page.text.clear()
     qtbot.keyClicks(page.text, "the cat sat on the mat")
     qtbot.waitUntil(lambda: len(page.state.first.tokens) == 8, timeout=LATER)
-    place = page.strip.boxes[2].center().toPoint()
-    qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
+    point = page.strip.boxes[2].center().toPoint()
+    qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=point)
     cards = page.bench.docks["words"].panel.predictions.cards
     card = lambda: cards and cards[0]  # noqa: E731
     qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
@@ -181,8 +181,8 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     assert state.maps.size == (3, 2)
     first = state.map
     grid = page.bench.docks["attention"].panel.overview.grid
-    place = grid.cell(1, 1).center().toPoint()
-    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
+    point = grid.cell(1, 1).center().toPoint()
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=point)
     assert (state.map != first).any()
     state.exclude_special(False)  # as they are at first
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)
@@ -228,15 +228,15 @@ def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
     history = ready.bench.docks["history"].panel.history
     ready.state.toggle_mask(2)
     history.add_input()
-    kept = ready.state.first.input
+    stored = ready.state.first.input
     ready.more.click()
     ready.pair.set_text("a dog")
     ready.text.set_text("on the mat")
     wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
     ready.bench.show_panel("history")
-    history.open(next(entry for entry in history.entries if entry.input == kept))
+    history.open(next(entry for entry in history.entries if entry.input == stored))
     wait(lambda: ready.state.is_settled)
-    assert ready.state.first.input == kept
+    assert ready.state.first.input == stored
     assert ready.state.first.masked == (2,)
     assert ready.text.toPlainText() == "the cat sat"
     assert ready.pair.isHidden()

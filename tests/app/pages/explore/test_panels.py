@@ -23,10 +23,10 @@ EVERY = [panel() for panel in PANELS]
 @pytest.fixture
 def page(make_page, model) -> ExplorePage:
     """With “the cat sat” and its model, at rest, “cat” masked and picked."""
-    made = make_page(model, "the cat sat", (1180, 720), "a dog")
-    made.state.pick(2)
-    made.state.toggle_mask(2)
-    return made
+    new_page = make_page(model, "the cat sat", (1180, 720), "a dog")
+    new_page.state.pick(2)
+    new_page.state.toggle_mask(2)
+    return new_page
 
 
 def test_every_folder_of_panels_stands_in_the_table():
@@ -50,16 +50,16 @@ def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(pa
     menu.aboutToShow.emit()
     titles = [action.text().replace("&", "") for action in menu.actions()]
     for description in EVERY:
-        key, asked = description.id, len(explorer.asked) if description.id != FRONT else 0
+        key, count = description.id, len(explorer.asked) if description.id != FRONT else 0
         bench.set_offered(key, True)
         bench.show_panel(key)
         wait(lambda key=key: bench.is_visible(key))
         assert bench.docks[key].help.toolTip(), key
         assert description.title in titles
         assert (key in page.toggles) == (not description.is_open)
-        while asked < len(explorer.asked):
-            explorer.truly(explorer.asked[asked])
-            asked += 1
+        while count < len(explorer.asked):
+            explorer.truly(explorer.asked[count])
+            count += 1
         buttons = bench.docks[key].panel.findChildren(FigureButton)
         assert bool(buttons) == (key != "history")
         if buttons and description.is_offered(page.state) and not description.works_on_texts:
@@ -80,7 +80,7 @@ def test_a_panel_from_outside_is_shown_and_answered(qtbot, studio, model, monkey
     """Its folder, its question and answer, a line in each of the two tables: nothing else."""
     monkeypatch.setattr(view, "PANELS", (*PANELS, counting.panel))
     monkeypatch.setattr(
-        launch, "worker", lambda *given: [sys.executable, "-c", counting.WORKER, given[-1]]
+        launch, "worker", lambda *args: [sys.executable, "-c", counting.WORKER, args[-1]]
     )
     page = ExplorePage(studio)
     qtbot.addWidget(page)

@@ -12,30 +12,30 @@ from engine.messages.explore.prediction import Predicted
 
 @pytest.fixture
 def switch(explore, explorer, settings, qtbot):
-    made = PrecisionSwitch(explore, explorer, settings)
-    qtbot.addWidget(made)
-    return made
+    switch = PrecisionSwitch(explore, explorer, settings)
+    qtbot.addWidget(switch)
+    return switch
 
 
 def seen(explore, explorer, kind):
-    made = kind(explore, explorer)
-    for query in made.fills if kind is WordsState else (made,):
+    live = kind(explore, explorer)
+    for query in live.fills if kind is WordsState else (live,):
         query.set_active(True)
-    return made
+    return live
 
 
 def test_predictions_may_be_fast_and_all_else_is_exact(explore, explorer, switch):
     explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
         seen(explore, explorer, kind)
-    assert [(type(one), one.exact) for one in explorer.asked] == [(FillMask, False), (Attend, True)]
+    assert [(type(q), q.exact) for q in explorer.asked] == [(FillMask, False), (Attend, True)]
 
 
 def test_a_click_asks_for_an_exact_answer_each_time(explore, explorer, switch, settings, qtbot):
     explore.toggle_mask(2)
     seen(explore, explorer, WordsState)
     switch.exact.click()
-    assert [one.exact for one in explorer.asked] == [False, True]
+    assert [q.exact for q in explorer.asked] == [False, True]
     assert settings.preferences.exact_answers
     again = PrecisionSwitch(explore, explorer, settings)
     qtbot.addWidget(again)

@@ -67,11 +67,11 @@ def paste(page, text):
 
 def look(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
-    asked = len(explorer.asked)
+    before = len(explorer.asked)
     paste(page, text)
     wait(lambda: page.state.is_settled and page.state.first.text == shown_of(text))
     if panel in ("tokens", "attention"):
-        wait(lambda: len(explorer.asked) > asked)
+        wait(lambda: len(explorer.asked) > before)
     if panel == "tokens":
         explorer.answered.emit(embed(load(model), explorer.of_kind("embed")[-1]))
     if panel == "attention":

@@ -111,12 +111,12 @@ def test_another_model_sees_other_tokens_and_a_missing_vocabulary_is_told(explor
     wait(lambda: explore.is_settled)
     assert texts(explore) == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
     assert explore.first.masked == (2, 3)
-    told = []
-    explore.problem_changed.connect(told.append)
+    problems = []
+    explore.problem_changed.connect(problems.append)
     (home.models / "bare").mkdir()
     explore.choose_model(describe_model("bare", home.models / "bare", "imported"))
-    wait(lambda: told)
-    assert told[0].endswith(".")
+    wait(lambda: problems)
+    assert problems[0].endswith(".")
 
 
 def test_lone_surrogates_are_replaced_and_long_texts_truncated(explore, wait):

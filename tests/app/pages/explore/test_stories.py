@@ -84,16 +84,16 @@ class Hand:
         """One action: the rows by a column."""
         table.scrollTo(table.model().index(0, section))
         header = table.horizontalHeader()
-        place = QPoint(header.sectionViewportPosition(section) + 12, header.height() // 2)
-        self.click(header.viewport(), place)
+        point = QPoint(header.sectionViewportPosition(section) + 12, header.height() // 2)
+        self.click(header.viewport(), point)
 
     def until(self, ready) -> None:
         """Answer the pending questions."""
 
         def answered() -> bool:
-            asked = self._explorer.asked[self._answered :]
-            self._answered += len(asked)
-            newest = {(question.kind, question.side): question for question in asked}
+            questions = self._explorer.asked[self._answered :]
+            self._answered += len(questions)
+            newest = {(question.kind, question.side): question for question in questions}
             for question in newest.values():
                 self._explorer.truly(question)
             return bool(ready())
@@ -134,12 +134,12 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
         + "\n",
         encoding="utf-8",
     )
-    found = recognise(file)
+    source = recognise(file)
     import_dataset(
         "mine",
         {"all": file},
-        found.reading,
-        found.mapping,
+        source.reading,
+        source.mapping,
         Split(validation=0, test=0),
         home.datasets / "mine" / "1",
     )
@@ -213,8 +213,8 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
     words = page.bench.docks["words"].panel.predictions
     bars = words.cards[0].bars.shown
-    assert bars and all(None not in (one.probability, one.second) for one in bars)
-    assert any(abs(one.probability - one.second) > 0.01 for one in bars)
+    assert bars and all(None not in (bar.probability, bar.second) for bar in bars)
+    assert any(abs(bar.probability - bar.second) > 0.01 for bar in bars)
     assert all(f"Night, step {step}" in words.models.text() for step in (24, 1))
     assert hand.actions <= MOST
     bar.slider.setFocus()

@@ -66,9 +66,9 @@ def panel(bench, key) -> Plain:
 
 def act(menu: QMenu, text: str) -> None:
     menu.aboutToShow.emit()
-    found = [a for a in menu.actions() if text in a.text().replace("&", "")]
-    assert len(found) == 1, [a.text() for a in menu.actions()]
-    action: QAction = found[0]
+    matches = [a for a in menu.actions() if text in a.text().replace("&", "")]
+    assert len(matches) == 1, [a.text() for a in menu.actions()]
+    action: QAction = matches[0]
     assert action.isEnabled()
     action.trigger()
 
@@ -102,12 +102,12 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
 
 def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench):
     one, two = bench.docks["one"], bench.docks["two"]
-    for place, is_there in (
+    for position, is_there in (
         ("left", lambda: two.geometry().right() < one.geometry().left()),
         ("right", lambda: two.geometry().left() > one.geometry().right()),
         ("below", lambda: two.geometry().top() > one.geometry().bottom()),
     ):
-        act(two.menu_button.menu(), place)
+        act(two.menu_button.menu(), position)
         qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
         qtbot.waitUntil(is_there, timeout=5000)
         qtbot.waitUntil(lambda: not two.title.isHidden(), timeout=5000)
@@ -194,9 +194,9 @@ def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings,
         assert make().is_visible("one")
     bench.close_panel("two")
     bench.save_layout()
-    kept = settings.get_state("explore.panels")
-    assert kept["panels"] == PANELS
-    settings.set_state("explore.panels", {**kept, "panels": PANELS[1:]})  # before there was “aside”
+    state = settings.get_state("explore.panels")
+    assert state["panels"] == PANELS
+    settings.set_state("explore.panels", {**state, "panels": PANELS[1:]})  # an older layout
     assert make().is_open("two")
 
 

@@ -52,10 +52,10 @@ def copy_run(studio: Studio, little: Path) -> Callable[..., None]:
 @pytest.fixture
 def page(qtbot, studio: Studio, little: Path) -> ModelsPage:
     """The page in a window, its list read."""
-    made = ModelsPage(studio)
-    qtbot.addWidget(made)
-    made.resize(1200, 800)
-    made.show()
-    made.arrive(None)
-    qtbot.waitUntil(lambda: made.state.models is not None)
-    return made
+    page = ModelsPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1200, 800)
+    page.show()
+    page.arrive(None)
+    qtbot.waitUntil(lambda: page.state.models is not None)
+    return page

@@ -76,10 +76,10 @@ def test_every_head_of_a_task_has_a_word() -> None:
 def test_the_list_tells_a_model_and_opens_it_by_keyboard(page, little, qtbot) -> None:
     model = page.list.list.cards
     row = model.find_row(little)
-    said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    text = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     head = "masked language modelling (MLM)"
     for part in ("little", "Imported", "L 1  H 4  A 1", head, "float32"):
-        assert part in said
+        assert part in text
     assert page.stack.currentWidget() is page.list
     view = page.list.list
     view.setFocus()
@@ -139,14 +139,14 @@ def test_a_models_page_tells_facts_parts_and_how_vectors_are_made(qtbot, page, l
     assert facts["Output heads"] == "masked language modelling (MLM)"
     assert view.overview.parts.model().rowCount() == 3
     model = view.state.model
-    said = SentenceSpec(
+    sentence = SentenceSpec(
         pooling=("cls", "mean"),
         dense=(DenseSpec(inputs=32, outputs=8),),
         normalize=True,
         max_length=128,
         prompt="query: ",
     )
-    info = model.info.model_copy(update={"sentence": said})
+    info = model.info.model_copy(update={"sentence": sentence})
     facts = {name: value for name, value, *_ in model_facts(replace(model, info=info))}
     assert facts["Pooling"] == "[CLS], mean of the tokens"
     assert (facts["Dense layers"], facts["Size of a vector"]) == ("8", "8")
@@ -234,8 +234,8 @@ def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, litt
 def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, trash) -> None:
     view = opened(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list)
     assert not little.exists()
     assert [entry.name for entry in trash.iterdir()] == ["little"]
@@ -261,10 +261,10 @@ def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp
     view = opened(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     asked = question(qtbot)
-    said = " ".join(text.text() for text in asked.findChildren(Text))
-    assert "trained from it will be kept." in said
-    assert "can no longer be resumed: " in said
-    assert "“<b>waiting”" in said and "“its words”" in said and "another" not in said
+    message = " ".join(text.text() for text in asked.findChildren(Text))
+    assert "trained from it will be kept." in message
+    assert "can no longer be resumed: " in message
+    assert "“<b>waiting”" in message and "“its words”" in message and "another" not in message
     asked.close()
 
 

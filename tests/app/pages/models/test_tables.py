@@ -40,8 +40,8 @@ def test_the_vocabulary_is_sound_and_searched(qtmodeltester) -> None:
     assert [model.index(row, 1).data() for row in range(model.rowCount())] == ["the", "good"]
     qtmodeltester.check(model)
     vocabulary = WordPiece(TOKENS)
-    found = [TOKENS[number] for number in find_tokens(vocabulary, "Good")]
-    assert found == ["good", "##good"]
+    tokens = [TOKENS[number] for number in find_tokens(vocabulary, "Good")]
+    assert tokens == ["good", "##good"]
     assert find_tokens(vocabulary, "12")[0] == 12, "the token with this id"
     assert TOKENS.index("12") in find_tokens(vocabulary, "12")
     assert find_tokens(vocabulary, "nothing like it") == []

@@ -31,7 +31,7 @@ def events_of(
 ) -> list[Event]:
     """Events of a worker that trains `upto` of `steps` steps at one per second."""
     at = now() - timedelta(hours=1)
-    said: list[Event] = [
+    events: list[Event] = [
         Started(pid=1, at=at),
         Prepared(
             steps=steps,
@@ -52,21 +52,21 @@ def events_of(
         if step % save_every == 0:
             values["validation_accuracy"] = 1 - 1 / step
         points = (measured(name, step, value) for name, value in values.items())
-        said += [point.model_copy(update={"at": at}) for point in points]
+        events += [point.model_copy(update={"at": at}) for point in points]
         if step % save_every == 0:
             checkpoint = folder.checkpoint(step)
             checkpoint.mkdir(parents=True)
             (checkpoint / "config.json").write_text("{}")
             (checkpoint / MANIFEST).write_text(json.dumps({"files": {}}))
             relative = checkpoint.relative_to(folder.path).as_posix()
-            said.append(Saved(step=step, folder=relative, best=step == save_every, at=at))
+            events.append(Saved(step=step, folder=relative, best=step == save_every, at=at))
     if outcome is not None:
         ended = {"outcome": outcome, "step": upto, "at": at}
         if problem:
             ended |= {"problem": problem, "advice": "Use a smaller batch size."}
             ended["details"] = "Traceback: in loop.py"
-        said.append(Ended.model_validate(ended))
-    return said
+        events.append(Ended.model_validate(ended))
+    return events
 
 
 @pytest.fixture
@@ -81,14 +81,14 @@ def make_run(studio) -> MakeRun:
         job: JobSpec | None = None,
         **more: object,
     ) -> str:
-        asked = job or fake_worker.job(name)
+        spec = job or fake_worker.job(name)
         number = len(list(studio.home.runs.iterdir()))
-        folder = RunFolder.create(studio.home.runs / f"run{number}", asked)
-        said = events_of(folder, steps, upto, outcome, **more)
-        folder.events_file.write_bytes(b"".join(event.line() for event in said))
+        folder = RunFolder.create(studio.home.runs / f"run{number}", spec)
+        events = events_of(folder, steps, upto, outcome, **more)
+        folder.events_file.write_bytes(b"".join(event.line() for event in events))
         folder.log.write_text("loading\nstep 1\n")
         with studio.record.session() as session:
-            return record_folder(session, folder, asked).id
+            return record_folder(session, folder, spec).id
 
     return make
 
@@ -99,15 +99,15 @@ def page(studio, qtbot) -> Callable[[], RunsPage]:
     shown: list[RunsPage] = []
 
     def show() -> RunsPage:
-        made = RunsPage(studio)
-        shown.append(made)
-        qtbot.addWidget(made)
-        made.resize(1180, 760)
-        with qtbot.waitExposed(made):
-            made.show()
-        made.arrive(None)
-        qtbot.waitUntil(lambda: made.state.is_listed)
-        return made
+        page = RunsPage(studio)
+        shown.append(page)
+        qtbot.addWidget(page)
+        page.resize(1180, 760)
+        with qtbot.waitExposed(page):
+            page.show()
+        page.arrive(None)
+        qtbot.waitUntil(lambda: page.state.is_listed)
+        return page
 
     return show
 

@@ -16,8 +16,8 @@ PATIENCE = 20_000  # ms
 
 def names(page: RunsPage) -> list[str]:
     model = page.list.model
-    place = model.column(Column.NAME)
-    return [model.index(n, place).data() for n in range(model.rowCount())]
+    column = model.column(Column.NAME)
+    return [model.index(n, column).data() for n in range(model.rowCount())]
 
 
 def open_run(page: RunsPage, run_id: str, qtbot: QtBot) -> RunView:

@@ -22,13 +22,13 @@ from tests.engine.runs import fake_worker
 @pytest.fixture
 def window(qtbot, studio) -> Iterator[MainWindow]:
     studio.dispatcher.begin()
-    made = MainWindow(studio)
-    qtbot.addWidget(made)
-    with qtbot.waitExposed(made):
-        made.show()
-    yield made
-    made.studio.settings.set("ask_on_close", False)
-    made.close()
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    yield window
+    window.studio.settings.set("ask_on_close", False)
+    window.close()
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def elsewhere(tmp_path) -> RunFolder:
     folder = RunFolder.create(tmp_path / "elsewhere" / "far", fake_worker.job("from afar"))
     with folder.lock():
         folder.append(Started(pid=1, host="another"))
-        told = {"steps": 6, "parameters": 9, "examples": 9, "device": "cuda", "threads": 4}
-        folder.append(Prepared.model_validate(told | {"processes": 2}))
+        started = {"steps": 6, "parameters": 9, "examples": 9, "device": "cuda", "threads": 4}
+        folder.append(Prepared.model_validate(started | {"processes": 2}))
         for step in range(1, 7):
             folder.append(measured("loss", step, 2 / step))
             folder.append(measured("tokens_per_second", step, 2e6))

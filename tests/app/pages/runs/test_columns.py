@@ -35,12 +35,12 @@ def test_tasks_and_metrics_have_titles_and_a_best_score(row) -> None:
         facts = TASKS[kind].info
         name = f"{run_texts.VALIDATION}{facts.best_metric}"
         metric = next(metric for metric in facts.metrics if metric.name == facts.best_metric)
-        one = replace(row, task=kind, best_metric=name, best_score=0.5, best_step=3)
-        other = replace(one, best_score=0.75)
-        assert COLUMNS[Column.TASK].text(one) == facts.title
-        assert COLUMNS[Column.BEST].text(one).endswith(f" {metric.short or metric.title}")
-        assert COLUMNS[Column.BEST].tooltip(one) == f"Best validation {metric.title} at step 3"
-        assert mean_and_deviation([one, other])
+        scored = replace(row, task=kind, best_metric=name, best_score=0.5, best_step=3)
+        other = replace(scored, best_score=0.75)
+        assert COLUMNS[Column.TASK].text(scored) == facts.title
+        assert COLUMNS[Column.BEST].text(scored).endswith(f" {metric.short or metric.title}")
+        assert COLUMNS[Column.BEST].tooltip(scored) == f"Best validation {metric.title} at step 3"
+        assert mean_and_deviation([scored, other])
     for kind in TASKS:
         for metric in TASKS[kind].info.metrics:
             name = f"{run_texts.VALIDATION}{metric.name}"

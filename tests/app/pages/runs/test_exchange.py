@@ -43,8 +43,8 @@ def test_runs_go_to_tensorboard_and_others_stay(page, make_run, qtbot, tmp_path,
     shown = page()
     shown.list.table.selectAll()
     shown.list.actions_.by_key["export"].trigger()
-    asked = question(qtbot)
-    qtbot.mouseClick(asked.buttons["cancel"], Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    qtbot.mouseClick(dialog.buttons["cancel"], Qt.MouseButton.LeftButton)
     with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
         shown.state.exchange.export_curves(shown.list.selected(), tmp_path / "tb")
     with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):

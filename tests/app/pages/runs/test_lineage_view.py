@@ -83,7 +83,7 @@ def test_the_picture_is_walked_by_keys_and_opens_things(page, studio, chain, qtb
     qtbot.keyClick(picture, Qt.Key.Key_Up)
     assert before in (model_key(minilm()), "files:data.csv")
     went: list[tuple[str, object]] = []
-    studio.go.connect(lambda where, what: went.append((where, what)))
+    studio.go.connect(lambda where, argument: went.append((where, argument)))
     state.select(model_key(minilm()))
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     state.open("files:data.csv")
@@ -98,16 +98,16 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     whole = page()
     view = shown(whole, first, qtbot)
     drawn = view.picture.graph
-    place = drawn.boxes[second].center().toPoint()
-    qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
+    point = drawn.boxes[second].center().toPoint()
+    qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=point)
     assert view.state.current == second and view.kind.text() == "Run, failed"
     qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=QPoint(1, 1))
     assert view.state.current == second, "beside the boxes is nothing"
     qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
     assert view.state.focus == second and not view.centre.isEnabled()
-    studio.go.connect(lambda where, what: whole.arrive(what))
-    place = view.picture.graph.boxes[first].center().toPoint()
-    QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
+    studio.go.connect(lambda where, argument: whole.arrive(argument))
+    point = view.picture.graph.boxes[first].center().toPoint()
+    QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=point)
     assert whole.run is not None and whole.run.state.run_id == chain[0]
     whole.run.closed.emit()
     assert whole.run is None and whole.lineage is view and view.isVisible()

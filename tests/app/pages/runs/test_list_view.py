@@ -144,9 +144,9 @@ def test_deleting_asks_and_moves_away(page, studio, make_run, qtbot, tmp_path, m
     shown = page()
     shown.list.select(gone)
     shown.list.actions_.by_key["delete"].trigger()
-    asked = question(qtbot)
-    assert any(HOSTILE in label.text() for label in asked.findChildren(QLabel))
-    qtbot.mouseClick(asked.buttons["cancel"], Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    assert any(HOSTILE in label.text() for label in dialog.findChildren(QLabel))
+    qtbot.mouseClick(dialog.buttons["cancel"], Qt.MouseButton.LeftButton)
     shown.list.actions_.by_key["delete"].trigger()
     qtbot.mouseClick(question(qtbot).buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: names(shown) == ["kept"], timeout=PATIENCE)
@@ -155,9 +155,9 @@ def test_deleting_asks_and_moves_away(page, studio, make_run, qtbot, tmp_path, m
 
 def test_the_widths_of_the_columns_are_remembered(page, make_run, studio) -> None:
     make_run("one")
-    place = page().list.model.column(Column.NAME)
-    page().list.table.setColumnWidth(place, 321)
-    assert page().list.table.columnWidth(place) == 321
+    column = page().list.model.column(Column.NAME)
+    page().list.table.setColumnWidth(column, 321)
+    assert page().list.table.columnWidth(column) == 321
 
 
 def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot) -> None:
@@ -189,11 +189,11 @@ def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> N
     shown.list.select("run0")
     shown.list._select("run1")
     shown.list.actions_.by_key["tags"].trigger()
-    asked = question(qtbot)
-    field = asked.findChild(QLineEdit)
+    dialog = question(qtbot)
+    field = dialog.findChild(QLineEdit)
     assert field is not None and field.text() == ""
     qtbot.keyClicks(field, "paper, ward 7, paper")
-    qtbot.mouseClick(asked.buttons["save"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.buttons["save"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shown.state.rows["run0"].tags == ("paper", "ward 7", "old"))
     qtbot.waitUntil(lambda: shown.state.rows["run1"].tags == ("paper", "ward 7"))
     shown.list.actions_.by_key["archive"].trigger()
@@ -235,21 +235,21 @@ def test_columns_share_the_room_and_give_way_in_small_windows(page, make_run, qt
     shown.resize(1016, 640)  # the smallest window less the bar at the left
     QApplication.processEvents()
     metrics = table.fontMetrics()
-    said = {Column.STATE: "running 100 %", Column.TIME: "9 h 59 min left",
+    texts = {Column.STATE: "running 100 %", Column.TIME: "9 h 59 min left",
             Column.BEST: "100.0 % acc"}  # fmt: skip
-    for column, text in said.items():
+    for column, text in texts.items():
         icon = ICON_SIZE + 1.5 * SPACE if column is Column.STATE else 0
         needed = metrics.horizontalAdvance(text) + icon + 4 * SPACE
         assert table.columnWidth(model.column(column)) >= needed, (column, needed)
     header = table.horizontalHeader()
-    for place in (n for n in range(header.count()) if not table.isColumnHidden(n)):
-        title = str(model.headerData(place, Qt.Orientation.Horizontal))
-        assert header.sectionSize(place) >= metrics.horizontalAdvance(title) + 4 * SPACE, title
-    place = model.column(Column.LOSS)
+    for section in (n for n in range(header.count()) if not table.isColumnHidden(n)):
+        title = str(model.headerData(section, Qt.Orientation.Horizontal))
+        assert header.sectionSize(section) >= metrics.horizontalAdvance(title) + 4 * SPACE, title
+    section = model.column(Column.LOSS)
     shown.resize(500, 600)
-    qtbot.waitUntil(lambda: table.isColumnHidden(place))
+    qtbot.waitUntil(lambda: table.isColumnHidden(section))
     shown.resize(1300, 800)
-    qtbot.waitUntil(lambda: not table.isColumnHidden(place))
+    qtbot.waitUntil(lambda: not table.isColumnHidden(section))
     assert not shown.list.columns.layout("", 0).widths, "nobody but the user gives a width"
     shown.resize(500, 600)
-    qtbot.waitUntil(lambda: table.isColumnHidden(place))
+    qtbot.waitUntil(lambda: table.isColumnHidden(section))

@@ -22,7 +22,7 @@ def waiting(row: RunRow) -> list[RunRow]:
 
 
 def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
-    queue = OrderedList("Queue", [_item(one.name, one.id) for one in waiting(row)])
+    queue = OrderedList("Queue", [_item(run.name, run.id) for run in waiting(row)])
     qtbot.addWidget(queue)
     keys = Qt.KeyboardModifier.ControlModifier
     qtbot.keyClick(queue, Qt.Key.Key_Down, keys)
@@ -38,17 +38,17 @@ def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
 
 def test_only_runs_that_are_not_over_can_be_waited_for(qtbot, studio, row, monkeypatch) -> None:
     state = RunsState(studio)
-    state.rows = {one.id: one for one in [*waiting(row), row]}
-    asked: list[object] = []
-    monkeypatch.setattr("app.pages.runs.questions.confirm", lambda *said: asked.append(said))
-    told: list[object] = []
+    state.rows = {run.id: run for run in [*waiting(row), row]}
+    shown: list[object] = []
+    monkeypatch.setattr("app.pages.runs.questions.confirm", lambda *args: shown.append(args))
+    calls: list[object] = []
     monkeypatch.setattr(
-        state.dispatcher, "start_after", lambda ids, before: told.append((ids, before))
+        state.dispatcher, "start_after", lambda ids, before: calls.append((ids, before))
     )
     ask_after(None, state, [state.rows["b"]])
-    (said,) = asked
-    box, answer = said[5][0], said[4]
+    (call,) = shown
+    box, answer = call[5][0], call[4]
     assert isinstance(box, QComboBox)
     assert [box.itemData(n) for n in range(box.count())] == ["", "a", "c"]
     answer()
-    assert told == [(["b"], "a")]
+    assert calls == [(["b"], "a")]

@@ -26,8 +26,8 @@ def waiting(studio, make_run) -> list[str]:
     """Ids of four waiting runs, the next one first; a finished run is listed as well."""
     make_run("done")
     ids = [make_run(name, upto=0, outcome=None) for name in NAMES]
-    for place, run_id in enumerate(ids):
-        change_run(studio, run_id, state="on hold", priority=-place, started=None)
+    for row, run_id in enumerate(ids):
+        change_run(studio, run_id, state="on hold", priority=-row, started=None)
     return ids
 
 
@@ -51,8 +51,8 @@ def test_the_queue_follows_a_drop_between_two_rows(row) -> None:
     ]:
         rows = {name: replace(row, id=name, state="queued") for name in "abc"}
         rows["x"] = replace(row, id="x", state="finished")
-        found = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
-        assert found == (None if order is None else list(order))
+        result = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
+        assert result == (None if order is None else list(order))
 
 
 class Seen(QObject):
@@ -137,9 +137,9 @@ def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> 
     data, move = model.mimeData([*two, done]), Qt.DropAction.MoveAction
     assert not model.canDropMimeData(data, move, -1, -1, NOWHERE), "below what has finished"
     assert not model.canDropMimeData(QMimeData(), move, 0, 0, NOWHERE)
-    place = model.find_row(waiting[0])
-    assert model.canDropMimeData(data, move, place + 1, 0, NOWHERE)
-    model.dropMimeData(data, move, place + 1, 0, NOWHERE)
+    row = model.find_row(waiting[0])
+    assert model.canDropMimeData(data, move, row + 1, 0, NOWHERE)
+    model.dropMimeData(data, move, row + 1, 0, NOWHERE)
     qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
 
 

@@ -74,7 +74,7 @@ def test_a_sentence_chooses_runs(rows) -> None:
 
 
 def test_an_error_is_one_sentence_with_its_place() -> None:
-    for sentence, said, place in [
+    for sentence, expected, position in [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
         ("accuracy > high", "“high” is not a number, but “Accuracy” is.", 11),
@@ -87,8 +87,8 @@ def test_an_error_is_one_sentence_with_its_place() -> None:
         ("state in (failed", "A bracket is not closed", 16),
     ]:
         error = parse(sentence).error
-        assert error.message.startswith(said)
-        assert error.start == place
+        assert error.message.startswith(expected)
+        assert error.start == position
 
 
 def test_words_alone_are_a_search_and_numbers_read_as_people_write_them() -> None:

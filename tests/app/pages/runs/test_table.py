@@ -27,17 +27,17 @@ def cell(model: Any, row: int, column: Column) -> str:
 def test_the_cells_of_a_run_show_its_values(rows, qtbot) -> None:
     table = RunsTable()
     table.show_rows(rows)
-    place = table.find_row("run1")
+    row = table.find_row("run1")
     table.set_columns(tuple(Column))
-    told = " | ".join(cell(table, place, column) for column in Column)
-    assert told.startswith(
+    text = " | ".join(cell(table, row, column) for column in Column)
+    assert text.startswith(
         "failed | second | Text classification | data.csv | model | 80.0 % acc |"
     )
-    assert cell(table, place, Column.PROGRESS) == "35 %"
-    assert cell(table, place, Column.TIME) == "7 s"
-    tip = table.index(place, table.column(Column.STATE)).data(Qt.ItemDataRole.ToolTipRole)
+    assert cell(table, row, Column.PROGRESS) == "35 %"
+    assert cell(table, row, Column.TIME) == "7 s"
+    tip = table.index(row, table.column(Column.STATE)).data(Qt.ItemDataRole.ToolTipRole)
     assert "Memory ran out. Use a smaller batch size." in tip
-    spoken = table.index(place, table.column(Column.BEST)).data(Qt.ItemDataRole.AccessibleTextRole)
+    spoken = table.index(row, table.column(Column.BEST)).data(Qt.ItemDataRole.AccessibleTextRole)
     assert spoken == "Best score: 80.0 % acc"
 
 
@@ -124,22 +124,22 @@ def test_best_scores_are_sorted_by_metric_and_runs_without_a_value_last(rows, qt
         ("validation_loss", False, 5.1),
         ("validation_accuracy", True, 0.793),
     ]
-    made = [
+    scored = [
         replace(rows[0], id=str(n), best_metric=metric, higher_is_better=higher, best_score=score)
         for n, (metric, higher, score) in enumerate(scores)
     ]
-    found = sorted_runs(made, Column.BEST, Qt.SortOrder.AscendingOrder)
-    assert [row.best_score for row in found] == [0.793, 0.0793, 5.1, 6.59, None]
-    found = sorted_runs(made, Column.BEST, Qt.SortOrder.DescendingOrder)
-    assert [row.best_score for row in found] == [6.59, 5.1, 0.0793, 0.793, None]
+    ordered = sorted_runs(scored, Column.BEST, Qt.SortOrder.AscendingOrder)
+    assert [row.best_score for row in ordered] == [0.793, 0.0793, 5.1, 6.59, None]
+    ordered = sorted_runs(scored, Column.BEST, Qt.SortOrder.DescendingOrder)
+    assert [row.best_score for row in ordered] == [6.59, 5.1, 0.0793, 0.793, None]
     for column in Column:
         for order in Qt.SortOrder:
             empty = replace(
                 rows[0], data="", base_model="", best_score=None, loss=None, steps=0, seconds=0.0
             )
-            found = sorted_runs([empty, rows[1], rows[2]], column, order)
+            ordered = sorted_runs([empty, rows[1], rows[2]], column, order)
             if not COLUMNS[column].text(empty) and COLUMNS[column].text(rows[1]):
-                assert found[-1] is empty or found[-1] == empty
+                assert ordered[-1] is empty or ordered[-1] == empty
 
 
 def test_waiting_runs_are_moved_held_released_and_cancelled(rows) -> None:
@@ -208,8 +208,8 @@ def test_any_setting_and_any_metric_is_a_column(rows, qtbot) -> None:
     table.set_columns(("name", "training.learning_rate", "validation_accuracy@last", "nonsense"))
     table.show_rows(rows)
     assert table.columnCount() == 3
-    place = table.find_row(rows[0].id)
-    assert [table.index(place, n).data() for n in (1, 2)] == ["5e-5", "93.8 %"]
+    row = table.find_row(rows[0].id)
+    assert [table.index(row, n).data() for n in (1, 2)] == ["5e-5", "93.8 %"]
     titles = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(3)]
     assert titles == ["Name", "Learning rate", "Last accuracy"]
     for key in all_columns():  # each can be shown and sorted by

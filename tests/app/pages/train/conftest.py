@@ -83,8 +83,8 @@ def included(home: Home, model_template: Path, monkeypatch: pytest.MonkeyPatch) 
     """An included model."""
     folder = shutil.copytree(model_template, home.root / "included")
     monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
-    for place in (train_requests, train_state):
-        monkeypatch.setattr(place, "default_base_model", lambda pretrains: folder)
+    for module in (train_requests, train_state):
+        monkeypatch.setattr(module, "default_base_model", lambda pretrains: folder)
     return folder
 
 
@@ -139,10 +139,10 @@ def parse_spec(folder: Path) -> DatasetSpec:
 @pytest.fixture
 def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainState:
     """A state that has read its lists: one data set and one model."""
-    made = TrainState(studio, studio)
-    with qtbot.waitSignal(made.lists.changed):
-        made.lists.read()
-    return made
+    state = TrainState(studio, studio)
+    with qtbot.waitSignal(state.lists.changed):
+        state.lists.read()
+    return state
 
 
 @pytest.fixture
@@ -183,8 +183,8 @@ def pick(qtbot: QtBot, picks: PickList, title: str) -> None:
     """Click the entry of this title."""
     model = picks.model()
     indexes = (model.index(row, 0) for row in range(model.rowCount()))
-    place = picks.visualRect(next(index for index in indexes if index.data() == title)).center()
-    qtbot.mouseClick(picks.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = picks.visualRect(next(index for index in indexes if index.data() == title)).center()
+    qtbot.mouseClick(picks.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
 def go_to_review(qtbot: QtBot, page: TrainPage) -> None:

@@ -41,10 +41,10 @@ def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
 
 
 def test_a_job_started_again_keeps_every_setting() -> None:
-    asked = job(with_training(chosen(SENTENCE), learning_rate=7e-5))
-    again = choices_from_job(asked, [data()], [MODEL])
+    spec = job(with_training(chosen(SENTENCE), learning_rate=7e-5))
+    again = choices_from_job(spec, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
-    assert replace(again, model=larger).training == asked.training
+    assert replace(again, model=larger).training == spec.training
 
 
 def test_a_quick_trial_and_adapters_change_what_follows_from_them() -> None:

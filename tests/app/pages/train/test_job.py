@@ -81,10 +81,10 @@ def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() 
 
 def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
     def start(spec_of_model: object) -> Choices:
-        given = job(chosen(SCRATCH)).model_copy(
+        spec = job(chosen(SCRATCH)).model_copy(
             update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
         )
-        return choices_from_job(given, [], [])
+        return choices_from_job(spec, [], [])
 
     assert start(bert(8, 512, 123)).scratch == Scratch(
         size="medium", custom=bert(8, 512, 123), vocab_size=123
@@ -93,14 +93,14 @@ def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
 
 
 def test_unlisted_data_and_models_of_a_job_are_kept() -> None:
-    given = JobSpec(
+    spec = JobSpec(
         name="elsewhere",
         task=PairClassification(labels=("b", "a")),
         base_model=FromCheckpoint(path=Path("/gone/model")),
         data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
     )
-    choices = choices_from_job(given, [data()], [MODEL])
+    choices = choices_from_job(spec, [data()], [MODEL])
     assert choices.goal == PAIR
     assert choices.model == Model("model", Path("/gone/model"))
-    assert choices.data == Data("films.csv", given.data)
-    assert job(choices) == given
+    assert choices.data == Data("films.csv", spec.data)
+    assert job(choices) == spec

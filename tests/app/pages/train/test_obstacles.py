@@ -32,13 +32,13 @@ from tests.app.pages.train.chosen import (
 
 
 def obstacle(choices: Choices, step: Step) -> str:
-    found = validate(choices).obstacles.get(step)
-    return found.sentence if found else ""
+    obstacle = validate(choices).obstacles.get(step)
+    return obstacle.sentence if obstacle else ""
 
 
 def fixes(choices: Choices, step: Step) -> list[Fix]:
-    found = validate(choices).obstacles.get(step)
-    return list(found.fixes) if found else []
+    obstacle = validate(choices).obstacles.get(step)
+    return list(obstacle.fixes) if obstacle else []
 
 
 def of_model(choices: Choices, **facts: object) -> Choices:
@@ -111,9 +111,9 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
 
 def test_a_probe_is_summarised_and_excludes_lora() -> None:
     choices = replace(chosen(SENTENCE), features=Features(vectors="last", epochs=7))
-    said = summary(choices)
-    assert "(2 label(s), probe on frozen features: Last layer)." in said
-    assert "7 epoch" in said
+    text = summary(choices)
+    assert "(2 label(s), probe on frozen features: Last layer)." in text
+    assert "7 epoch" in text
     sweep = replace(choices, features=Features(vectors="layer sweep"))
     assert "layer probing sweep" in summary(sweep)
     assert any(
@@ -128,7 +128,7 @@ def test_a_probe_is_summarised_and_excludes_lora() -> None:
 
 
 def test_invalid_combinations_of_processes_are_obstacles() -> None:
-    for hardware, training, said in [
+    for hardware, training, expected in [
         ({"processes": 2}, {}, ""),
         ({"processes": 2, "sharded": True}, {}, ""),
         ({"processes": 8}, {"batch_size": 4}, "batch of 4 cannot be shared by 8"),
@@ -139,9 +139,9 @@ def test_invalid_combinations_of_processes_are_obstacles() -> None:
     ]:
         choices = with_training(chosen(SENTENCE), **training)
         choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
-        told = obstacle(choices, Step.SETTINGS)
-        assert said in told and bool(said) == bool(told)
-        if said:
+        message = obstacle(choices, Step.SETTINGS)
+        assert expected in message and bool(expected) == bool(message)
+        if expected:
             with pytest.raises(ValidationError):
                 job(choices)
         else:
@@ -150,11 +150,11 @@ def test_invalid_combinations_of_processes_are_obstacles() -> None:
 
 def test_a_family_without_an_nsp_head_is_an_obstacle() -> None:
     families = {"bert": "", "albert": "", "roberta": "RoBERTa", "distilbert": "Di"}
-    for family, said in families.items():
+    for family, expected in families.items():
         of_family = of_model(chosen(ONWARD), family=family)
         pairs = of_family.with_task(Pretraining(nsp=True))
-        found = obstacle(pairs, Step.SETTINGS)
-        assert found.startswith(said) and bool(found) == bool(said)
+        message = obstacle(pairs, Step.SETTINGS)
+        assert message.startswith(expected) and bool(message) == bool(expected)
         alone = of_family.with_task(Pretraining(nsp=False))
         assert obstacle(alone, Step.SETTINGS) == ""
 

@@ -45,8 +45,8 @@ def test_the_sample_asked_for_twice_is_imported_once(studio, qtbot, monkeypatch)
     qtbot.wait(50)
     assert len(chosen) == 1
     with ThreadPoolExecutor() as pool:  # and by two pages at once
-        found = list(pool.map(lambda _: sample_entry(Home(studio.home.root / "other")), range(4)))
-    assert len({entry.folder for entry in found}) == 1
+        entries = list(pool.map(lambda _: sample_entry(Home(studio.home.root / "other")), range(4)))
+    assert len({entry.folder for entry in entries}) == 1
 
 
 def test_the_first_preset_without_its_model_is_refused(studio, qtbot) -> None:
@@ -66,9 +66,9 @@ def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path)
 
 
 def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, sentences) -> None:
-    said = take_data(state, requests, qtbot, make_data("two", pair=True))
+    announcement = take_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
-    assert said == "The task is now “Sentence-pair classification”, which suits “two”."
+    assert announcement == "The task is now “Sentence-pair classification”, which suits “two”."
     take_data(state, requests, qtbot, make_data("bare", label=False))
     assert state.choices.goal == ONWARD
     state.choose_goal(LABELS)
@@ -142,12 +142,12 @@ def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path) 
 
 def test_a_job_comes_back_to_be_changed(state, requests, qtbot) -> None:
     choose_all(state, qtbot)
-    given = job(replace(state.choices, name="again").with_quick_trial(True))
+    spec = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)
     before = state.choices
     with qtbot.waitSignal(state.changed):
-        requests.load_job(given)
-    assert state.job() == given
+        requests.load_job(spec)
+    assert state.job() == spec
     assert state.adjustment.sentence == "The settings of “again” were loaded."
     state.undo_adjustment()
     assert state.choices == before

@@ -26,9 +26,9 @@ from tests.app.pages.train.conftest import go_to_review, pick, press
 
 @pytest.fixture
 def wizard(qtbot: QtBot, studio: Studio) -> TrainPage:
-    made = TrainPage(studio)
-    qtbot.addWidget(made)
-    return made
+    wizard = TrainPage(studio)
+    qtbot.addWidget(wizard)
+    return wizard
 
 
 @pytest.fixture

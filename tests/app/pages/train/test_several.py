@@ -32,12 +32,12 @@ def wizard(
     """With two data sets and two models, one of each chosen."""
     write_model(home.models / "other")
     make_data("more films")
-    made = TrainPage(studio)
-    qtbot.addWidget(made)
-    with qtbot.waitSignal(made.state.lists.changed):
-        made.state.lists.read()
-    choose_all(made.state, qtbot)
-    return made
+    wizard = TrainPage(studio)
+    qtbot.addWidget(wizard)
+    with qtbot.waitSignal(wizard.state.lists.changed):
+        wizard.state.lists.read()
+    choose_all(wizard.state, qtbot)
+    return wizard
 
 
 def click(qtbot: QtBot, several: SeveralValues) -> None:
@@ -57,15 +57,15 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard) -> None:
     rate.line.setText("1e-5, 3e-5")
     check = step.more.several["gradient_checkpointing"]
     click(qtbot, check)
-    made = job(state.choices)
-    assert made.training.learning_rate == 1e-5 and made.search is not None
-    assert {field.path: field.values for field in made.search.fields} == {
+    spec = job(state.choices)
+    assert spec.training.learning_rate == 1e-5 and spec.search is not None
+    assert {field.path: field.values for field in spec.search.fields} == {
         "training.learning_rate": (1e-5, 3e-5),
         "training.gradient_checkpointing": (False, True),
     }
-    assert len(expand(made)) == 4
-    again = choices_from_job(made, [], [])
-    assert job(again).search == made.search, "a saved job opens as it was"
+    assert len(expand(spec)) == 4
+    again = choices_from_job(spec, [], [])
+    assert job(again).search == spec.search, "a saved job opens as it was"
     click(qtbot, rate)
     click(qtbot, check)
     assert job(state.choices).search is None and not rate.field.isHidden()
@@ -122,9 +122,9 @@ def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard) -> N
     click(qtbot, form.custom.several["layers"])
     line = form.custom.several["layers"].line
     line.setText("2, 4")
-    made = job(state.choices)
-    assert [one.base_model.model.layers for one in expand(made)] == [2, 4]
-    assert job(choices_from_job(made, [], [])).search == made.search
+    spec = job(state.choices)
+    assert [s.base_model.model.layers for s in expand(spec)] == [2, 4]
+    assert job(choices_from_job(spec, [], [])).search == spec.search
     state.choose_goal(SENTENCE)
     assert state.choices.search is None, "a base model has the layers that it has"
 
@@ -159,7 +159,7 @@ def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard) -> N
     search = job(state.choices).search
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
     jobs = expand(job(state.choices))
-    assert len({str(one.base_model) for one in jobs}) == len({str(one.data) for one in jobs}) == 2
+    assert len({str(j.base_model) for j in jobs}) == len({str(j.data) for j in jobs}) == 2
     chosen = state.choices.model
     assert chosen is not None and jobs[0].base_model == FromCheckpoint(path=chosen.path)
     wizard.base_model.more._fill()
@@ -183,8 +183,8 @@ def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard) 
 
 
 def test_one_estimate_is_for_all_runs() -> None:
-    found = Estimated(
+    estimate = Estimated(
         steps=10, seconds_per_step=0.1, seconds=7200, memory=1, available=1000, parameters=1,
         device="cpu", runs=6,
     )  # fmt: skip
-    assert verdict_sentence(found) == "Fits in memory. Takes about 2 h 0 min. (6 runs together)"
+    assert verdict_sentence(estimate) == "Fits in memory. Takes about 2 h 0 min. (6 runs together)"

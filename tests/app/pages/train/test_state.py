@@ -100,11 +100,11 @@ def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make
         assert state.fixes(Step.DATA) == [], "one at a time"
         assert state.obstacle(Step.DATA) == "Creating a new version of the data set…"
     assert state.obstacle(Step.DATA) == ""
-    made = state.choices.data
-    assert made.source == StoredData(
-        folder=folder.with_name("2"), fingerprint=made.spec.fingerprint
+    version = state.choices.data
+    assert version.source == StoredData(
+        folder=folder.with_name("2"), fingerprint=version.spec.fingerprint
     )
-    assert sum(made.spec.rows.values()) == 58
+    assert sum(version.spec.rows.values()) == 58
     assert state.adjustment.sentence == "Version 2 skips the rows in which “label” is empty."
     state.undo_adjustment()
     assert state.choices.data is not None and state.choices.data.source.folder == folder

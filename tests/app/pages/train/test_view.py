@@ -23,20 +23,20 @@ HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
 
 def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypatch) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     for name in ("stand_by", "stand_down"):
-        monkeypatch.setattr(studio.dispatcher, name, lambda name=name: asked.append(name))
+        monkeypatch.setattr(studio.dispatcher, name, lambda name=name: calls.append(name))
     page = TrainPage(studio)
     qtbot.addWidget(page)
-    assert not asked
+    assert not calls
     with qtbot.waitExposed(page):
         page.show()
-    assert asked == ["stand_by"]
+    assert calls == ["stand_by"]
     studio.settings.set("stand_by", False)
-    assert asked == ["stand_by", "stand_down"]
+    assert calls == ["stand_by", "stand_down"]
     page.hide()
     page.show()
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_the_way_through_and_back_loses_nothing_and_ends_with_a_run(page, studio, qtbot) -> None:
@@ -173,15 +173,15 @@ def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch) -> N
 
 def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tmp_path) -> None:
     go_to_review(qtbot, page)
-    wanted = page.state.job().model_copy(update={"name": "Saved"})
+    expected = page.state.job().model_copy(update={"name": "Saved"})
     file, rows = tmp_path / "job.json", tmp_path / "rows.json"
-    file.write_bytes(wanted.model_dump_json().encode())
+    file.write_bytes(expected.model_dump_json().encode())
     rows.write_text(json.dumps([{"text": "a", "label": "b"}]))
     assert drops.page_for([file]) == "train" and drops.page_for([rows]) == "data"
     assert not page.accept_drop([rows])
     assert page.accept_drop([file])
     qtbot.waitUntil(lambda: page.state.choices.name == "Saved" and page.step is Step.SETTINGS)
-    assert page.state.job() == wanted
+    assert page.state.job() == expected
     file.write_text(json.dumps({"task": 1, "base_model": 2, "data": 3}))
     with qtbot.waitSignal(studio.notices.added) as notice:
         page.accept_drop([file])

@@ -28,12 +28,12 @@ def test_peaks_and_levels_of_detail_keep_the_extremes() -> None:
 
 
 def test_ticks_of_linear_and_logarithmic_axes_are_round() -> None:
-    for ends, found in (
+    for ends, expected in (
         ((0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
         ((-3, 9), [-2, 0, 2, 4, 6, 8]),
         ((5, 5), []),
     ):
-        assert ticks(*ends) == pytest.approx(found)
+        assert ticks(*ends) == pytest.approx(expected)
     assert log_ticks(-5.2, 0.1) == [-5, -4, -3, -2, -1, 0]
     assert log_ticks(-20, 0, 5) == [-20, -15, -10, -5, 0]
     assert [10**at for at in log_ticks(-1.1, 0.1)] == pytest.approx([0.1, 0.2, 0.5, 1])
@@ -88,8 +88,8 @@ def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> Non
     lines = tuple(Line(f"run {n}", x, np.sin(x / 500 + n), n) for n in range(3))
     view.show_chart(Chart(Axis("Step"), Axis(), lines))
     view.grab()
-    for place in range(5):
-        view.zoom(place * 1000, 10_000 * (place + 1))
+    for index in range(5):
+        view.zoom(index * 1000, 10_000 * (index + 1))
         view.grab()
     assert len(drawn) >= 6 * len(lines)
     assert max(drawn) <= 6 * 900  # points of one curve, for as many columns of pixels

@@ -149,10 +149,10 @@ def test_the_picture_with_its_caption_and_the_numbers_are_copied(qtbot, button, 
     button.menu().aboutToShow.emit()
     button.actions_by_key["copy"].trigger()
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
-    kept = QGuiApplication.clipboard().mimeData()
-    assert kept.hasImage()
-    assert kept.text() == CAPTION
-    assert b"<svg" in kept.data("image/svg+xml").data()
+    mime = QGuiApplication.clipboard().mimeData()
+    assert mime.hasImage()
+    assert mime.text() == CAPTION
+    assert b"<svg" in mime.data("image/svg+xml").data()
     button.actions_by_key["copy numbers"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().startswith("from"), timeout=20_000)
     assert QGuiApplication.clipboard().text().splitlines()[0] == "from\tto\tweight"
@@ -189,6 +189,6 @@ def test_a_right_click_opens_a_menu_whose_dialog_names_it(qtbot, button, tmp_pat
 def test_numbers_have_the_digits_that_float32_holds() -> None:
     values = np.random.default_rng(1).random(200).astype(np.float32)
     text = figure.csv_text(Table(("value",), [(float(value),) for value in values]))
-    told = text.split()[1:]
-    assert all(np.float32(word) == value for word, value in zip(told, values, strict=True))
-    assert max(len(word.lstrip("0.").split("e")[0]) for word in told) <= 9
+    words = text.split()[1:]
+    assert all(np.float32(word) == value for word, value in zip(words, values, strict=True))
+    assert max(len(word.lstrip("0.").split("e")[0]) for word in words) <= 9

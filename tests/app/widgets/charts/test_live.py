@@ -92,13 +92,13 @@ def test_every_value_has_room(curve: LiveChart, width: int) -> None:
         curve.set_series(name, [10, 20], [0.7, 0.8])
     curve.draw_now()
     curve.plot.hovered.emit(15.0)
-    places = curve.legend.boxes()
-    assert len(places) == 5 and all(place.right() <= curve.legend.width() for place in places)
-    assert places[-1].bottom() <= curve.legend.height() + 1
-    assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[n + 1 :])
-    lines = {place.top() for place in places}
+    boxes = curve.legend.boxes()
+    assert len(boxes) == 5 and all(box.right() <= curve.legend.width() for box in boxes)
+    assert boxes[-1].bottom() <= curve.legend.height() + 1
+    assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
+    lines = {box.top() for box in boxes}
     curve.plot.hovered.emit(float("nan"))
-    assert {place.top() for place in curve.legend.boxes()} == lines, "reading moves nothing"
+    assert {box.top() for box in curve.legend.boxes()} == lines, "reading moves nothing"
 
 
 def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveChart) -> None:
@@ -114,9 +114,9 @@ def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveCh
     assert names == ["Loss", "Step"]
     curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
     curve.draw_now()
-    told = curve.accessibleDescription()
-    assert "from 0.7000 at step 0 to 0.3000 at step 100" in told
-    assert "lowest 0.2000 at step 50" in told and "not finite" in told
+    text = curve.accessibleDescription()
+    assert "from 0.7000 at step 0 to 0.3000 at step 100" in text
+    assert "lowest 0.2000 at step 50" in text and "not finite" in text
     assert_accessible(curve)
 
 
@@ -151,7 +151,7 @@ def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
     faint, line = curve.chart().lines
     assert faint.faint and faint.y.tolist() == [4, 1, 1, 1] and line.y[1] == 2.0
     assert curve.plot.item("loss").opts["logMode"] == [False, True]
-    assert [one.value() for one in curve.plot._markers] == [2]
+    assert [marker.value() for marker in curve.plot._markers] == [2]
     span = curve.chart().span()
     assert curve.plot.span().low == pytest.approx(span.low)
     figure = curve.figure()

@@ -33,12 +33,12 @@ MADE = classified(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"),
 
 
 def picture(qtbot: QtBot) -> ConfusionPicture:
-    made = ConfusionPicture()
-    qtbot.addWidget(made)
-    made.resize(400, 400)
-    made.show()
-    made.show_measured(ConfusionPicture.measure(MADE))
-    return made
+    picture = ConfusionPicture()
+    qtbot.addWidget(picture)
+    picture.resize(400, 400)
+    picture.show()
+    picture.show_measured(ConfusionPicture.measure(MADE))
+    return picture
 
 
 def middle(matrix: Matrix, row: int, column: int) -> QPoint:
@@ -49,59 +49,59 @@ def middle(matrix: Matrix, row: int, column: int) -> QPoint:
 
 
 def said(conditions: Conditions) -> list[str]:
-    return [str(one.sentence) for one in conditions]
+    return [str(condition.sentence) for condition in conditions]
 
 
 def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
-    made, chosen = picture(qtbot), []
-    made.chosen.connect(lambda some: chosen.append(said(some)))
+    widget, chosen = picture(qtbot), []
+    widget.chosen.connect(lambda some: chosen.append(said(some)))
     for row, column in ((0, 1), (1, -1), (-1, 1)):
         QTest.mouseClick(
-            made.matrix, Qt.MouseButton.LeftButton, pos=middle(made.matrix, row, column)
+            widget.matrix, Qt.MouseButton.LeftButton, pos=middle(widget.matrix, row, column)
         )
     assert chosen == [["gold is “a”", "predicted is “b”"], ["gold is “b”"], ["predicted is “b”"]]
-    made = picture(qtbot)
-    made = picture(qtbot)
-    QTest.keyClick(made.matrix, Qt.Key.Key_Right)
-    told = made.matrix.accessibleDescription()
-    assert told == "Gold “a”, predicted “b”: 1 row(s), 50.0 % of gold, 33.3 % of predicted"
-    QTest.keyClick(made.matrix, Qt.Key.Key_Up)
-    assert made.matrix.current == (-1, 1)
-    assert made.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
+    widget = picture(qtbot)
+    widget = picture(qtbot)
+    QTest.keyClick(widget.matrix, Qt.Key.Key_Right)
+    text = widget.matrix.accessibleDescription()
+    assert text == "Gold “a”, predicted “b”: 1 row(s), 50.0 % of gold, 33.3 % of predicted"
+    QTest.keyClick(widget.matrix, Qt.Key.Key_Up)
+    assert widget.matrix.current == (-1, 1)
+    assert widget.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
 
 
 def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot) -> None:
     labels = ("animals and plants", "games and sport", "religion and myth")
     gold = list(labels) * 2
-    made = picture(qtbot)
-    flat = layout(made.matrix)[1]
+    widget = picture(qtbot)
+    flat = layout(widget.matrix)[1]
     measured = classified(gold, gold, labels=labels, text=[""] * 6)
-    made.show_measured(ConfusionPicture.measure(measured))
+    widget.show_measured(ConfusionPicture.measure(measured))
     metrics = QFontMetricsF(font("small"))
     widest = max(metrics.horizontalAdvance(name) for name in labels)
-    _, top, side = layout(made.matrix)
+    _, top, side = layout(widget.matrix)
     assert top - TITLE - SPACE >= widest > side > 0 and top > flat
-    assert made.matrix.cell_at(middle(made.matrix, -1, 1)) == (-1, 1)
-    kept = made.figure()
-    assert kept is not None and kept.size.height() > kept.size.width() - 20
+    assert widget.matrix.cell_at(middle(widget.matrix, -1, 1)) == (-1, 1)
+    figure = widget.figure()
+    assert figure is not None and figure.size.height() > figure.size.width() - 20
     many = tuple(f"animals and plants {n}" for n in range(12))
-    made.show_measured(
+    widget.show_measured(
         ConfusionPicture.measure(classified(list(many), list(many), labels=many, text=[""] * 12))
     )
-    left, top, side = layout(made.matrix)
+    left, top, side = layout(widget.matrix)
     assert top == flat, "no room for turned names: cells come first"
     numbered = metrics.horizontalAdvance("12 animals and plants 11")
     assert left >= min(TITLE + numbered, 0.34 * 400) and side >= metrics.horizontalAdvance("12")
-    assert not made.grab().isNull()
+    assert not widget.grab().isNull()
 
 
 def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot) -> None:
-    made = picture(qtbot)
-    made.matrix.set_unit(BY_ROW)
-    kept = made.figure()
-    np.testing.assert_array_equal(kept.array, [[0.5, 0.5], [0, 1]])
-    assert kept.table().rows[1] == ("a", "b", 1, 0.5, 1 / 3)
-    assert not figure.image(kept).isNull()
+    widget = picture(qtbot)
+    widget.matrix.set_unit(BY_ROW)
+    drawing = widget.figure()
+    np.testing.assert_array_equal(drawing.array, [[0.5, 0.5], [0, 1]])
+    assert drawing.table().rows[1] == ("a", "b", 1, 0.5, 1 / 3)
+    assert not figure.image(drawing).isNull()
 
 
 def test_of_many_labels_those_with_most_mistakes_are_shown() -> None:
@@ -114,24 +114,24 @@ def test_of_many_labels_those_with_most_mistakes_are_shown() -> None:
 
 
 def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot) -> None:
-    made, chosen = LabelTablePicture(), []
-    qtbot.addWidget(made)
-    made.show_measured(LabelTablePicture.measure(MADE))
-    made.chosen.connect(lambda some: chosen.append(said(some)))
-    cells = [made.model.index(0, column).data() for column in range(5)]
+    picture, chosen = LabelTablePicture(), []
+    qtbot.addWidget(picture)
+    picture.show_measured(LabelTablePicture.measure(MADE))
+    picture.chosen.connect(lambda some: chosen.append(said(some)))
+    cells = [picture.model.index(0, column).data() for column in range(5)]
     assert cells[0] == "a"
     assert cells[2].startswith("50.0 (") and " to " in cells[2]
-    shown = [made.model.index(0, 2).data(role) for role in (VALUE, ENDS)]
+    shown = [picture.model.index(0, 2).data(role) for role in (VALUE, ENDS)]
     assert cells[2] == f"{shown[0]} ({shown[1]})", "above one another on the screen"
     assert cells[4] == "2"
     for column in (1, 2, 4):
-        made.table.chosen.emit(made.model.index(0, column))
+        picture.table.chosen.emit(picture.model.index(0, column))
     assert chosen == [
         ["gold is not “a”", "predicted is “a”"],
         ["gold is “a”", "predicted is not “a”"],
         ["gold is “a”"],
     ]
-    assert made.figure() is not None
+    assert picture.figure() is not None
 
 
 def test_a_score_has_one_notation_everywhere() -> None:
@@ -148,30 +148,30 @@ def test_a_score_has_one_notation_everywhere() -> None:
 
 
 def test_label_columns_fit_a_small_window(qtbot) -> None:
-    made = LabelTablePicture()
-    qtbot.addWidget(made)
-    made.resize(384, 300)  # as the pictures in a window of 1100 px
-    made.show()
-    made.show_measured(LabelTablePicture.measure(MADE))
-    header = made.table.horizontalHeader()
-    qtbot.waitUntil(lambda: header.length() <= made.table.viewport().width())
-    assert not made.table.horizontalScrollBar().isVisible()
+    picture = LabelTablePicture()
+    qtbot.addWidget(picture)
+    picture.resize(384, 300)  # as the pictures in a window of 1100 px
+    picture.show()
+    picture.show_measured(LabelTablePicture.measure(MADE))
+    header = picture.table.horizontalHeader()
+    qtbot.waitUntil(lambda: header.length() <= picture.table.viewport().width())
+    assert not picture.table.horizontalScrollBar().isVisible()
     for column in (1, 2, 3):
-        metrics = made.table.fontMetrics()
-        ends = made.model.index(0, column).data(ENDS)
+        metrics = picture.table.fontMetrics()
+        ends = picture.model.index(0, column).data(ENDS)
         assert header.sectionSize(column) >= SMALLER * metrics.horizontalAdvance(ends)
-        assert header.sectionSize(column) >= made.table.sizeHintForColumn(column)
+        assert header.sectionSize(column) >= picture.table.sizeHintForColumn(column)
 
 
 def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot) -> None:
-    made, chosen = LabelTablePicture(), []
-    qtbot.addWidget(made)
-    made.resize(500, 300)
-    made.show()
-    made.show_measured(LabelTablePicture.measure(MADE))
-    made.chosen.connect(chosen.append)
-    place = made.table.visualRect(made.model.index(1, 4)).center()
-    QTest.mouseClick(made.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert [said(one) for one in chosen] == [["gold is “b”"]]
-    QTest.keyClick(made.table, Qt.Key.Key_Return)
+    picture, chosen = LabelTablePicture(), []
+    qtbot.addWidget(picture)
+    picture.resize(500, 300)
+    picture.show()
+    picture.show_measured(LabelTablePicture.measure(MADE))
+    picture.chosen.connect(chosen.append)
+    point = picture.table.visualRect(picture.model.index(1, 4)).center()
+    QTest.mouseClick(picture.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    assert [said(condition) for condition in chosen] == [["gold is “b”"]]
+    QTest.keyClick(picture.table, Qt.Key.Key_Return)
     assert len(chosen) == 2

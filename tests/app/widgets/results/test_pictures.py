@@ -109,10 +109,10 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
         picture.show()
         picture.show_measured(kind.measure(MADE[task]))
         picture.grab()
-        kept = picture.figure()
-        assert not figure.image(kept).isNull()
-        assert kept.table().rows
-        assert not {"Click", "Drag"} & set(kept.caption.split()), "a figure cannot be clicked"
+        drawing = picture.figure()
+        assert not figure.image(drawing).isNull()
+        assert drawing.table().rows
+        assert not {"Click", "Drag"} & set(drawing.caption.split()), "a figure cannot be clicked"
         assert_accessible(picture)
     assert set(MADE) == set(TASKS)
     assert all(task_part(task).pictures for task in TASKS)
@@ -122,10 +122,10 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
 
 
 def test_masked_tokens_are_parted_by_frequency_and_the_worst_are_named(qtbot) -> None:
-    found = FrequencyPicture.measure(MADE["pretraining"]).lines
-    assert [(line.group.count, line.group.score.value) for line in found] == [(20, 0.0), (20, 1.0)]
-    assert [line.name for line in found] == ["1 – 9", "1,000 – 9,999"]
-    assert [line.loss for line in found] == pytest.approx([9.0, 0.7])
+    lines = FrequencyPicture.measure(MADE["pretraining"]).lines
+    assert [(line.group.count, line.group.score.value) for line in lines] == [(20, 0.0), (20, 1.0)]
+    assert [line.name for line in lines] == ["1 – 9", "1,000 – 9,999"]
+    assert [line.loss for line in lines] == pytest.approx([9.0, 0.7])
     worst = WorstTokensPicture.measure(MADE["pretraining"]).lines
     assert [line.name for line in worst] == ["xylem", "the"]
     picture = WorstTokensPicture()
@@ -148,8 +148,8 @@ def test_the_rows_of_a_line_are_as_many_as_it_says(qtbot) -> None:
         picture.chosen.connect(chosen.append)
         for row, line in enumerate(picture.measured.lines):
             picture.table.chosen.emit(picture.model.index(row, 0))
-            found = int(mask(MADE[task], chosen[-1]).sum())
-            assert found == line.group.count or kind is SpanErrorsPicture
+            count = int(mask(MADE[task], chosen[-1]).sum())
+            assert count == line.group.count or kind is SpanErrorsPicture
 
 
 def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot) -> None:
@@ -191,14 +191,14 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot) -> None:
     assert picture.view.threshold == 1.0  # all with the label are at or above it
     picture.view.moved.emit(0.5)
     assert picture.threshold == pytest.approx(0.8)
-    said = picture.note.text()
-    assert "Average precision" in said and "precision 100.0 %, recall 50.0 %" in said
+    text = picture.note.text()
+    assert "Average precision" in text and "precision 100.0 %, recall 50.0 %" in text
     picture.form.group.button(2).click()
     assert picture.view.threshold == 0.0
     picture.view.moved.emit(0.5)
     assert picture.threshold == pytest.approx(0.6)  # the next one has both of the others
-    said = picture.note.text()
-    assert "Area under the ROC curve 100.0 %" in said and "precision 66.7 %" in said
+    text = picture.note.text()
+    assert "Area under the ROC curve 100.0 %" in text and "precision 66.7 %" in text
     QTest.keyClick(picture.view, Qt.Key.Key_Right)
     assert picture.view.threshold == pytest.approx(0.51)  # also between rows
     picture.best.click()
@@ -207,41 +207,41 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot) -> None:
 
 def decided(picture: ResultPicture) -> list[Any]:
     """The default settings with each change that a picture emits."""
-    found: list[Any] = []
-    picture.decided.connect(lambda change: found.append(change(PredictionSettings())))
-    return found
+    decisions: list[Any] = []
+    picture.decided.connect(lambda change: decisions.append(change(PredictionSettings())))
+    return decisions
 
 
 def test_a_threshold_is_used_for_predictions_and_taken_back(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
-    found = decided(picture)
+    decisions = decided(picture)
     picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
     assert not picture.use.isEnabled() and picture.reset.isHidden() and picture.use_best.isHidden()
     picture.view.moved.emit(0.75)
     picture.use.click()
-    assert found[-1] == PredictionSettings(threshold=0.75)
+    assert decisions[-1] == PredictionSettings(threshold=0.75)
     picture.label.setCurrentIndex(1)  # “bad”: the same threshold from the other side
     picture.view.moved.emit(0.75)
     picture.use.click()
-    assert found[-1].threshold == pytest.approx(0.25)
+    assert decisions[-1].threshold == pytest.approx(0.25)
     at = MADE["text_classification"]
     settings = {"temperature": 1.0, "threshold": 0.75}
-    moved = Predictions(at.info.model_copy(update={"settings": settings}), at.table)
-    picture.show_measured(ThresholdPicture.measure(moved))
+    predictions = Predictions(at.info.model_copy(update={"settings": settings}), at.table)
+    picture.show_measured(ThresholdPicture.measure(predictions))
     assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
     assert "predicts it from 25.0 % on" in picture.note.text()
     picture.reset.click()
-    assert found[-1] == PredictionSettings()
+    assert decisions[-1] == PredictionSettings()
 
 
 def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
-    found = decided(picture)
+    decisions = decided(picture)
     picture.show_measured(ThresholdPicture.measure(MADE["multi_label"]))
     picture.use_best.click()
-    assert found[-1].thresholds == best_thresholds(MADE["multi_label"])
+    assert decisions[-1].thresholds == best_thresholds(MADE["multi_label"])
     of_three = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
     picture.show_measured(ThresholdPicture.measure(of_three))
     assert picture.use.isHidden()  # the most likely of three is predicted
@@ -250,7 +250,7 @@ def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
 def test_a_temperature_is_used_and_turned_off(qtbot) -> None:
     picture = ReliabilityPicture()
     qtbot.addWidget(picture)
-    found = decided(picture)
+    decisions = decided(picture)
     sure = [[0.99, 0.01], [0.01, 0.99]] * 10
     gold = ["bad", "good", "good", "bad", "bad"] * 4
     overconfident = classified(gold, ["bad", "good"] * 10, scores=sure)
@@ -259,7 +259,7 @@ def test_a_temperature_is_used_and_turned_off(qtbot) -> None:
     assert "With a temperature of " in picture.note.text()
     picture.use.click()
     fitted = with_temperature(PredictionSettings(), overconfident)
-    assert fitted is not None and found[-1].temperature == pytest.approx(fitted.temperature)
+    assert fitted is not None and decisions[-1].temperature == pytest.approx(fitted.temperature)
     at = {"temperature": fitted.temperature}
     facts = overconfident.info.model_copy(update={"settings": at})
     scaled = probabilities_at(to_logits(overconfident.scores), fitted.temperature)
@@ -267,20 +267,20 @@ def test_a_temperature_is_used_and_turned_off(qtbot) -> None:
     picture.show_measured(ReliabilityPicture.measure(Predictions(facts, after.table)))
     assert picture.use.isHidden() and "predicts at a temperature" in picture.note.text()
     picture.off.click()
-    assert found[-1] == PredictionSettings()
+    assert decisions[-1] == PredictionSettings()
 
 
 def test_the_no_answer_threshold_is_moved_and_used(qtbot) -> None:
     picture, chosen = NoAnswerPicture(), []
     qtbot.addWidget(picture)
-    found = decided(picture)
+    decisions = decided(picture)
     picture.chosen.connect(chosen.append)
     picture.show_measured(NoAnswerPicture.measure(MADE["question_answering"]))
     assert not picture.use.isEnabled() and "The model uses 0.00" in picture.note.text()
     picture.best.click()
     assert "F1 100.0 %" in picture.note.text()
     picture.use.click()
-    assert 0.1 <= found[-1].no_answer_threshold < 0.2
+    assert 0.1 <= decisions[-1].no_answer_threshold < 0.2
     picture.withheld.click()
     assert mask(MADE["question_answering"], chosen[-1]).tolist() == [False, True]
     QTest.keyClick(picture.view, Qt.Key.Key_Left)
@@ -308,8 +308,8 @@ class Noting(QPainter):
         self.texts: list[tuple[str, QRectF, bool]] = []  # upright or not
 
     def drawText(self, place: QRectF, flags: object, text: str) -> None:
-        taken = self.boundingRect(place, flags, text)
-        self.texts.append((text, taken, self.transform().isRotating()))
+        drawn_rect = self.boundingRect(place, flags, text)
+        self.texts.append((text, drawn_rect, self.transform().isRotating()))
         super().drawText(place, flags, text)
 
 
@@ -324,9 +324,9 @@ def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size) -> None:
     paint(painter, Frame(QRectF(image.rect()), chart, font), print_color, font)
     painter.end()
     assert {text for text, _, _ in painter.texts} >= {"0", "1", x.title}
-    flat = [place for text, place, turned in painter.texts if text != x.title and not turned]
+    flat = [rect for text, rect, turned in painter.texts if text != x.title and not turned]
     assert len(flat) >= 4
-    for number, one in enumerate(flat):
-        assert not any(one.intersects(other) for other in flat[number + 1 :])
+    for number, area in enumerate(flat):
+        assert not any(area.intersects(other) for other in flat[number + 1 :])
     (title,) = [(text, place) for text, place, turned in painter.texts if turned]
     assert title[1].width() <= size[1] and title[0][:5] == y.title[:5]

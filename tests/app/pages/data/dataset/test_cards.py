@@ -88,6 +88,6 @@ def test_a_label_that_is_a_digit_is_its_own_key(qtbot) -> None:
         shown.show_labels(labels, "no label")
         for key in "-0123456789":
             assert shown.find_label(ord(key)) == keys.get(key)
-        buttons = [(one.text(), one.icon().isNull()) for one in shown.findChildren(QPushButton)]
+        buttons = [(b.text(), b.icon().isNull()) for b in shown.findChildren(QPushButton)]
         assert buttons == [(label or "no label", key == label) for key, label in keys.items()]
         assert shown.find_label(Qt.Key.Key_Return) is None

@@ -29,13 +29,13 @@ def checked(qtbot, page: DataPage, file: Path) -> DatasetView:
 
 
 def button(view: DatasetView, name: str) -> QPushButton:
-    found = view.checks.findChildren(QPushButton)
-    return next(one for one in found if one.accessibleName() == name)
+    buttons = view.checks.findChildren(QPushButton)
+    return next(b for b in buttons if b.accessibleName() == name)
 
 
 def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch) -> None:
     view = checked(qtbot, page, messy)
-    assert [one.check for one in view.checks_state.findings] == [
+    assert [finding.check for finding in view.checks_state.findings] == [
         "label_conflicts",
         "exact_duplicates",
     ]
@@ -63,23 +63,23 @@ def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
     before = view.state.folder
     button(view, "Exact duplicates: Drop the copies").click()
     (question,) = page.findChildren(Question)
-    said = " ".join(text.text() for text in question.findChildren(Text))
-    assert "2 exact duplicate(s) dropped" in said
-    assert "Version 2 is created; this version stays unchanged." in said
-    next(one for one in question.findChildren(QPushButton) if one.isDefault()).click()
+    message = " ".join(text.text() for text in question.findChildren(Text))
+    assert "2 exact duplicate(s) dropped" in message
+    assert "Version 2 is created; this version stays unchanged." in message
+    next(b for b in question.findChildren(QPushButton) if b.isDefault()).click()
     qtbot.waitUntil(lambda: page.dataset.state.folder != before, timeout=PATIENCE)
-    made = page.dataset.state.folder
+    version = page.dataset.state.folder
     qtbot.waitUntil(lambda: page.dataset.checks_state.findings is not None, timeout=PATIENCE)
-    assert [one.check for one in page.dataset.checks_state.findings] == ["label_conflicts"]
+    assert [finding.check for finding in page.dataset.checks_state.findings] == ["label_conflicts"]
     facts = page.dataset.details.facts
     assert "version 1" in [text.text() for text in facts.findChildren(Text)]
-    spec = open_dataset(made).spec
+    spec = open_dataset(version).spec
     assert (spec.version, spec.made_from, sum(spec.rows.values())) == (2, 1, 41)
     notice = page._studio.notices.shown[-1]
     assert "2 exact duplicate" in notice.problem and notice.action == "Undo"
     notice.act()
     qtbot.waitUntil(lambda: page.dataset.state.folder == before, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not made.exists(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not version.exists(), timeout=PATIENCE)
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
 
 

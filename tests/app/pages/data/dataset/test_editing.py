@@ -21,11 +21,11 @@ FLAGS = QItemSelectionModel.SelectionFlag
 @pytest.fixture
 def view(qtbot, page: DataPage, reviews: Path) -> DatasetView:
     """120 reviews: label “0” for every third, “1” for the others; the table has the focus."""
-    made = opened(qtbot, page, reviews)
-    qtbot.waitUntil(lambda: made.table.selectionModel() is not None, timeout=PATIENCE)
-    qtbot.waitUntil(made.editing.keys.isVisible, timeout=PATIENCE)
-    made.table.setFocus()
-    return made
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.table.selectionModel() is not None, timeout=PATIENCE)
+    qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
+    view.table.setFocus()
+    return view
 
 
 def choose(view: DatasetView, *rows: int, column: int = 3) -> None:
@@ -101,9 +101,9 @@ def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     old, new = open_dataset(folder), open_dataset(folder.parent / "2")
     assert new.spec.made_from == 1 and len(new.spec.changes) == 3
-    found = differences(old, new)
-    assert [one.line for one in found] == [2, 9, 6, 7]
-    assert found[0].cells == {"label": ("0", "1")} and found[1].split is not None
+    changes = differences(old, new)
+    assert [change.line for change in changes] == [2, 9, 6, 7]
+    assert changes[0].cells == {"label": ("0", "1")} and changes[1].split is not None
     assert not list(page._studio.home.edits.glob("*")), "nothing is unsaved any more"
 
 
@@ -114,8 +114,8 @@ def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
     view.table.selectRow(0)
     assert words.words[0] == "Ada" and words.words[2:] == ["saw", "Paris"]
     assert words.tags == ["B-person", "I-person", "O", "B-place"]
-    place = words.box(2).center().toPoint()
-    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=place)
+    point = words.box(2).center().toPoint()
+    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=point)
     words.setFocus()
     qtbot.keyClick(words, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert words.selection == (2, 3)
@@ -152,8 +152,8 @@ def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, tagged)
         (row,) = table.selectionModel().selectedRows()
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
         cell = view.model.row_cells(row.row())
-        said = dict(cell)[view.state.spec.mapping.text]
-        return words.words == split_words(said) and len(words.tags) == len(words.words)
+        written = dict(cell)[view.state.spec.mapping.text]
+        return words.words == split_words(written) and len(words.tags) == len(words.words)
 
     for row in (0, 3, 17, 9):
         index = view.model.index(row, text)

@@ -23,9 +23,9 @@ def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run) -> No
         outcome = "stopped" if name == "half" else "finished"
         make_run(name, upto=upto, outcome=outcome, job=job)
     make_run("another data set")
-    found = read_scores(page._studio.record, page._studio.datasets())
-    assert [one.labelled for one in found] == [20, 23]
-    assert len({one.metric for one in found}) == 1
+    scores = read_scores(page._studio.record, page._studio.datasets())
+    assert [score.labelled for score in scores] == [20, 23]
+    assert len({score.metric for score in scores}) == 1
     page.show_list()
     page.open_dataset(films / "2")
     curve = page.dataset.editing.curve

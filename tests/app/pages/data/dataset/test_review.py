@@ -25,9 +25,9 @@ from tests.app.pages.data.dataset.test_view import PATIENCE, opened
 
 @pytest.fixture
 def view(qtbot, page: DataPage, reviews: Path, one_time_workers: list[AskedWorker]) -> DatasetView:
-    made = opened(qtbot, page, reviews)
-    qtbot.waitUntil(made.editing.keys.isVisible, timeout=PATIENCE)
-    return made
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
+    return view
 
 
 def listed(qtbot, view: DatasetView, one_time_workers: list[AskedWorker], answer: Answer) -> None:
@@ -112,7 +112,7 @@ def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, one_time_
     card.fine_tune.setChecked(True)
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     folds = view._studio.home.cache / "folds"
-    assert [asked.question.fine_tune_in for asked in one_time_workers] == [None, folds]
+    assert [worker.question.fine_tune_in for worker in one_time_workers] == [None, folds]
     one_time_workers[-1].refused(Refused(problem="There is nothing.", advice="Try again."))
     assert card.find_errors.isVisible()
     assert view._studio.notices.shown[-1].problem == "There is nothing."
@@ -189,26 +189,26 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> No
     view.editing.state.set_label([4], "0")
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
-    made = page.dataset.state.folder
+    version = page.dataset.state.folder
     notice = page._studio.notices.shown[-1]
     assert notice.problem == "Saved as version 2 of “reviews”." and notice.action == "Undo"
     notice.act()
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not made.exists(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not version.exists(), timeout=PATIENCE)
     back = page.dataset
     qtbot.waitUntil(lambda: list(back.editing.state.rows) == [4], timeout=PATIENCE)
     back.editing.state.save()
-    qtbot.waitUntil(lambda: page.dataset.state.folder == made, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.folder == version, timeout=PATIENCE)
     page.show_list()
-    page.open_dataset(made)
+    page.open_dataset(version)
     later = page.dataset
     qtbot.waitUntil(later.undo.isVisible, timeout=PATIENCE)
     assert later.undo.accessibleName() == "Undo this version: back to version 1"
     qtbot.mouseClick(later.undo, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    assert asked.windowTitle() == "Go back to version 1?"
-    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    assert dialog.windowTitle() == "Go back to version 1?"
+    qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
-    assert not made.exists() and first.is_dir()
+    assert not version.exists() and first.is_dir()
     qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)
     assert not page.dataset.undo.isVisible(), "the first version has none before it"

@@ -22,9 +22,9 @@ def click(qtbot, view: DatasetView, section: int) -> None:
     """Click a header with the mouse."""
     header = view.table.horizontalHeader()
     view.table.scrollTo(view.model.index(0, section))
-    place = header.rect().center()
-    place.setX(header.sectionViewportPosition(section) + 12)
-    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = header.rect().center()
+    point.setX(header.sectionViewportPosition(section) + 12)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
 def shown(qtbot, view: DatasetView) -> list[str]:
@@ -82,10 +82,10 @@ def test_sought_and_listed_rows_are_sorted_among_themselves(qtbot, page, reviews
     shown(qtbot, view)
     qtbot.keyClicks(view.search, "BAD 1")
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
-    found = shown(qtbot, view)
-    assert found[0] == "the film was very bad 117" and found[-1] == "the film was very bad 12"
+    matches = shown(qtbot, view)
+    assert matches[0] == "the film was very bad 117" and matches[-1] == "the film was very bad 12"
     click(qtbot, view, TEXT)
-    assert shown(qtbot, view) == sorted(found)
+    assert shown(qtbot, view) == sorted(matches)
     assert view.count.text() == "9 of 120 rows"
     view.search.clear()
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)

@@ -27,7 +27,7 @@ def test_rows_are_labelled_with_the_model_that_is_chosen_at_first(qtbot, page, w
     wizard = TrainPage(page._studio)
     qtbot.addWidget(wizard)
     wizard.state.choose_goal(SENTENCE)
-    page._studio.go.connect(lambda place, wanted: place == "train" and wizard.arrive(wanted))
+    page._studio.go.connect(lambda page, argument: page == "train" and wizard.arrive(argument))
     versions = view.state.folder.parent
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only press
     qtbot.waitUntil((versions / "3" / "spec.json").exists, timeout=PATIENCE)

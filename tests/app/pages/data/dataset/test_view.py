@@ -90,13 +90,13 @@ def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
     assert view.lengths.histogram.isVisible()
     assert str(lengths.median()) in view.lengths.summary.text()
     assert "No row is longer than 128 tokens" in view.lengths.truncated.text()
-    kept = list(page._studio.home.cache.glob("lengths-*.npy"))
-    assert len(kept) == 1
+    files = list(page._studio.home.cache.glob("lengths-*.npy"))
+    assert len(files) == 1
     page.show_list()
     page.open_dataset(page.state.all_entries()[0].folder)
     qtbot.waitUntil(lambda: page.dataset.state.lengths is not None, timeout=PATIENCE)
     assert np.array_equal(page.dataset.state.lengths.counts, lengths.counts)
-    assert list(page._studio.home.cache.glob("lengths-*.npy")) == kept
+    assert list(page._studio.home.cache.glob("lengths-*.npy")) == files
     again = page.dataset.state
     again.measure_with(write_model(page._studio.home.models / "smaller", pieces=34))
     qtbot.waitUntil(lambda: again.lengths and again.lengths.maximum > lengths.maximum)
@@ -150,11 +150,11 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     assert folder.is_dir()
     qtbot.waitUntil(lambda: QApplication.activeModalWidget() is None)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    said = " ".join(label.text() for label in asked.findChildren(type(view.count)))
-    assert "120 row" in said
-    assert "not affected" in said
-    qtbot.mouseClick(asked.buttons["delete"], Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    text = " ".join(label.text() for label in dialog.findChildren(type(view.count)))
+    assert "120 row" in text
+    assert "not affected" in text
+    qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list, timeout=PATIENCE)
     assert not folder.exists()
     assert list(trash.iterdir())
@@ -229,13 +229,13 @@ def test_a_page_that_cannot_be_read_says_so_once(qtbot, page, studio, write, mon
         return cells(dataset, numbers, columns)
 
     monkeypatch.setattr(state, "_cells", broken)
-    asked = [view.model.index(number * state.PAGE_ROWS, 2) for number in (2, 1)]
-    qtbot.waitUntil(lambda: asked[1].data() == "…" and bool(studio.notices.shown), timeout=PATIENCE)
-    qtbot.waitUntil(lambda: asked[0].data() != "…", timeout=PATIENCE)
+    cells = [view.model.index(number * state.PAGE_ROWS, 2) for number in (2, 1)]
+    qtbot.waitUntil(lambda: cells[1].data() == "…" and bool(studio.notices.shown), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: cells[0].data() != "…", timeout=PATIENCE)
     for _ in range(3):
-        assert asked[1].data() == "…"
+        assert cells[1].data() == "…"
         QApplication.processEvents()
-    assert [one.problem for one in studio.notices.shown] == ["It is damaged."]
+    assert [notice.problem for notice in studio.notices.shown] == ["It is damaged."]
 
 
 def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews) -> None:

@@ -52,8 +52,8 @@ def test_names_tell_splits_and_the_name_of_the_set() -> None:
 def test_a_folder_gives_its_data_and_not_its_readme_and_a_named_file_is_taken(tmp_path) -> None:
     for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
         (tmp_path / name).touch()
-    found = ["dev.conll", "test.tsv", "train.tsv"]
-    assert data_files([tmp_path]) == [tmp_path / name for name in found]
+    files = ["dev.conll", "test.tsv", "train.tsv"]
+    assert data_files([tmp_path]) == [tmp_path / name for name in files]
     assert data_files([tmp_path / "strange.xyz"]) == [tmp_path / "strange.xyz"]
     texts = [tmp_path / "texts" / f"{name}.txt" for name in ("dev", "test", "train", "unlabelled")]
     texts[0].parent.mkdir()
@@ -77,24 +77,24 @@ def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path) -> 
 
 def test_sheets_and_members_stand_for_themselves(tmp_path) -> None:
     book = tmp_path / "reviews.xlsx"
-    with xlsxwriter.Workbook(book) as made:
+    with xlsxwriter.Workbook(book) as workbook:
         for name in ("Notes", "Rows", "Empty"):
-            sheet = made.add_worksheet(name)
+            sheet = workbook.add_worksheet(name)
             if name != "Empty":
                 sheet.write_column("A1", ["text", "a b"])
     packed = tmp_path / "glue.zip"
-    with zipfile.ZipFile(packed, "w") as made:
+    with zipfile.ZipFile(packed, "w") as archive:
         for name in ("dev.tsv", "train.tsv", "README.md"):
-            made.writestr(f"sst2/{name}", "text\nx")
-    found = expand([book, packed])
-    assert display_names(found[:2]) == ["Notes", "Rows"]
-    assert display_names(found) == [
+            archive.writestr(f"sst2/{name}", "text\nx")
+    files = expand([book, packed])
+    assert display_names(files[:2]) == ["Notes", "Rows"]
+    assert display_names(files) == [
         *("reviews.xlsx / Notes", "reviews.xlsx / Rows"),
         *("glue.zip / sst2/dev.tsv", "glue.zip / sst2/train.tsv"),
     ]
-    assert guess_splits(found[:2]) == ["train", None], "the second sheet may be anything"
-    assert guess_splits(found[2:]) == ["validation", "train"]
-    assert suggest_name(found) == "reviews" and suggest_name(found[2:]) == "glue"
+    assert guess_splits(files[:2]) == ["train", None], "the second sheet may be anything"
+    assert guess_splits(files[2:]) == ["validation", "train"]
+    assert suggest_name(files) == "reviews" and suggest_name(files[2:]) == "glue"
     lists = tmp_path / "intents.json"
     lists.write_text('{"dev": [{"text": "a b"}],\n "train": [{"text": "c d"}]}')
     inside = expand([lists])
@@ -102,8 +102,8 @@ def test_sheets_and_members_stand_for_themselves(tmp_path) -> None:
     assert guess_splits(inside) == ["validation", "train"]
     assert suggest_name([tmp_path / "a.csv.gz"]) == "a"
     assert page_for([packed]) == "data"
-    with zipfile.ZipFile(packed, "a") as made:
-        made.writestr("model/config.json", "{}")
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("model/config.json", "{}")
     assert page_for([packed]) == "models"
 
 
@@ -120,20 +120,20 @@ def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path) -> None
         for name in names if number else names[:1]:
             (folder / name).symlink_to(blob)
         os.utime(hub / "snapshots" / version, (number, number))
-    found = data_files([hub])
-    assert [file.name for file in found] == names and {f.parent.parent.name for f in found} == {
+    files = data_files([hub])
+    assert [file.name for file in files] == names and {f.parent.parent.name for f in files} == {
         "new"
     }
-    assert guess_splits(found) == ["test", "train", "train"]
+    assert guess_splits(files) == ["test", "train", "train"]
     saved = tmp_path / "saved"
     for split in ("train", "validation"):
         (saved / split).mkdir(parents=True)
         (saved / split / "state.json").touch()
         (saved / split / "data-00000-of-00001.arrow").write_text("x")
     (saved / "dataset_dict.json").write_text("{}")
-    found = data_files([saved])
-    assert [file.parent.name for file in found] == ["train", "validation"]
-    assert guess_splits(found) == ["train", "validation"]
+    files = data_files([saved])
+    assert [file.parent.name for file in files] == ["train", "validation"]
+    assert guess_splits(files) == ["train", "validation"]
 
 
 def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch) -> None:
@@ -184,12 +184,12 @@ def test_a_form_is_guessed_without_the_inside_of_a_long_line(tmp_path, monkeypat
     short.write_text("\n".join(line.format("a word " * 100) for line in lines) + "\n")
     long.write_text("\n".join(line.format("a word " * (LETTERS // 7)) for line in lines) + "\n")
     expected = recognise(short).reading
-    for one in FORMATS.values():
+    for format_ in FORMATS.values():
 
-        def noted(given: list[str], *rest: Any, guess: Any = one.guess) -> Any:
+        def noted(given: list[str], *rest: Any, guess: Any = format_.guess) -> Any:
             longest.extend(map(len, given))
             return guess(given, *rest)
 
-        monkeypatch.setitem(FORMATS, one.name, one._replace(guess=noted))
+        monkeypatch.setitem(FORMATS, format_.name, format_._replace(guess=noted))
     assert recognise(long).reading == expected
     assert 0 < max(longest) < LONG_LINE

@@ -219,8 +219,8 @@ def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
 
 def fix_of(state: ImportState, said: str) -> Cleaning:
     """Fix of the button for this sentence."""
-    (found,) = [p for p in state.problems() if said in p.text and p.cleaning_title]
-    return found.cleaning
+    (problem,) = [p for p in state.problems() if said in p.text and p.cleaning_title]
+    return problem.cleaning
 
 
 def test_rows_without_a_label_are_skipped_at_a_click_and_back(importing, write) -> None:
@@ -262,9 +262,9 @@ def test_answers_not_in_their_passage_are_told_by_the_checks_alone(importing, wr
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
     importing.count()
     importing.wait(lambda s: s.findings.problems())
-    (found,) = state.findings.problems()
-    assert "10 rows whose passage spells the answer in another way" in found.advice
-    assert not any("answer" in said for said in importing.said())
+    (problem,) = state.findings.problems()
+    assert "10 rows whose passage spells the answer in another way" in problem.advice
+    assert not any("answer" in event for event in importing.said())
 
 
 def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importing, write) -> None:
@@ -272,8 +272,8 @@ def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importi
     rows = [f"a film {n},{spelled.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
     importing.count()
-    said = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
-    assert importing.said() == [said + "different labels."]
+    text = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
+    assert importing.said() == [text + "different labels."]
     assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
     state.set_cleaning(fix_of(state, "may be one"))
     importing.count()
@@ -356,12 +356,12 @@ def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, 
     assert conflict.is_done and duplicate.is_done and not conflict.fixes
     state.clean(conflict)
     assert not state.findings.problems()[0].is_done
-    made = importing.finish()
-    assert made.name == "2"
-    spec = open_dataset(made).spec
+    folder = importing.finish()
+    assert folder.name == "2"
+    spec = open_dataset(folder).spec
     assert (spec.version, spec.made_from) == (2, 1) and sum(spec.rows.values()) == 41
     assert spec.changes == ("1 exact duplicate dropped; the first of each is kept.",)
-    assert sum(open_dataset(made.parent / "1").spec.rows.values()) == 42, "going back is opening it"
+    assert sum(open_dataset(folder.parent / "1").spec.rows.values()) == 42, "version 1 is kept"
 
 
 def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, studio) -> None:
@@ -369,8 +369,8 @@ def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, stud
     rows = [f"{text},{n % 2}" for n in range(12)]
     state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))
     importing.wait(lambda s: s.findings.findings is not None)
-    found = next(one for one in state.findings.problems() if one.check == "label_conflicts")
-    state.findings.choose(found.check, found.fixes[-1])
+    problem = next(p for p in state.findings.problems() if p.check == "label_conflicts")
+    state.findings.choose(problem.check, problem.fixes[-1])
     state.start_import()
     importing.wait(lambda s: not s.is_importing)
     assert "No training row is left." in importing.said() and not importing.made

@@ -130,8 +130,8 @@ def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write
     box = view.columns.lists["flags"]
     qtbot.keyClick(box, Qt.Key.Key_Space)
     qtbot.waitUntil(box.menu.isVisible)
-    places = [box.menu.actionGeometry(action).center() for action in box.menu.actions()]
-    qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=places[1])
+    points = [box.menu.actionGeometry(action).center() for action in box.menu.actions()]
+    qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=points[1])
     qtbot.keyClick(box.menu, Qt.Key.Key_Down)
     qtbot.keyClick(box.menu, Qt.Key.Key_Space)
     assert box.menu.isVisible() and box.currentText() == "rude, long"
@@ -319,13 +319,13 @@ def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice) -> None:
     view = begin(qtbot, page, twice)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert_accessible(view)
-    named = {one.accessibleName(): one for one in view.problems.findChildren(QPushButton)}
+    named = {button.accessibleName(): button for button in view.problems.findChildren(QPushButton)}
     button = named["Exact duplicates: Drop the copies"]
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert view.state.findings.chosen == {("exact_duplicates", "drop")}
-    said = "After the import, as a separate version: 1 exact duplicate(s) dropped"
-    assert any(said in sentence for sentence in view.problems.sentences())
-    undo = next(one for one in view.problems.findChildren(QPushButton) if one.text() == "Undo")
+    text = "After the import, as a separate version: 1 exact duplicate(s) dropped"
+    assert any(text in sentence for sentence in view.problems.sentences())
+    undo = next(b for b in view.problems.findChildren(QPushButton) if b.text() == "Undo")
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
     assert not view.state.findings.chosen
 
@@ -337,7 +337,7 @@ def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     bar = view.problems._area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 30, timeout=PATIENCE)
-    named = {one.accessibleName(): one for one in view.problems.findChildren(QPushButton)}
+    named = {button.accessibleName(): button for button in view.problems.findChildren(QPushButton)}
     button = named["Exact duplicates: Drop the copies"]
     bar.setValue(20)
     button.setFocus()
@@ -361,11 +361,11 @@ def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> 
     assert view.cancel_check.isVisible() and view.count.text().startswith("Checking rows: ")
     qtbot.mouseClick(view.cancel_check, Qt.MouseButton.LeftButton)
     assert view.check.isVisible() and view.count.text() == "120 row(s)"
-    shares: list[float] = []
-    view.state.findings.progressed.connect(lambda: shares.append(view.state.findings.fraction))
+    fractions: list[float] = []
+    view.state.findings.progressed.connect(lambda: fractions.append(view.state.findings.fraction))
     qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert not view.check.isVisible() and not view.cancel_check.isVisible()
-    assert shares == sorted(shares) and shares[-1] > 0.5, "files first, then rows"
+    assert fractions == sorted(fractions) and fractions[-1] > 0.5, "files first, then rows"
     says = view.problems.sentences()
     assert "The checks of the rows found no problems." in says or view.state.findings.problems()

@@ -10,27 +10,27 @@ from app.pages.explore.view import ExplorePage
 
 @pytest.fixture
 def state(explore, explorer) -> AttentionState:
-    made = AttentionState(explore, explorer)
-    made.exclude_special(False)
-    made.set_active(True)
-    return made
+    state = AttentionState(explore, explorer)
+    state.exclude_special(False)
+    state.set_active(True)
+    return state
 
 
 @pytest.fixture
 def view(qtbot, state, workshop) -> AttentionView:
-    made = AttentionView(state, workshop.notices)
-    qtbot.addWidget(made)
-    made.resize(1100, 520)
-    made.show()
-    return made
+    view = AttentionView(state, workshop.notices)
+    qtbot.addWidget(view)
+    view.resize(1100, 520)
+    view.show()
+    return view
 
 
 @pytest.fixture
 def weights(view, state, explorer, wait) -> np.ndarray:
     """The attention that is shown, float32 [3, 2, 5, 5]."""
-    made = explorer.attend(explorer.asked[-1])
+    weights = explorer.attend(explorer.asked[-1])
     wait(lambda: state.maps.thumbnails is not None and len(state.links.weights))
-    return made
+    return weights
 
 
 @pytest.fixture

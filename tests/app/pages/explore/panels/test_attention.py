@@ -72,10 +72,10 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
 
 
 def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, weights, explorer):
-    asked, grid = len(explorer.asked), view.overview.grid
-    place = grid.cell(2, 1).center().toPoint()
+    count, grid = len(explorer.asked), view.overview.grid
+    point = grid.cell(2, 1).center().toPoint()
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
-        act(grid, Qt.MouseButton.LeftButton, pos=place)
+        act(grid, Qt.MouseButton.LeftButton, pos=point)
     assert state.heads == ((2, 1),) and (explore.layer, explore.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1])
     assert (view.layer.value(), view.head.value()) == (3, 2)
@@ -91,7 +91,7 @@ def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, 
     assert state.heads == ((1, 1),)
     explore.pick_head(11, 11)
     assert state.heads == ((2, 1),), "the last there is"
-    assert len(explorer.asked) == asked, "another head is another slice of the file"
+    assert len(explorer.asked) == count, "another head is another slice of the file"
     qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
     grid.hovered.emit(1, 1)
     assert view.overview.status.full_text() == "Layer 2, head 2"
@@ -110,9 +110,9 @@ def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore,
     assert state.hovered == (3, -1)
     explore.hover(-1)
     assert state.hovered == (-1, -1)
-    place = matrix.cell(1, 3).center().toPoint()
+    point = matrix.cell(1, 3).center().toPoint()
     outside = QPoint(matrix.width() + 50, matrix.height() + 50)
-    points = (place, QPoint(1, place.y()), QPoint(place.x(), 1), QPoint(0, 0), outside)
+    points = (point, QPoint(1, point.y()), QPoint(point.x(), 1), QPoint(0, 0), outside)
     assert [matrix.at(at) for at in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(matrix, key)
@@ -136,8 +136,8 @@ def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explor
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
-    share = 1 - whole[1:4, 1:4].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.filters.note.full_text()
+    fraction = 1 - whole[1:4, 1:4].sum() / whole.sum()
+    assert f"{fraction:.0%}".removesuffix("%") in view.filters.note.full_text()
     assert "not rescaled" in view.filters.note.full_text()
     assert not view.filters.note.isHidden()
     assert int(state.links.rows.max()) < 3
@@ -227,8 +227,8 @@ def test_pictures_follow_the_theme(view, weights, looks, wait):
 
 
 def click(qtbot, wall, layer, head):
-    place = wall.cell(layer, head).center().toPoint()
-    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, pos=place)
+    point = wall.cell(layer, head).center().toPoint()
+    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, pos=point)
 
 
 def test_a_click_adds_a_head_or_removes_it_and_one_always_stays(qtbot, view, state, weights, wait):
@@ -277,8 +277,8 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
         assert np.array_equal(state.map, np.where(inside, weights[0, 0], 0))
         wait(lambda: len(state.drawn))
         assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
-        share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
-        assert numbers.percent(float(share), 0) in view.filters.note.full_text()
+        fraction = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
+        assert numbers.percent(float(fraction), 0) in view.filters.note.full_text()
     state.hover(0, 0)
     assert "not in the selected texts" in view.readout.full_text()
     explore.set_texts("the cat")
@@ -292,9 +292,9 @@ def test_each_measure_has_a_name_and_numbers_of_the_worker(view, state, explorer
     for number, texts in enumerate(MEASURES):
         view.overview.measure.setCurrentIndex(number)
         if number:
-            asked = explorer.asked[-1]
-            assert asked.measure == texts.measure
-            answer = explorer.truly(asked)
+            question = explorer.asked[-1]
+            assert question.measure == texts.measure
+            answer = explorer.truly(question)
             exact = np.load(answer.weights.path)
             assert np.array_equal(state.map, exact[0, 0])
             shown = levels(exact, answer.largest)
@@ -309,13 +309,13 @@ def test_each_measure_has_a_name_and_numbers_of_the_worker(view, state, explorer
 
 
 def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
-    asked = explorer.asked[-1]
+    question = explorer.asked[-1]
     count = len(explore.first.tokens)
     whole = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
     path = explorer.scratch / "parts.npy"
     np.save(path, whole)
     file = ArrayFile(path=path, shape=whole.shape, dtype="float32")
-    answer = Attended(to=asked.number, tokens=explore.first.tokens, weights=file)
+    answer = Attended(to=question.number, tokens=explore.first.tokens, weights=file)
     for layers in (1, 2):
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
         wait(
@@ -348,9 +348,9 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
     assert (explore.picked, explore.target) == (2, 3)
     assert explorer.of_kind("show_query_key") == [], "nobody sees it"
     view.show_form(2)
-    asked = explorer.of_kind("show_query_key")[-1]
-    assert (asked.layer, asked.head, asked.query_token, asked.key_token) == (0, 0, 2, 3)
-    shown = explorer.truly(asked)
+    question = explorer.of_kind("show_query_key")[-1]
+    assert (question.layer, question.head, question.query_token, question.key_token) == (0, 0, 2, 3)
+    shown = explorer.truly(question)
     assert f"score {decimal(shown.score)}" in view.pair.sum.text()
     assert decimal(shown.weight) in view.pair.sum.text()
     assert "“cat” attends to “sat”" in view.pair.title.text()
@@ -368,9 +368,9 @@ def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weigh
     assert view.overview.models.isHidden()
     explore.compare(describe_model("second", path, "imported"))
     wait(lambda: explore.is_settled)
-    asked = len(explorer.asked)
+    count = len(explorer.asked)
     view.overview.models.group.button(1).click()
-    assert [one.side for one in explorer.asked[asked:]] == [1]
+    assert [question.side for question in explorer.asked[count:]] == [1]
     second = explorer.attend(explorer.asked[-1])
     assert np.array_equal(state.map, second[0, 0])
     assert "second" in view.figure().caption if view.figure() else True
@@ -379,8 +379,8 @@ def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weigh
 
 
 def colour_at(level):
-    made = picture(np.array([[level]], np.uint8))
-    return made.pixelColor(0, 0).rgb()
+    image = picture(np.array([[level]], np.uint8))
+    return image.pixelColor(0, 0).rgb()
 
 
 def test_heads_have_frames_and_the_wall_zooms_around_the_mouse(view, weights, qtbot, state):

@@ -111,8 +111,8 @@ def test_a_saved_matrix_is_made_of_shapes_and_the_wall_has_every_head(view, stat
     table = shown.table()
     assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]
     assert [row[-1] for row in table.rows] == pytest.approx(weights.max((2, 3)).ravel())
-    made = figures.image(shown)
-    assert made.width() > 2 * 64 and made.height() > 3 * 64
+    image = figures.image(shown)
+    assert image.width() > 2 * 64 and image.height() > 3 * 64
     assert view.grid_button.accessibleName() != view.figure_button.accessibleName()
 
 
@@ -137,15 +137,15 @@ def test_several_heads_are_told_apart_in_picture_table_and_readout(view, state, 
 
 
 def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, explorer):
-    made = AttentionState(explore, explorer)
-    assert made.excludes_special
-    shares = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
-    assert shares == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]
-    made.strongest.fit(100)
-    assert made.strongest.threshold == default_threshold(100)
-    made.strongest.set_threshold(0.4)
-    made.strongest.fit(10)
-    assert made.strongest.threshold == 0.4, "what the user chose stays"
+    state = AttentionState(explore, explorer)
+    assert state.excludes_special
+    fractions = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
+    assert fractions == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]
+    state.strongest.fit(100)
+    assert state.strongest.threshold == default_threshold(100)
+    state.strongest.set_threshold(0.4)
+    state.strongest.fit(10)
+    assert state.strongest.threshold == 0.4, "what the user chose stays"
 
 
 @pytest.mark.usefixtures("weights")

@@ -125,21 +125,21 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
     choose(view.controls.method, "integrated_gradients")
     choose(view.controls.baseline, "zero")
     serve(explorer, wait, lambda: state.is_complete and state.answer.baseline_score is not None)
-    asked = state.answered_question
-    assert (asked.against, asked.method, asked.baseline) == (
+    question = state.answered_question
+    assert (question.against, question.method, question.baseline) == (
         "label 2", "integrated_gradients", "zero",
     )  # fmt: skip
     assert len([q for q in explorer.of_kind("attribute") if q.baseline == "zero"]) > 1
-    expected = whole(asked)
+    expected = whole(question)
     assert state.answer.effects == pytest.approx(expected.effects, abs=1e-5)
     assert f"with {expected.points} points" in view.sides[0].note.text()
     assert "rather than “label 2”" in view.sides[0].title.full_text()
-    made = make_figure(state)
-    assert made.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
-    rows = made.table().rows
+    saved = make_figure(state)
+    assert saved.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
+    rows = saved.table().rows
     assert [r[2] for r in rows if r[0] == "word"] == [w.text for w in expected.words]
     assert len([r for r in rows if r[0] == "token"]) == len(page.state.first.tokens)
-    assert "rather than" in figure.svg(made).decode()
+    assert "rather than" in figure.svg(saved).decode()
     choose(view.controls.method, "rollout")
     serve(explorer, wait, lambda: state.is_complete and state.answered_question.method == "rollout")
     assert "Not an explanation" in view.sides[0].note.text()

@@ -59,10 +59,10 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tune
     view.column.setFocus()
     QTest.keyClick(view.column, Qt.Key.Key_Down)  # 5
     assert view._state.is_signed and (view.grid.values < 0).any()
-    made = make_figure(view._state)
-    assert made.caption.endswith(source(page.state)) and "A: zz-classes. B: tuned." in made.caption
-    assert np.array_equal(made.array, view.grid.values) and len(made.table().rows) == 6
-    assert b"Layer" in figures.svg(made)
+    plot = make_figure(view._state)
+    assert plot.caption.endswith(source(page.state)) and "A: zz-classes. B: tuned." in plot.caption
+    assert np.array_equal(plot.array, view.grid.values) and len(plot.table().rows) == 6
+    assert b"Layer" in figures.svg(plot)
     alike = make_cka_figure(view._state)
     assert len(alike.table().rows) == 4 and b"CKA" in figures.svg(alike)
     changed = make_texts_figure(view._state)

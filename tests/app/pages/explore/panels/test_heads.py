@@ -47,39 +47,39 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
                 "other_text": token.segment != own.segment and not token.special,
                 "punctuation": not token.special and token.text in (".", ",", "?"),
             }
-            for key, share in kinds.items():
-                sums[key] += a * share
-    found = {key: value / len(queries) for key, value in sums.items()}
-    return found | {"offset_share": max(at.values()) / len(queries)}
+            for key, fraction in kinds.items():
+                sums[key] += a * fraction
+    measures = {key: value / len(queries) for key, value in sums.items()}
+    return measures | {"offset_share": max(at.values()) / len(queries)}
 
 
 def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     """Attention of transformers, in float64."""
-    given = known.encode_text("A quiet film, a film.", "Nobody laughs?")
-    out = known.run(given, output_attentions=True)
+    encoded = known.encode_text("A quiet film, a film.", "Nobody laughs?")
+    out = known.run(encoded, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
-    found = head_figures(weights, given.described)
-    assert found.values.shape == (*weights.shape[:2], len(KEYS))
+    measures = head_figures(weights, encoded.described)
+    assert measures.values.shape == (*weights.shape[:2], len(KEYS))
     for head in np.ndindex(*weights.shape[:2]):
-        expected = by_hand(weights, given.described, head)
+        expected = by_hand(weights, encoded.described, head)
         for key in KEYS:
-            assert found.get(key)[head] == pytest.approx(expected[key], rel=CLOSE, abs=CLOSE), (
+            assert measures.get(key)[head] == pytest.approx(expected[key], rel=CLOSE, abs=CLOSE), (
                 key,
                 head,
             )
-    assert found.get("other_text").max() > 0.01 and found.get("same").max() > 0.01
+    assert measures.get("other_text").max() > 0.01 and measures.get("same").max() > 0.01
     pair = pair_values(weights, 2, 4)
     assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
 
 
 def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
-    given = known.encode_text("A quiet film.")
+    encoded = known.encode_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
-        np.ones(len(given.described)), (3, 4, len(given.described))
+        np.ones(len(encoded.described)), (3, 4, len(encoded.described))
     )
     weights = weights.astype(np.float32)
-    whole = head_figures(weights, given.described).values
-    parts = [head_figures(weights[n : n + 1], given.described).values for n in range(3)]
+    whole = head_figures(weights, encoded.described).values
+    parts = [head_figures(weights[n : n + 1], encoded.described).values for n in range(3)]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
@@ -124,8 +124,8 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     header = table.horizontalHeader()
     column = 2 + KEYS.index("previous")
     table.scrollTo(table.model().index(0, column))
-    place = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
-    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)  # 3
+    point = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=point)  # 3
     first = [table.model().index(0, n).data() for n in range(table.model().columnCount())]
     assert first[0] == "2.2" and "previous" in first[1]
     assert view.overview.grid.tint is not None
@@ -230,8 +230,8 @@ def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
     """Letters of the same size in the same place, bool [columns, height, width]."""
     for column in (HEAD, FIRST):
         for axis in (0, 1):
-            one, other = (np.flatnonzero(of[column].any(axis)) for of in (ours, theirs))
-            assert abs(np.ptp(one) - np.ptp(other)) <= 1, (column, axis)
+            first, other = (np.flatnonzero(of[column].any(axis)) for of in (ours, theirs))
+            assert abs(np.ptp(first) - np.ptp(other)) <= 1, (column, axis)
         tops = [np.flatnonzero(of[column].any(1))[0] for of in (ours, theirs)]
         assert abs(tops[0] - tops[1]) <= 1, column
         across = np.flatnonzero(ours[column].any(0))
@@ -246,9 +246,9 @@ def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
     view = open_heads(page, explorer, wait)
     header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
     header.resizeSection(4, 170)
-    asked = len(explorer.of_kind("attend"))
+    count = len(explorer.of_kind("attend"))
     page.state.set_texts("the cat sat")
-    wait(lambda: len(explorer.of_kind("attend")) > asked and page.state.is_settled)
+    wait(lambda: len(explorer.of_kind("attend")) > count and page.state.is_settled)
     explorer.attend(explorer.of_kind("attend")[-1])
     page.state.pick(2)
     page.state.pick_target(1)  # another column, so all are made again

@@ -32,8 +32,8 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     header, section = view.table.horizontalHeader(), view.rows.column_index("previous")
     assert view.rows.headerData(section, Qt.Orientation.Horizontal) == "To previous"
     view.table.scrollTo(view.rows.index(0, section))
-    place = header.sectionViewportPosition(section) + 10
-    at = QPoint(place, header.height() // 2)
+    x = header.sectionViewportPosition(section) + 10
+    at = QPoint(x, header.height() // 2)
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)  # 5
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True) and view.title.full_text() == "To previous"
@@ -43,10 +43,10 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert (page.state.layer, page.state.head) == view.rows.row(0) == view.grid.chosen
     assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
     assert_accessible(view)
-    made = make_figure(view._state)
-    assert made.caption.endswith(source(page.state)) and made.array.shape == (3, 3, 2)
-    assert len(made.table().rows) == 6
-    assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
+    figure = make_figure(view._state)
+    assert figure.caption.endswith(source(page.state)) and figure.array.shape == (3, 3, 2)
+    assert len(figure.table().rows) == 6
+    assert b"Layer" in figures.svg(figure) and b"Head" in figures.svg(figure)
 
 
 def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
@@ -60,8 +60,8 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         QTest.keyClick(view.grid, key)
     assert (page.state.layer, page.state.head) == (1, 1) == view.grid.chosen
-    place = view.grid.cell(2, 0).center().toPoint()
-    qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
+    point = view.grid.cell(2, 0).center().toPoint()
+    qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=point)
     assert (page.state.layer, page.state.head) == (2, 0)
     assert view.rows.row(view.table.currentIndex().row()) == (2, 0)
     page.bench.docks["texts"].panel.typed.setPlainText("a dog")
@@ -93,8 +93,8 @@ def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wai
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True)
     assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
-    made = make_figure(view._state)
-    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(
+    figure = make_figure(view._state)
+    assert "switched off" in figure.caption and len(figure.table().header) == 3 + 3 * len(
         view._state.keys
     )
     choose_texts(page, "the cat")
@@ -130,8 +130,8 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(needed, wait, qtbo
     assert f"{len(state.pruned.pruned)} of 6 heads can go." in view.note.text()
     assert view.note.text().count("Round ") == min(3, len(state.pruned.rounds) - 1)
     assert "accuracy with all heads: " in view.note.text().lower()
-    made = make_figure(state)
-    assert "can go" in made.caption and made.table().header[3] == "pruned round"
+    figure = make_figure(state)
+    assert "can go" in figure.caption and figure.table().header[3] == "pruned round"
     assert_accessible(view)
     qtbot.mouseClick(view.save, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: not state.is_saving)
@@ -149,9 +149,9 @@ def test_a_failed_save_is_reported(needed, wait, classifier, qtbot):
     state.count()
     wait(lambda: state.can_save)
     (classifier / "model.safetensors").unlink()
-    with qtbot.waitSignal(state.not_saved) as said:
+    with qtbot.waitSignal(state.not_saved) as signal:
         state.save()
-    assert said.args[0].problem and not state.is_saving
+    assert signal.args[0].problem and not state.is_saving
 
 
 def test_heads_are_replaced_by_their_mean(needed, wait, qtbot):

@@ -38,11 +38,11 @@ def history(make) -> History:
 
 @pytest.fixture
 def view(qtbot, history) -> HistoryView:
-    made = HistoryView(history)
-    qtbot.addWidget(made)
-    made.resize(300, 400)
-    made.show()
-    return made
+    view = HistoryView(history)
+    qtbot.addWidget(view)
+    view.resize(300, 400)
+    view.show()
+    return view
 
 
 def look(explore, wait, *texts):
@@ -133,8 +133,8 @@ def test_a_damaged_file_is_renamed_and_reported(explore, file, workshop, wait, c
 
 
 def test_a_file_of_a_newer_version_is_read(explore, file, workshop, wait):
-    given = {"text": "a", "masks": [[[0, 1]], []], "language": "en"}
-    file.write_text(json.dumps([{"input": given, "colour": "red"}]))
+    stored = {"text": "a", "masks": [[[0, 1]], []], "language": "en"}
+    file.write_text(json.dumps([{"input": stored, "colour": "red"}]))
     history = History(explore, file, workshop.notices)
     wait(lambda: history.entries)
     assert history.entries == [Entry(TextInput("a", None, (frozenset({(0, 1)}), frozenset())), "")]
@@ -174,7 +174,7 @@ def full(view, explore, history, wait):
 
 def test_enter_opens_delete_removes_and_the_selection_stays(qtbot, full, history, explore):
     opened = []
-    history.explore.input_requested.connect(lambda wanted: opened.append(wanted.text[:5]))
+    history.explore.input_requested.connect(lambda entry: opened.append(entry.text[:5]))
     full.choose(1)
     qtbot.keyClick(full.list, Qt.Key.Key_Return)
     assert opened == ["cat 9"]

@@ -19,8 +19,8 @@ def show(view, state, explorer, count):
     path = explorer.scratch / f"matrix-{count}.npy"
     np.save(path, shown.astype(np.float32))
     file = ArrayFile(path=path, shape=shown.shape, dtype="float32")
-    asked = explorer.asked[-1].number
-    explorer.answered.emit(Attended(to=asked, tokens=tokens, weights=file))
+    number = explorer.asked[-1].number
+    explorer.answered.emit(Attended(to=number, tokens=tokens, weights=file))
     for _ in range(4):
         QApplication.processEvents()
     return shown.astype(np.float32)
@@ -50,10 +50,10 @@ def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
     shown = show(view, state, explorer, 120)
     matrix = view.matrix
     assert not matrix.has_labels
-    place = matrix.cell(60, 80).center()
-    matrix.set_zoom(1_000, place)
+    point = matrix.cell(60, 80).center()
+    matrix.set_zoom(1_000, point)
     assert matrix.has_labels and matrix.cell_size() == pytest.approx(MAX_CELL)
-    assert matrix.at(place.toPoint()) == (60, 80), "what is under the mouse stays there"
+    assert matrix.at(point.toPoint()) == (60, 80), "what is under the mouse stays there"
     image, ratio = matrix.grab().toImage(), matrix.devicePixelRatioF()
     ramp = {picture(np.array([[n]], np.uint8)).pixelColor(0, 0).rgb(): n for n in range(TOP + 1)}
     expected = levels(shown[0, 0])
@@ -76,9 +76,9 @@ def test_rows_of_lines_and_matrix_stand_beside_one_another(view, state, explorer
 
     def are_level():
         row = round(matrix.first.y()) + 1
-        here = lines.mapTo(view, QPoint(0, round((row + 0.5) * lines.row_height()))).y()
+        line_y = lines.mapTo(view, QPoint(0, round((row + 0.5) * lines.row_height()))).y()
         there = matrix.mapTo(view, matrix.cell(row, 0).center().toPoint()).y()
-        return abs(here - there) <= 2
+        return abs(line_y - there) <= 2
 
     for count in (3, 12, 120):
         show(view, state, explorer, count)

@@ -23,15 +23,15 @@ def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
 
 
 def test_levels_and_a_picture_of_them_run_from_one_end_to_the_other():
-    given = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
-    assert levels(given).tolist() == [0, TOP // 2, TOP, TOP]
+    values = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
+    assert levels(values).tolist() == [0, TOP // 2, TOP, TOP]
     image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
     ends = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
-    made = picture(image, lambda role, _: ends[role])
+    painted = picture(image, lambda role, _: ends[role])
     image[:] = 0
-    assert made.pixelColor(0, 0) == QColor("#102030")
-    assert made.pixelColor(1, 0) == QColor("#f0e0d0")
-    assert made.pixelColor(0, 1).alpha() == 0
+    assert painted.pixelColor(0, 0) == QColor("#102030")
+    assert painted.pixelColor(1, 0) == QColor("#f0e0d0")
+    assert painted.pixelColor(0, 1).alpha() == 0
 
 
 def test_pooling_keeps_the_strongest_link_of_each_block():
@@ -69,10 +69,10 @@ def test_the_fewest_links_that_hold_the_share_are_taken():
     assert list(zip(links.rows, links.columns, strict=True)) == [(1, 0), (0, 0), (2, 0)]
     assert not links.is_truncated
     weights = attention(1, 1, 40)[0, 0].astype(np.float32)
-    for share in (0.05, 0.3, 0.7, 0.95):
-        links = rank_links(weights, max_links=10_000).select(share)
-        assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
-        assert links.weights[:-1].sum() < share * weights.sum()
+    for fraction in (0.05, 0.3, 0.7, 0.95):
+        links = rank_links(weights, max_links=10_000).select(fraction)
+        assert links.weights.sum() >= fraction * weights.sum() * (1 - 1e-6)
+        assert links.weights[:-1].sum() < fraction * weights.sum()
     weights = np.full((100, 100), 0.01, dtype=np.float32)
     links = rank_links(weights, max_links=200).select(0.5)
     assert len(links.weights) == 200

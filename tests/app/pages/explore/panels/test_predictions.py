@@ -35,8 +35,8 @@ def arrive(page, explorer, wait, folder, text) -> None:
 
 def answer(page: ExplorePage, explorer, **what: object) -> None:
     """Answer the newest question."""
-    asked = explorer.asked[-1]
-    explorer.answered.emit(Predicted(to=asked.number, tokens=page.state.first.tokens, **what))
+    question = explorer.asked[-1]
+    explorer.answered.emit(Predicted(to=question.number, tokens=page.state.first.tokens, **what))
 
 
 def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer, wait):
@@ -54,7 +54,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     shown = page.bench.docks["predictions"].panel.sides[0].views["question_answering"]
     assert shown.verdict.full_text() == "cat · 70.0 %"
     selections = shown.passage.extraSelections()
-    assert [one.cursor.selectedText() for one in selections] == ["cat"]
+    assert [selection.cursor.selectedText() for selection in selections] == ["cat"]
     assert [bar.label for bar in shown.bars.shown] == ["cat", "the", "no answer"]
     assert_accessible(page)
     page.text.set_text("what sat")
@@ -93,15 +93,15 @@ def show(qtbot):
 
 
 def test_spans_are_marked_in_the_text_and_tags_of_words_are_named(show, screen):
-    found = (span("Ada Lovelace", "person"), span("London", "place"))
-    shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=found)
+    spans = (span("Ada Lovelace", "person"), span("London", "place"))
+    shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=spans)
     assert shown.verdict.full_text() == "2 span(s)"
     plain = shown.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
     document, marked = shown.text.document(), {}
-    for place in range(document.characterCount() - 1):
+    for position in range(document.characterCount() - 1):
         cursor = QTextCursor(document)
-        cursor.setPosition(place)
+        cursor.setPosition(position)
         cursor.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor)
         look = cursor.charFormat()
         if look.fontUnderline():
@@ -116,8 +116,8 @@ def test_spans_are_marked_in_the_text_and_tags_of_words_are_named(show, screen):
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
     labels = ("ADP", "NOUN", "PROPN", "VERB")
-    found = (span("Ada", "PROPN"), span("born", "VERB"))
-    shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=found)
+    spans = (span("Ada", "PROPN"), span("born", "VERB"))
+    shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=spans)
     assert shown.verdict.full_text() == "2 word(s)"
     assert "Ada\u202fPROPN" in shown.text.toPlainText()
 
@@ -131,30 +131,30 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
 
 
 def test_each_label_has_its_own_threshold(show):
-    chances, given = (
+    chances, entry = (
         ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)),
         PredictionInput("the cat sat"),
     )
-    shown = show("multi_label", given, predictions=chances, predicted=("mat", "cat"))
+    shown = show("multi_label", entry, predictions=chances, predicted=("mat", "cat"))
     assert shown.verdict.full_text() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
     assert_accessible(shown)
-    show("multi_label", given, predictions=ranked(("mat", 0.1)))
+    show("multi_label", entry, predictions=ranked(("mat", 0.1)))
     assert shown.verdict.full_text() == "No label reaches its threshold"
 
 
 def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
-    given = PredictionInput("the cat sat")
-    shown = show("regression", given, value=3.14159, range=(0, 5))
+    entry = PredictionInput("the cat sat")
+    shown = show("regression", entry, value=3.14159, range=(0, 5))
     assert shown.verdict.full_text() == "3.142"
     assert shown.gauge.fraction == pytest.approx(0.628, abs=1e-3)
     assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
     assert_accessible(shown)
-    show("regression", given, value=7, range=(0, 5))
+    show("regression", entry, value=7, range=(0, 5))
     assert shown.gauge.fraction == 1 and "Outside the range" in shown.note.text()
-    show("regression", given, value=7)
+    show("regression", entry, value=7)
     assert shown.gauge.isHidden()
 
 
@@ -222,25 +222,25 @@ def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     assert make_figure(state) is None
     chances = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
     answer(page, explorer, task=CLASSES, predictions=chances)
-    made = make_figure(state)
-    assert made.array.tolist() == [0.75, 0.25]
-    assert made.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
-    drawing = figure.svg(made).decode()
+    saved = make_figure(state)
+    assert saved.array.tolist() == [0.75, 0.25]
+    assert saved.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
+    drawing = figure.svg(saved).decode()
     assert "75.0 %" in drawing
     assert "&lt;b&gt;bad&lt;/b&gt;" in drawing
-    assert "Model: a-first." in made.caption
+    assert "Model: a-first." in saved.caption
 
 
 def test_words_that_decided_for_a_chosen_class_are_shown(page, home, explorer, wait, screen):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("attribute")))
-    asked = explorer.of_kind("attribute")[-1]
-    assert (asked.label, asked.text) == ("label 1", "the cat sat")
+    question = explorer.of_kind("attribute")[-1]
+    assert (question.label, question.text) == ("label 1", "the cat sat")
     explorer.truly(explorer.of_kind("predict")[-1])
     shown = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
     assert shown.choice.currentText() == "label 1"
-    last = explorer.truly(asked)
+    last = explorer.truly(question)
     assert shown.words.shown == tuple(tint_effects(last.words)) != ()
     assert "the logit of “label 1” falls" in shown.note.text()
     assert_accessible(page)
@@ -269,13 +269,13 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
 
     def tell(*some: WordEffect, left: int | None) -> None:
         to = explorer.of_kind("attribute")[-1].number
-        told = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
-        explorer.answered.emit(Attributed(to=to, words=some, done=len(some), next=left, **told))
+        fields = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
+        explorer.answered.emit(Attributed(to=to, words=some, done=len(some), next=left, **fields))
 
     tell(*words[:2], left=2)
     assert state.words == tuple(words[:2])
-    asked = explorer.of_kind("attribute")[-1]
-    assert (asked.start, asked.so_far) == (2, (0, 1))
+    question = explorer.of_kind("attribute")[-1]
+    assert (question.start, question.so_far) == (2, (0, 1))
     tell(*words, left=None)
     assert state.words == tuple(words) and state.is_complete
     page.text.set_text("a dog")
@@ -289,7 +289,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
 def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wait, tmp_path):
     folder = make_model(home.models / "a-first", Heads(outputs=3, kind="pair_classification"))
     names = ("label 0", "label 1", "label 2")
-    said = classified(
+    predictions = classified(
         ["label 0"] * 2,
         ["label 2", "label 0"],
         names,
@@ -297,9 +297,9 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
         text=["the cat sat", "a mat"],
         other=["a dog sat", "the mat"],
     )
-    mapping = said.info.mapping.model_copy(update={"pair": "other"})
-    facts = said.info.model_copy(update={"mapping": mapping})
-    Predictions(facts, said.table).write(tmp_path / "results" / "validation.parquet")
+    mapping = predictions.info.mapping.model_copy(update={"pair": "other"})
+    facts = predictions.info.model_copy(update={"mapping": mapping})
+    Predictions(facts, predictions.table).write(tmp_path / "results" / "validation.parquet")
     results = ResultsView(workshop, ResultsSource(tmp_path / "results", lambda _: folder, None))
     qtbot.addWidget(results)
     results.show()
@@ -307,11 +307,11 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     wait(lambda: results.rows.model.rowCount() == 2)
     QTest.keyClick(results.rows.table, Qt.Key.Key_Return)
     wait(lambda: bool(explorer.of_kind("attribute")))
-    asked = explorer.of_kind("attribute")[-1]
-    assert (asked.checkpoint, asked.label) == (folder, "label 2")
-    assert (asked.text, asked.pair) == ("the cat sat", "a dog sat")
+    question = explorer.of_kind("attribute")[-1]
+    assert (question.checkpoint, question.label) == (folder, "label 2")
+    assert (question.text, question.pair) == ("the cat sat", "a dog sat")
     explorer.truly(explorer.of_kind("predict")[-1])
-    explorer.truly(asked)
+    explorer.truly(question)
     shown = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
     assert shown.choice.currentText() == "label 2"
     assert [word.text for word in shown.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]

@@ -25,8 +25,8 @@ SHOWN = QueryKeyShown(
 
 def test_the_parts_of_a_score_are_named_and_summed() -> None:
     text = score_text(SHOWN)
-    places = [text.index(n) for n in ("content–content", "content–position", "position–content")]
-    assert places == sorted(places)
+    positions = [text.index(n) for n in ("content–content", "content–position", "position–content")]
+    assert positions == sorted(positions)
     assert "rank 1 of 2" in text and "products" not in text
     text = score_text(SHOWN.model_copy(update={"parts": ()}))
     assert text.startswith("The products sum to the attention score")

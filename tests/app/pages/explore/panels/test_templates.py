@@ -23,12 +23,12 @@ def answered(explorer, wait):
     """Answer until all rows are known; returns the questions."""
 
     def answered(state) -> list:
-        asked = explorer.of_kind("score_templates")[-1:]
-        explorer.truly(asked[-1])
+        questions = explorer.of_kind("score_templates")[-1:]
+        explorer.truly(questions[-1])
         while not state.is_complete:
-            asked.append(explorer.of_kind("score_templates")[-1])
-            explorer.truly(asked[-1])
-        return asked
+            questions.append(explorer.of_kind("score_templates")[-1])
+            explorer.truly(questions[-1])
+        return questions
 
     return answered
 
@@ -51,8 +51,8 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     typed(qtbot, view.targets, "cat, dogs")  # 4
     QTest.keyClick(view.targets, Qt.Key.Key_Return)
     wait(lambda: explorer.of_kind("score_templates")[-1].targets == ("cat", "dogs"))
-    asked = answered(state)
-    assert [question.start for question in asked] == [0, 4] and len(state.rows) == 6
+    questions = answered(state)
+    assert [question.start for question in questions] == [0, 4] and len(state.rows) == 6
     assert tuple(column.title for column in view.grid.rows.columns) == ("Filler", "cat", "dogs")
     assert [row[0] for row in view.grid.rows.rows] == ["mat", "unhappy", "dog"]
     means = state.values("association").mean(0)
@@ -65,11 +65,11 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     QTest.keyClick(view.measure, Qt.Key.Key_End)
     assert view.grid.rows.rows[0][1] == decimal(state.values("prior")[0, 0, 0], 3)
     assert_accessible(view)
-    made = make_figure(state)
-    assert made.array.shape == (3, 2, 3, 2) and len(made.table().rows) == 12
-    assert made.caption.endswith(source(page.state)) and "In “[TARGET] sat" in made.caption
-    assert made.table().rows[3][4] == "dog ##s"
-    picture = figures.svg(made)
+    figure = make_figure(state)
+    assert figure.array.shape == (3, 2, 3, 2) and len(figure.table().rows) == 12
+    assert figure.caption.endswith(source(page.state)) and "In “[TARGET] sat" in figure.caption
+    assert figure.table().rows[3][4] == "dog ##s"
+    picture = figures.svg(figure)
     assert b"unhappy" in picture and b"dogs" in picture
 
 

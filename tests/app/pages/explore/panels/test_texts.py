@@ -68,9 +68,9 @@ def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, 
         assert labels[text] == label
     assert set(column(view, PREDICTION)) <= {"label 0", "label 1", "label 2"}
     header = view.table.horizontalHeader()
-    for one in (LABEL, PREDICTION):
-        assert header.sectionSize(one) >= header.sectionSizeHint(one)
-        assert header.sectionResizeMode(one) == QHeaderView.ResizeMode.Interactive
+    for column_index in (LABEL, PREDICTION):
+        assert header.sectionSize(column_index) >= header.sectionSizeHint(column_index)
+        assert header.sectionResizeMode(column_index) == QHeaderView.ResizeMode.Interactive
     assert "Mean loss of 4 text(s)" in view.note.text() and "% are right" in view.note.text()
     hardest = column(view, TEXT)[0]
     view.table.setFocus()

@@ -29,12 +29,12 @@ def state(explore, explorer) -> TokensState:
 
 @pytest.fixture
 def view(qtbot, state, workshop) -> TokensView:
-    made = TokensView(state, workshop.notices)
-    qtbot.addWidget(made)
-    made.resize(1100, 460)
-    made.show()
-    made.set_active(True)
-    return made
+    view = TokensView(state, workshop.notices)
+    qtbot.addWidget(view)
+    view.resize(1100, 460)
+    view.show()
+    view.set_active(True)
+    return view
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def answer(explorer, model, settle):
     def tell(number: int = -1, tables=("token", "position", "segment")):
         question = explorer.of_kind("embed")[number]
         checkpoint = loaded.setdefault(question.checkpoint, load(question.checkpoint))
-        made = embed(checkpoint, question)
-        addends = tuple(one for one in made.addends if one.table in tables)
-        made = made.model_copy(update={"addends": addends})
-        explorer.answered.emit(made)
+        answer = embed(checkpoint, question)
+        addends = tuple(addend for addend in answer.addends if addend.table in tables)
+        answer = answer.model_copy(update={"addends": addends})
+        explorer.answered.emit(answer)
         settle()
-        return made
+        return answer
 
     return tell
 
@@ -83,8 +83,8 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
 def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle, qapp):
     settle()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
-    made = answer()
-    norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
+    result = answer()
+    norms = [*(addend.norms[2] for addend in result.addends), result.sums[2], result.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
     assert_accessible(view)
     view.resize(700, 460)
@@ -97,8 +97,8 @@ def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle, q
 def test_without_position_embeddings_positions_are_indices(view, state, explore, answer):
     """DeBERTa and ModernBERT have token embeddings only; NomicBERT has segments, too."""
     for tables in (("token",), ("token", "segment")):
-        made = answer(tables=tables)
-        norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
+        result = answer(tables=tables)
+        norms = [*(addend.norms[2] for addend in result.addends), result.sums[2], result.outcome[2]]
         assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
         rows = view.tables[0].rows
         names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
@@ -166,8 +166,8 @@ def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
     table = view.tables[0]
     explore.pick(3)
     assert table.currentIndex().row() == 3
-    place = table.visualRect(table.rows.index(1, 0)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    point = table.visualRect(table.rows.index(1, 0)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert explore.picked == 1
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert explore.picked == 2
@@ -177,10 +177,10 @@ def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
 
 def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
     view.set_active(False)
-    asked = len(explorer.asked)
+    count = len(explorer.asked)
     explore.set_texts("a dog")
     wait(lambda: explore.is_settled)
-    assert len(explorer.asked) == asked
+    assert len(explorer.asked) == count
     assert state.steps[0][0].words != ("a", "dog")
     view.set_active(True)
     wait(lambda: state.steps[0][0].words == ("a", "dog"))
@@ -215,17 +215,17 @@ def test_a_refusal_is_shown(view, explorer, settle):
 def test_the_figure_has_every_number(qapp, view, state, answer):
     assert make_figure(view.tables[0].rows, state, 0) is None
     answered = answer()
-    made = make_figure(view.tables[0].rows, state, 0)
+    saved = make_figure(view.tables[0].rows, state, 0)
     columns = [*(a.norms for a in answered.addends), answered.sums, answered.outcome]
-    wanted = np.array(columns, np.float32).T
-    assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), wanted)
-    table = made.table()
+    expected = np.array(columns, np.float32).T
+    assert np.array_equal(np.load(io.BytesIO(figure.npy(saved.array))), expected)
+    table = saved.table()
     assert table.header[4:] == (
         *("norm of token", "norm of position", "norm of segment", "norm of sum", "norm of input"),
     )
     assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
     assert tuple(table.rows[2][4:]) == tuple(column[2] for column in columns)
-    assert "Model: tiny." in made.caption and "“the cat sat”" in made.caption
-    assert not QImage.fromData(figure.png(made)).isNull()
-    drawing = figure.svg(made).decode()
+    assert "Model: tiny." in saved.caption and "“the cat sat”" in saved.caption
+    assert not QImage.fromData(figure.png(saved)).isNull()
+    drawing = figure.svg(saved).decode()
     assert f"{answered.sums[2]:.3f}" in drawing

@@ -28,9 +28,9 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     QTest.keyClick(view.texts, Qt.Key.Key_Return)
     qtbot.keyClicks(view.texts, "a dog")
     wait(lambda: any(len(q.texts) == 4 for q in explorer.of_kind("compare_word")))
-    asked = explorer.of_kind("compare_word")[-1]
-    assert (asked.word, asked.texts[0]) == ("cat", "the cat sat on the mat")
-    answer = explorer.truly(asked)
+    question = explorer.of_kind("compare_word")[-1]
+    assert (question.word, question.texts[0]) == ("cat", "the cat sat on the mat")
+    answer = explorer.truly(question)
     assert [row[0][3:] for row in view.matrix.rows.rows] == [
         "the [cat] sat on the mat", "a [cat] sat", "a dog . [Cat]",
     ]  # fmt: skip
@@ -45,8 +45,8 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
         f"{value:.3f}" for value in (shown.mean, shown.random, shown.mean - shown.random)
     )
     assert_accessible(view)
-    made = make_figure(view._state)
-    assert made.array.shape == (4, 3, 3) and len(made.table().rows) == 4 * 3
+    figure = make_figure(view._state)
+    assert figure.array.shape == (4, 3, 3) and len(figure.table().rows) == 4 * 3
     qtbot.keyClicks(view.word, "bird")
     wait(lambda: explorer.of_kind("compare_word")[-1].word == "bird")
     explorer.refuse(explorer.of_kind("compare_word")[-1], "No text contains the word “bird”.")
@@ -74,9 +74,9 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     view = compared(page, explorer, wait)
     choose(view, "tokens")
     wait(lambda: explorer.of_kind("find_tokens"))
-    asked = explorer.of_kind("find_tokens")[-1]
-    assert (asked.text[asked.start : asked.end], asked.layer) == ("cat", 3)
-    answer = explorer.truly(asked)
+    question = explorer.of_kind("find_tokens")[-1]
+    assert (question.text[question.start : question.end], question.layer) == ("cat", 3)
+    answer = explorer.truly(question)
     assert view.near_tokens.isVisible()
     assert view.near_tokens.rows.rows[0] == (
         answer.tokens[0].token,
@@ -88,10 +88,10 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     view.layers.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
     answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
-    made = make_figure(view._state)
-    assert made.array.tolist() == pytest.approx([one.cosine for one in answer.tokens])
-    assert made.table().rows[0][:2] == (1, answer.tokens[0].token)
-    assert made.caption.endswith(source(page.state)) and b"cosine" in figures.svg(made)
+    figure = make_figure(view._state)
+    assert figure.array.tolist() == pytest.approx([token.cosine for token in answer.tokens])
+    assert figure.table().rows[0][:2] == (1, answer.tokens[0].token)
+    assert figure.caption.endswith(source(page.state)) and b"cosine" in figures.svg(figure)
     explorer.refuse(explorer.of_kind("find_tokens")[-1], "Not to be had.")
     assert_accessible(view)
 
@@ -110,15 +110,15 @@ def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, work
     cosines = [float(row[2]) for row in rows]
     assert cosines == sorted(cosines, reverse=True)
     assert "Of 11 word(s) of" in view.note.text()
-    made = make_figure(view._state)
-    assert made.table().rows[0][1] == rows[0][0] and "Among the words of" in made.caption
+    figure = make_figure(view._state)
+    assert figure.table().rows[0][1] == rows[0][0] and "Among the words of" in figure.caption
     view.near_words.setFocus()
     first = next(n for n, row in enumerate(rows) if row[1] == "1")
     view.near_words.selectRow(first)
-    place = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
+    point = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
     view.layers.selectRow(0)
     assert "Find again" in view.note.text() and make_figure(view._state) is None
-    qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=point)
     QTest.keyClick(view.near_words, Qt.Key.Key_Return)
     assert page.text.toPlainText() == "a dog sat"
 

@@ -32,21 +32,21 @@ def state(explore, explorer) -> WordsState:
 
 @pytest.fixture
 def view(qtbot, state, workshop) -> WordsView:
-    made = WordsView(state, workshop.notices)
-    qtbot.addWidget(made)
-    made.resize(1000, 560)
-    made.show()
-    made.set_active(True)
-    return made
+    view = WordsView(state, workshop.notices)
+    qtbot.addWidget(view)
+    view.resize(1000, 560)
+    view.show()
+    view.set_active(True)
+    return view
 
 
 @pytest.fixture
 def area(qtbot, explore: ExploreState) -> StripArea:
-    made = StripArea(explore)
-    qtbot.addWidget(made)
-    made.resize(900, 120)
-    made.show()
-    return made
+    area = StripArea(explore)
+    qtbot.addWidget(area)
+    area.resize(900, 120)
+    area.show()
+    return area
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def shown(view: WordsView) -> list[list[str]]:
 
 def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explore, explorer):
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
-    asked = explorer.asked[-1]
-    assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
-    explorer.fill(asked, "dog", "cat", "mat")
+    question = explorer.asked[-1]
+    assert (question.kind, question.text, question.masked) == ("fill_mask", "the cat sat", (2,))
+    explorer.fill(question, "dog", "cat", "mat")
     assert shown(view) == [["dog", "cat", "mat"]]
     assert "“cat”" in view.predictions.cards[0].head.full_text()
     assert "rank 2" in view.predictions.cards[0].verdict.full_text()
@@ -211,7 +211,7 @@ def test_a_causal_model_says_that_it_predicts_from_the_left(view, explore, explo
 def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
     explore.toggle_mask(2)
     answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
-    assert max(one.probability for one in answer.predictions[0].ranked) == 0.5
+    assert max(ranked.probability for ranked in answer.predictions[0].ranked) == 0.5
     assert view.predictions.cards[0].bars.maximum == 0.5
     assert "from 0 to 50 %" in view.figure().caption
     assert [scale_end([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
@@ -219,13 +219,13 @@ def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
 
 def test_a_saved_figure_is_exact(view, explore, explorer):
     explore.toggle_mask(2)
-    asked = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
-    view.predictions.state.fills[0]._question = asked
-    quick = explorer.fill(asked, "dog").model_copy(update={"computed": "bfloat16"})
+    question = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
+    view.predictions.state.fills[0]._question = question
+    quick = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
     view.predictions.state.fills[0].answer = quick
     assert view.figure() is None, "a fast answer is not saved"
     exact = explorer.of_kind("fill_mask")[-1]
-    assert exact.exact and exact.number > asked.number
+    assert exact.exact and exact.number > question.number
     assert view.figure() is None and explorer.of_kind("fill_mask")[-1] is exact, "asked once"
     explorer.fill(exact, "dog", "mat")
     table = view.figure().table()
@@ -268,10 +268,10 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explor
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
     qtbot.keyClicks(view.candidates.typed, "dog, cats,unhappys, dog, qqq,")
     qtbot.keyClick(view.candidates.typed, Qt.Key.Key_Return)
-    asked = explorer.of_kind("score_candidates")[-1]
-    assert (asked.first, asked.last) == (2, 3)
-    assert asked.candidates == ("dog", "cats", "unhappys", "qqq")
-    known = {one.text: one for one in explorer.truly(asked).candidates}
+    question = explorer.of_kind("score_candidates")[-1]
+    assert (question.first, question.last) == (2, 3)
+    assert question.candidates == ("dog", "cats", "unhappys", "qqq")
+    known = {candidate.text: candidate for candidate in explorer.truly(question).candidates}
     shown = rows(view.candidates.own)
     order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].log_probability)
     assert [row[0].split(" ")[0] for row in shown] == [*order, "qqq:"]
@@ -288,16 +288,16 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
     view.candidates.run.click()
-    (asked,) = explorer.of_kind("find_candidates")
-    answer = explorer.truly(asked)
+    (question,) = explorer.of_kind("find_candidates")
+    answer = explorer.truly(question)
     shown = rows(view.candidates.best)
-    assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.candidates]
+    assert [row[0] for row in shown[:-1]] == [" ".join(c.tokens) for c in answer.candidates]
     assert shown[-1][0] == "typed: un ##happy"
     explore.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
     view.candidates.automatic.setChecked(True)
     explore.pick(4)
-    assert [(one.first, one.last) for one in explorer.of_kind("find_candidates")[1:]] == [
+    assert [(q.first, q.last) for q in explorer.of_kind("find_candidates")[1:]] == [
         (2, 3),
         (4, 4),
     ]
@@ -315,21 +315,21 @@ def test_every_layer_has_a_prediction_and_a_click_selects_a_token(qtbot, view, e
     assert view.lens.stack.currentIndex() == 1
     explore.toggle_mask(2)
     explore.pick(3)
-    asked = explorer.of_kind("apply_lens")[-1]
-    assert asked.positions == (2, 3)
-    applied = explorer.truly(asked)
+    question = explorer.of_kind("apply_lens")[-1]
+    assert question.positions == (2, 3)
+    applied = explorer.truly(question)
     grid = view.lens.grids[0]
     assert grid.applied == applied
     assert len(applied.layers) == 4
-    place = grid.box(1, 0).center().toPoint()
-    qtbot.mouseMove(grid, place + QPoint(3, 3))
-    qtbot.mouseMove(grid, place)
+    point = grid.box(1, 0).center().toPoint()
+    qtbot.mouseMove(grid, point + QPoint(3, 3))
+    qtbot.mouseMove(grid, point)
     best = applied.layers[1].predictions[0].ranked[0]
     assert "layer 1" in view.lens.readout.full_text()
     assert (
         visible(f"“{best.label}” {percentage(best.probability)}") in view.lens.readout.full_text()
     )
-    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=point)
     assert explore.picked == 2
     table = saved(view.figure())
     assert len(table) == 1 + 4 * 2 * 5
@@ -352,22 +352,22 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
     assert len(explorer.of_kind("score_tokens")) == 3, "nothing is asked after a stop"
     view.pseudo_perplexity.run.click()
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
-    places = [place for answer in answers for place in answer.scores]
-    assert [one.start for one in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
-    assert [place.position for place in places] == [1, 2, 3, 4]
-    assert decimal(perplexity(places), 2) in view.pseudo_perplexity.summary.text()
+    scores = [score for answer in answers for score in answer.scores]
+    assert [question.start for question in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
+    assert [score.position for score in scores] == [1, 2, 3, 4]
+    assert decimal(perplexity(scores), 2) in view.pseudo_perplexity.summary.text()
     assert "so far" not in view.pseudo_perplexity.summary.text()
-    for row, place in zip(rows(view.pseudo_perplexity.table), places, strict=True):
+    for row, s in zip(rows(view.pseudo_perplexity.table), scores, strict=True):
         assert row[2:] == [
-            percentage(math.exp(place.log_probability)),
-            str(place.rank),
-            decimal(place.log_probability, 2),
+            percentage(math.exp(s.log_probability)),
+            str(s.rank),
+            decimal(s.log_probability, 2),
         ]
     assert not view.pseudo_perplexity.run.isEnabled()
     explore.toggle_mask(2)
     assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
     written = [float(row[2]) for row in saved(view.figure())[1:]]
-    assert written == pytest.approx([place.log_probability for place in places], rel=1e-8)
+    assert written == pytest.approx([score.log_probability for score in scores], rel=1e-8)
 
 
 def test_a_click_selects_a_token_and_others_wait(qtbot, view, explore, explorer, wait):
@@ -414,13 +414,11 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     assert done <= 5
     whole = {"top": 100, "number": 9_999}
     first, second = (
-        explorer.truly(one.model_copy(update=whole)) for one in explorer.of_kind("fill_mask")[:2]
+        explorer.truly(q.model_copy(update=whole)) for q in explorer.of_kind("fill_mask")[:2]
     )
     card = view.predictions.cards[0]
     assert card.bars.accessibleName() == "Predictions of two models"
-    known = [
-        {one.label: one.probability for one in a.predictions[0].ranked} for a in (first, second)
-    ]
+    known = [{p.label: p.probability for p in a.predictions[0].ranked} for a in (first, second)]
     assert len(known[0]) == len(WORDS)
     for bar in card.bars.shown:
         assert (bar.probability, bar.second) == (known[0][bar.label], known[1][bar.label])
@@ -431,7 +429,7 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     assert first.difference in card.bars.accessibleDescription()
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.run.click()
-    ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])
+    ours, theirs = (explorer.truly(q) for q in explorer.of_kind("score_tokens")[-2:])
     shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
@@ -444,8 +442,8 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     view.show_part(CANDIDATES)
     view.candidates.typed.setText("dog")
     view.candidates._on_typed()
-    asked = explorer.of_kind("score_candidates")[-2:]
-    both = [explorer.truly(one).candidates[0].log_probability for one in asked]
+    questions = explorer.of_kind("score_candidates")[-2:]
+    both = [explorer.truly(q).candidates[0].log_probability for q in questions]
     assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 

@@ -45,13 +45,13 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def page(qtbot, studio: Studio) -> ModelsPage:
-    made = ModelsPage(studio)
-    qtbot.addWidget(made)
-    made.resize(1280, 800)
-    made.show()
-    made.arrive({"get": True})
-    qtbot.waitUntil(lambda: made.getting.state.machine is not None)
-    return made
+    page = ModelsPage(studio)
+    qtbot.addWidget(page)
+    page.resize(1280, 800)
+    page.show()
+    page.arrive({"get": True})
+    qtbot.waitUntil(lambda: page.getting.state.machine is not None)
+    return page
 
 
 def titles(getting: GettingPage) -> list[str]:
@@ -78,8 +78,8 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     getting = page.getting
     getting.search_field.setText("tiny")
     getting.search_hub.click()
-    said = " ".join(text.text() for text in question(qtbot).findChildren(Text))
-    assert host() in said and hub.address.endswith(host())
+    message = " ".join(text.text() for text in question(qtbot).findChildren(Text))
+    assert host() in message and hub.address.endswith(host())
     question(qtbot).buttons["cancel"].click()
     assert not hub.asked and not studio.settings.preferences.hub_allowed
     getting.search_hub.click()
@@ -144,7 +144,7 @@ def test_a_model_is_sent_after_its_files_were_seen(qtbot, page, hub, studio, mon
 
     def asks_to_send() -> bool:
         shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
-        return any("send" in one.buttons and one.isVisible() for one in shown)
+        return any("send" in dialog.buttons and dialog.isVisible() for dialog in shown)
 
     qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
     assert "README.md" in question(qtbot).findChild(QPlainTextEdit).toPlainText() and not hub.asked

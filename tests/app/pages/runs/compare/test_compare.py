@@ -47,9 +47,9 @@ def comparison(page, four, qtbot) -> CompareView:
     shown = page()
     shown.list.table.selectAll()
     shown.list.actions_.by_key["compare"].trigger()
-    found = shown.comparison
-    qtbot.waitUntil(lambda: found.curves.view.chart is not None)
-    return found
+    view = shown.comparison
+    qtbot.waitUntil(lambda: view.curves.view.chart is not None)
+    return view
 
 
 def test_a_comparison_names_runs_by_what_tells_them_apart(four) -> None:
@@ -134,8 +134,8 @@ def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, fou
         assert b"<svg" in figure.svg(kept) and figure.pdf(kept).startswith(b"%PDF")
         assert len(kept.table().rows) >= 4
         assert figure.csv_text(kept.table()).count("\n") > 4
-    found = make_scatter(four, "training.learning_rate", "best", "training.seed")
-    assert found.missing == 0 and found.names == ("1", "2")
+    scatter = make_scatter(four, "training.learning_rate", "best", "training.seed")
+    assert scatter.missing == 0 and scatter.names == ("1", "2")
     assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
     comparison.tabs.setCurrentWidget(comparison.scatter)
     view = comparison.scatter.widget.view
@@ -193,8 +193,8 @@ def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four,
     assert "training.learning_rate" in keys and "training.seed" in keys
     for key in keys:
         facts = column_info(key)
-        said = {repr(facts.row_value(row)) for row in comparison.state.rows}
-        assert len(said - {"None"}) > 1, key
+        values = {repr(facts.row_value(row)) for row in comparison.state.rows}
+        assert len(values - {"None"}) > 1, key
 
 
 def test_a_run_alone_is_not_compared_and_back_leads_to_the_view_before(page, four, qtbot) -> None:

@@ -68,10 +68,10 @@ def run(studio, make_run, qtbot) -> RunState:
 
 @pytest.fixture
 def tab(run, explorer, qtbot) -> BatchTab:
-    made = BatchTab(BatchState(run, explorer))
-    qtbot.addWidget(made)
-    made.resize(1000, 700)
-    return made
+    tab = BatchTab(BatchState(run, explorer))
+    qtbot.addWidget(tab)
+    tab.resize(1000, 700)
+    return tab
 
 
 def show(tab: BatchTab, qtbot: QtBot) -> None:

@@ -83,9 +83,9 @@ def test_a_curve_is_kept_as_a_drawing_and_its_look_for_other_runs(page, make_run
     assert again.charts.options.smoothing.choice() == 3 and again.charts.options.log.isChecked()
     qtbot.waitUntil(lambda: not again.charts.is_filling())
     for curve in (again.charts.loss, again.charts.validation, again.charts.speed):
-        kept = curve.figure()
-        assert kept is not None and kept.table is not None
-        assert b"<svg" in figure.svg(kept) and len(kept.table().rows) > 3
+        drawing = curve.figure()
+        assert drawing is not None and drawing.table is not None
+        assert b"<svg" in figure.svg(drawing) and len(drawing.table().rows) > 3
         assert curve.figure_button is not None
     assert again.charts.rate.figure() is None  # nothing was measured
 

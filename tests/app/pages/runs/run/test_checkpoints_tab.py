@@ -32,9 +32,9 @@ def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run,
     assert tab.total.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
     assert chosen is not None and chosen.step == 5  # the best one to begin with
-    with qtbot.waitSignal(studio.go) as wanted:
+    with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
-    assert wanted.args == ["train", {"model": chosen.folder}]
+    assert signal.args == ["train", {"model": chosen.folder}]
     without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
     assert not without.checkpoints.hint.isHidden() and not without.checkpoints.fine_tune.isEnabled()
 
@@ -55,10 +55,10 @@ def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp
 
     tab.table.selectRow(0)
     qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    said = " ".join(label.text() for label in asked.findChildren(QLabel))
-    assert "resume from step 10 instead of step 15" in said
-    asked.buttons["delete"].click()
+    dialog = question(qtbot)
+    message = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "resume from step 10 instead of step 15" in message
+    dialog.buttons["delete"].click()
     qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [10, 5])
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
 
@@ -71,21 +71,21 @@ def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkey
     wished: list[Any] = []
     monkeypatch.setattr(studio.dispatcher, "branch", lambda *wish: wished.append(wish[:3]))
     qtbot.mouseClick(tab.branch, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    form = asked.findChild(SpecForm)
-    said = [label.text() for label in asked.findChildren(QLabel)]
-    assert "No setting is changed, so this branch will reproduce the original run exactly." in said
+    dialog = question(qtbot)
+    form = dialog.findChild(SpecForm)
+    texts = [label.text() for label in dialog.findChildren(QLabel)]
+    assert "No setting is changed, so this branch will reproduce the original run exactly." in texts
     form.set_value({"learning_rate": 3e-5})
-    said = [label.text() for label in asked.findChildren(QLabel)]
-    assert "Learning rate 3e-5 instead of 5e-5." in said
+    texts = [label.text() for label in dialog.findChildren(QLabel)]
+    assert "Learning rate 3e-5 instead of 5e-5." in texts
     rate = form.fields["learning_rate"].controls[0]
     rate.show()
     rate.setFocus()
     qtbot.keyClick(rate, Qt.Key.Key_F1)
-    helped = asked.findChild(HelpWindow)
+    helped = dialog.findChild(HelpWindow)
     assert helped.view.shown() == "setting-TrainingSpec.learning_rate"
     helped.close()
-    asked.buttons["branch"].click()
+    dialog.buttons["branch"].click()
     qtbot.waitUntil(lambda: bool(wished))
     name, step, job = wished[0]
     before = view.state.row.job

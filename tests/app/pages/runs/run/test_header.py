@@ -32,8 +32,8 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert gone.args == target
     plain, branch = make_run("plain"), make_run("other")
-    told = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
-    change_run(studio, branch, remarks=["One text was cut.", told.sentence()])
+    branched = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
+    change_run(studio, branch, remarks=["One text was cut.", branched.sentence()])
     view = open_run(shown, branch, qtbot)
     qtbot.waitUntil(lambda: not view.header.branched.isHidden())
     assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
@@ -83,8 +83,8 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_r
     assert again.header.newer.accessibleName() == "Train again on version 3…"
     with qtbot.waitSignal(studio.go) as gone:
         qtbot.mouseClick(again.header.newer, Qt.MouseButton.LeftButton)
-    place, argument = gone.args
-    assert place == "train" and argument["job"].data == StoredData(folder=films / "3")
+    key, argument = gone.args
+    assert key == "train" and argument["job"].data == StoredData(folder=films / "3")
     assert argument["job"].training == job.training
 
 

@@ -18,9 +18,9 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
     environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
     environment["attention"] = "nested"
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
-    for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
+    for first, last, differing in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
         folder.append(Started(pid=1, step=first))
-        update = {"step": first, "environment": environment, "differences": found}
+        update = {"step": first, "environment": environment, "differences": differing}
         folder.append(ready.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(page(), run_id, qtbot)
@@ -30,10 +30,10 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
     assert "may give slightly different weights" in tab.verdict.text()
     assert tab.obstacles.text() == "From step 5: threads 1 → 2."
     assert tab.facts.values["Weights (SHA-256)"].text() == f"{'ab' * 16}\n{'ab' * 16}"
-    told = [label.text() for label in tab.findChildren(QLabel) if "Session" in label.text()]
-    assert told[1].startswith("Session 2: steps 6–15, started ")
-    assert told[1].endswith("; resumed, but not bit for bit: threads 1 → 2")
-    assert told[2].startswith("Session 3: steps 16–20") and told[2].endswith("resumed bit for bit")
+    rows = [label.text() for label in tab.findChildren(QLabel) if "Session" in label.text()]
+    assert rows[1].startswith("Session 2: steps 6–15, started ")
+    assert rows[1].endswith("; resumed, but not bit for bit: threads 1 → 2")
+    assert rows[2].startswith("Session 3: steps 16–20") and rows[2].endswith("resumed bit for bit")
     qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "are intact" in tab.files.text())
     (folder.checkpoint(5) / MANIFEST).write_text("{")

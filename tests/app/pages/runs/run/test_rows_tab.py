@@ -15,16 +15,16 @@ def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
     """Write predictions of `rows` rows; the first are wrong, later ones are more confident."""
     wrong = rows - int(rows * right)
     gold = ["good"] * rows
-    said = ["bad"] * wrong + ["good"] * (rows - wrong)
-    made = classified(
+    labels = ["bad"] * wrong + ["good"] * (rows - wrong)
+    predictions = classified(
         gold,
-        said,
+        labels,
         probability=np.linspace(0.5, 0.9, rows),
         text=[f"text {n}" for n in range(rows)],
         other=["no text of the task"] * rows,
     )
-    told = facts("text_classification", ("bad", "good"), step=step)
-    replace(made, info=told).write(folder.results / "validation.parquet")
+    info = facts("text_classification", ("bad", "good"), step=step)
+    replace(predictions, info=info).write(folder.results / "validation.parquet")
 
 
 def titles(table: RowsTable) -> list[str]:
@@ -32,8 +32,8 @@ def titles(table: RowsTable) -> list[str]:
 
 
 def column(table: RowsTable, title: str) -> list[str]:
-    place = titles(table).index(title)
-    return [row[place] for row in table.rows.rows]
+    column = titles(table).index(title)
+    return [row[column] for row in table.rows.rows]
 
 
 def run_that_trains(view: RunView) -> None:
@@ -69,14 +69,14 @@ def test_the_results_take_their_place_when_the_run_has_ended(page, studio, make_
     run_id = make_run("live")
     write(RunFolder(studio.home.runs / run_id), right=0.5, step=10)
     view = open_run(page(), run_id, qtbot)
-    place = view.tabs.indexOf(view.rows)
-    assert not view.tabs.isTabVisible(place)
+    index = view.tabs.indexOf(view.rows)
+    assert not view.tabs.isTabVisible(index)
     run_that_trains(view)
-    assert view.tabs.isTabVisible(place)
+    assert view.tabs.isTabVisible(index)
     view.tabs.setCurrentWidget(view.rows)
     view.state.row = replace(view.state.row, state="finished")
     view.state.changed.emit()
-    assert not view.tabs.isTabVisible(place) and view.tabs.currentWidget() is view.results
+    assert not view.tabs.isTabVisible(index) and view.tabs.currentWidget() is view.results
 
 
 def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtbot) -> None:

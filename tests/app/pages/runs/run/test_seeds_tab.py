@@ -59,13 +59,13 @@ def test_the_spread_is_that_of_the_finished_runs(studio, ids, make_run, qtbot) -
 def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, qtbot) -> None:
     run_id = make_run("alone")
     shown = page()
-    table, place = shown.list.table, shown.list.model.column(Column.SEEDS)
-    assert table.isColumnHidden(place)
+    table, column = shown.list.table, shown.list.model.column(Column.SEEDS)
+    assert table.isColumnHidden(column)
     view = open_run(shown, run_id, qtbot)
     qtbot.waitUntil(lambda: not view.tabs.isTabVisible(view.tabs.indexOf(view.seeds)))
     make_run("films", job=jobs()[0])
     shown.state.read()
-    qtbot.waitUntil(lambda: not table.isColumnHidden(place))
+    qtbot.waitUntil(lambda: not table.isColumnHidden(column))
 
 
 def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen) -> None:
@@ -74,9 +74,9 @@ def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, sc
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
     model = view.seeds.widget.model
-    told = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
+    cells = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
     assert view.seeds.widget.table.isColumnHidden(FEATURES)
-    assert told == [
+    assert cells == [
         ["42", "finished", "80.0 % acc"],
         ["43", "finished", "95.0 % acc"],
         ["44", "stopped", "80.0 % acc"],
@@ -94,28 +94,28 @@ def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, m
     for job in jobs(2):
         RunFolder.create(whole / f"seed-{job.training.seed}", job)
     shown = page()
-    taken: list[Path] = []
-    monkeypatch.setattr(studio.dispatcher, "adopt", taken.append)
-    assert not shown.accept_drop([whole]) and not taken
+    dropped: list[Path] = []
+    monkeypatch.setattr(studio.dispatcher, "adopt", dropped.append)
+    assert not shown.accept_drop([whole]) and not dropped
     (whole / SUMMARY).write_text("{}")
     assert shown.accept_drop([whole])
-    assert taken == [whole / "seed-42", whole / "seed-43"]
+    assert dropped == [whole / "seed-42", whole / "seed-43"]
 
 
 def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot, screen) -> None:
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
-    ids = [make_run("films", upto=5 * (n % 3 + 1), job=one) for n, one in enumerate(sweep[:6])]
+    ids = [make_run("films", upto=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
     shown = page()
     view = open_run(shown, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
     model, table = view.seeds.widget.model, view.seeds.widget.table
-    told = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
-    assert [vectors for vectors, _ in told] == [value_text(row) for row in PAPER[:6]]
-    assert [best for _, best in told] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
+    cells = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
+    assert [vectors for vectors, _ in cells] == [value_text(row) for row in PAPER[:6]]
+    assert [best for _, best in cells] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
     assert view.seeds.widget.summary.text() == (
         "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
@@ -174,9 +174,9 @@ def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbo
 
 
 def test_the_importance_of_a_field_has_an_interval() -> None:
-    share = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
-    sure = ImportanceMeasured(fields=(share,), trials=9, explained=0.7)
-    said = importance_text(sure, lambda path: "Learning rate")
-    assert "Learning rate 80 % (50 % to 95 %)" in said and "From 9 combinations" in said
+    importance = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
+    sure = ImportanceMeasured(fields=(importance,), trials=9, explained=0.7)
+    text = importance_text(sure, lambda path: "Learning rate")
+    assert "Learning rate 80 % (50 % to 95 %)" in text and "From 9 combinations" in text
     nothing = sure.model_copy(update={"explained": 0.05})
     assert importance_text(nothing, str).startswith("Not known yet")

@@ -26,21 +26,21 @@ def opened(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunSta
 def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine", upto=10, outcome="stopped", not_finite=[3])
     state = RunState(studio, runs, run_id, studio)
-    said: dict[str, Any] = {}
-    state.curves_read.connect(lambda found: said.update(curves=found))
+    received: dict[str, Any] = {}
+    state.curves_read.connect(lambda curves: received.update(curves=curves))
     checkpoints = CheckpointsState(studio, state)
-    checkpoints.checkpoints_read.connect(lambda found: said.update(checkpoints=found))
-    state.log_read.connect(lambda found: said.update(log=found))
+    checkpoints.checkpoints_read.connect(lambda points: received.update(checkpoints=points))
+    state.log_read.connect(lambda log: received.update(log=log))
     state.open()
-    qtbot.waitUntil(lambda: len(said) == 3)
-    loss: Points = said["curves"]["loss"]
+    qtbot.waitUntil(lambda: len(received) == 3)
+    loss: Points = received["curves"]["loss"]
     assert loss.steps.tolist() == list(range(1, 11))
     assert list(loss.finite())[:3] == [(1, 2.0), (2, 1.0), (4, 0.5)]
     assert loss.not_finite == ((3, "nan"),)
-    saved: list[Checkpoint] = said["checkpoints"]
+    saved: list[Checkpoint] = received["checkpoints"]
     assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
     assert saved[0].bytes > 0
-    assert said["log"] == "• 2 texts were truncated.\nloading\nstep 1"
+    assert received["log"] == "• 2 texts were truncated.\nloading\nstep 1"
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
 
@@ -49,7 +49,7 @@ def test_points_that_come_while_curves_are_read_are_kept(runs, studio, make_run,
     state = RunState(studio, runs, run_id, studio)
     heard: list[str] = []
     state.curves_read.connect(lambda _: heard.append("read"))
-    state.measured.connect(lambda found: heard.append(f"new {found['loss'].steps.tolist()}"))
+    state.measured.connect(lambda new: heard.append(f"new {new['loss'].steps.tolist()}"))
     state.open()
     studio.dispatcher.measured.emit(run_id, [measured("loss", 5, 1.0), measured("loss", 6, 0.5)])
     studio.dispatcher.measured.emit("somebody", [measured("loss", 7, 1.0)])
@@ -57,8 +57,8 @@ def test_points_that_come_while_curves_are_read_are_kept(runs, studio, make_run,
     assert heard == ["read", "new [5, 6]"]
     studio.dispatcher.measured.emit(run_id, [measured("loss", 7, 1.0)])
     assert heard[2] == "new [7]"
-    found = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
-    assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
+    points = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
+    assert list(points["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
 def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:

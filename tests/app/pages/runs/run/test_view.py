@@ -51,8 +51,8 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers,
 
 def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot) -> None:
     run = make_run("Reviews")
-    made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
-    made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
+    predictions = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
+    predictions.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
     shown = page()
     shown.open(run)
     view = shown.run
