@@ -21,7 +21,7 @@ TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 SUFFIXES = (".zip", *TAR_SUFFIXES)
 MAX_MEMBERS = 20_000
 MAX_SEARCHED = 200  # members of a tar that are read to detect a model
-MAX_SEARCHED_BYTES = 50_000_000  # maximum bytes between them
+MAX_SEARCHED_BYTES = 50_000_000  # of all bytes read to detect one
 MODULES = "0_Transformer"  # folder of the network in older sentence-transformers
 
 Member = zipfile.ZipInfo | tarfile.TarInfo
@@ -45,7 +45,7 @@ def is_model_archive(path: Path) -> bool:
 def unpack(archive: Path, into: Path) -> Path:
     """Extract the model of an archive into the empty folder `into`; returns its folder.
 
-    Raises BadCheckpoint if the archive has no model or is damaged; DiskFull if there is no room.
+    Raises BadCheckpoint if the archive has no model or is damaged, and DiskFull.
     """
     with _damage_errors(archive), _open(archive) as (members, content):
         folder = _folder_of_model(members, archive)

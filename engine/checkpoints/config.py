@@ -32,7 +32,7 @@ ACTIVATIONS = {  # synonyms
 }
 COMPATIBLE_VALUES: dict[
     str, tuple[object, ...]
-] = {  # with the values that are compatible with ours
+] = {  # by entry, the values that our networks support
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
     "pruned_heads": (None, {}),
@@ -93,7 +93,7 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     if absent:
         raise _bad_config(file, phrase("it has no {absent}", absent=", ".join(absent)))
     values = _values(family, config)
-    _refuse_activation(values.get("activation"), file)
+    _check_activation(values.get("activation"), file)
     try:
         return family.spec.model_validate(values, strict=True)
     except ValidationError as error:
@@ -117,7 +117,7 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         ) from error
 
 
-def _refuse_activation(named: object, file: str) -> None:
+def _check_activation(named: object, file: str) -> None:
     known = get_args(Activation)
     if isinstance(named, str) and named not in known:
         raise BadCheckpoint(

@@ -1,6 +1,6 @@
 """Models outside the library that are used in place: in the hub's cache, and in the user's folder.
 
-Nothing there is copied or written. Folders that cannot be loaded as they are are not listed;
+Nothing there is copied or written. Folders that cannot be loaded unchanged are not listed;
 importing one reports the reason.
 """
 

@@ -18,7 +18,7 @@ PROBE_OUTPUT = "probe.dense.weight"
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> str:
-    """The task of a task head with so many outputs.
+    """The task of a task head with this number of outputs.
 
     Models of ours record it, unless another program has replaced the head; otherwise the rules are
     those of transformers. If several tasks have the same head, a foreign model gets the one with
@@ -38,12 +38,12 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     for kind, head in known.items():
         if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
             return kind
-    of_sequences = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
-    for kind, head in of_sequences.items():
+    sequence_heads = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
+    for kind, head in sequence_heads.items():
         if head.problem_type == problem:
             return kind
-    exact = (kind for kind, head in of_sequences.items() if head.outputs == outputs)
-    labelled = (kind for kind, head in of_sequences.items() if head.has_labels)
+    exact = (kind for kind, head in sequence_heads.items() if head.outputs == outputs)
+    labelled = (kind for kind, head in sequence_heads.items() if head.has_labels)
     return next(exact, None) or next(labelled)
 
 

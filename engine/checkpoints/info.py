@@ -31,7 +31,7 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 BUFFERS = ("position_ids",)
-DAMAGE = (
+READ_ERRORS = (  # raised by damaged files
     *(OSError, ValueError, TypeError, KeyError, IndexError, AttributeError),
     RecursionError,
     OverflowError,
@@ -183,7 +183,7 @@ def _weights(folder: Path) -> tuple[list[Path], Tensors]:
 
 
 def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
-    """The same for a TensorFlow checkpoint; None if there is none."""
+    """The files and tensors of a TensorFlow checkpoint; None if there is none."""
     # imports NumPy, which the window starts without
     from engine.checkpoints.tf1.bundle import open_bundle
     from engine.checkpoints.tf1.folder import find_index
@@ -235,7 +235,7 @@ def _header(folder: Path, file: Path) -> Tensors:
         end = max(
             (int(e["data_offsets"][1]) for n, e in header.items() if n != "__metadata__"), default=0
         )
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         raise _error(folder, phrase("{file} is damaged", file=file.name)) from error
     if file.stat().st_size != 8 + length + end:
         raise _error(folder, phrase("{file} is incomplete", file=file.name))

@@ -1,4 +1,4 @@
-"""Files that are fetched of a model: weights, config, vocabulary, card and licence; never code."""
+"""Files to download for a model: weights, config, vocabulary, card and licence; never code."""
 
 import re
 from collections.abc import Iterable
@@ -15,10 +15,10 @@ TOKENIZERS = (
     *("vocab.txt", "vocab.json", "merges.txt"),
     *("spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"),
 )
-SENTENCES = (  # sentence-transformers: pooling of the tokens
+SENTENCE_CONFIGS = (  # sentence-transformers: pooling of the tokens
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
 )
-PAPERS = ("README.md", *LICENCES)
+DOCUMENTS = ("README.md", *LICENCES)
 MODULE = re.compile(r"[0-9]_(?:Pooling|Dense|Normalize)/(?:config\.json|model\.safetensors)")
 SHARD = r"-\d{5}-of-\d{5}\."
 WEIGHTS = (  # by preference; the first available kind is fetched
@@ -37,7 +37,7 @@ def select_files(names: Iterable[str], model: str) -> list[str]:
     Raises BadCheckpoint if a config, a vocabulary or weights are missing.
     """
     available = [name for name in names if is_plain(name)]
-    small = (*CONFIGS, *TOKENIZERS, *SENTENCES, *PAPERS)
+    small = (*CONFIGS, *TOKENIZERS, *SENTENCE_CONFIGS, *DOCUMENTS)
     chosen = [name for name in small if name in available]
     chosen += sorted(name for name in available if MODULE.fullmatch(name))
     weights = _weights(available)

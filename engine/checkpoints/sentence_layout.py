@@ -107,9 +107,9 @@ def encoder_folder(folder: Path) -> Path:
     return folder if sentence is None else sentence.encoder
 
 
-def dense_folder(number: int) -> str:
-    """The folder name of a dense layer, from 0, which is also the prefix of its tensors."""
-    return f"{number + 2}_Dense"
+def dense_folder(index: int) -> str:
+    """The folder name of a dense layer, also the prefix of its tensors."""
+    return f"{index + 2}_Dense"
 
 
 def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
@@ -219,7 +219,7 @@ def _dense(folder: Path) -> DenseSpec:
 
 
 def _max_length(folder: Path) -> int | None:
-    """From its place in sentence-transformers before version 6, or since."""
+    """The maximum length, stored in different files before and since sentence-transformers 6."""
     entries = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
     for name, key in (*entries, (TOKENIZER, "model_max_length")):
         config = json_object(folder, name) if folder.is_dir() else None

@@ -10,7 +10,7 @@ from engine.messages.hub import Source
 
 SOURCE = "source.json"
 LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "NOTICE")
-MAX_BYTES = 1_000_000  # bytes
+MAX_BYTES = 1_000_000
 
 
 def write_source(folder: Path, source: Source) -> None:

@@ -35,7 +35,7 @@ from engine.phrases import phrase
 
 INDEX = ".index"
 MAX_INDEX = 32_000_000  # bytes
-MAX_DIMENSIONS = 8  # dimensions of a tensor
+MAX_DIMENSIONS = 8  # of a tensor
 VERSION = 1  # of the format: written, and the newest that is read
 OTHER_FORMAT = phrase("Choose a copy of this model in another format, ideally model.safetensors.")
 OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # suffix of names in TensorFlow 2
@@ -56,7 +56,7 @@ DTYPES = {  # from types.proto
     22: "uint32",
     23: "uint64",
 }
-NUMBERS = {dtype: int_field for int_field, dtype in DTYPES.items()}
+NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 WIDTHS = {  # bytes per element; strings have no fixed size
     dtype: 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
     for dtype in NUMBERS
@@ -71,7 +71,7 @@ class Entry:
     dtype: str  # as in DTYPES, or “type 42” for an unknown one
     shape: tuple[int, ...]
     shard: int
-    first: int  # offset in the shard file
+    offset: int  # in the shard file
     size: int  # bytes
     checksum: int  # CRC-32C, masked
 
@@ -104,7 +104,7 @@ class Bundle:
         content = np.empty(entry.size, np.uint8)
         try:
             with open_regular(self.folder / file_name) as file:
-                file.seek(entry.first)
+                file.seek(entry.offset)
                 count = file.readinto(content.data)
         except OSError as error:
             raise BadCheckpoint(
@@ -197,7 +197,7 @@ def _entry(name: str, message: bytes) -> Entry:
     entry = Entry(
         dtype, shape, int_field(fields, 3), int_field(fields, 4), int_field(fields, 5), checksum
     )
-    if entry.first < 0 or entry.size < 0:
+    if entry.offset < 0 or entry.size < 0:
         raise Damage(phrase("{name} is outside its file", name=safe_name(name)))
     if dtype in WIDTHS and math.prod(shape) * WIDTHS[dtype] != entry.size:
         raise Damage(phrase("the size of {name} does not match its shape", name=safe_name(name)))
@@ -216,7 +216,7 @@ def _check_shards(bundle: Bundle) -> None:
     """Raise BadCheckpoint if a data file is missing, or too short."""
     last: dict[int, tuple[int, str]] = {}  # the end and name of the last tensor in each file
     for name, entry in bundle.entries.items():
-        position = (entry.first + entry.size, name)
+        position = (entry.offset + entry.size, name)
         last[entry.shard] = max(position, last.get(entry.shard, position))
     for shard, (end, name) in sorted(last.items()):
         file_name = bundle.shard_name(shard)
@@ -275,7 +275,7 @@ def pack_entry(entry: Entry) -> bytes:
             2, b"".join(encode_field(2, encode_field(1, dimension)) for dimension in entry.shape)
         )
         + encode_field(3, entry.shard)
-        + encode_field(4, entry.first)
+        + encode_field(4, entry.offset)
         + encode_field(5, entry.size)
         + encode_fixed32(6, entry.checksum)
     )

@@ -2,7 +2,7 @@
 
 import re
 
-PUBLISHED_NAMES = {  # Google's, published
+PUBLISHED_NAMES = {  # by Google's name
     "bert/embeddings/word_embeddings": "bert.embeddings.word_embeddings.weight",
     "bert/embeddings/position_embeddings": "bert.embeddings.position_embeddings.weight",
     "bert/embeddings/token_type_embeddings": "bert.embeddings.token_type_embeddings.weight",
@@ -14,7 +14,7 @@ PUBLISHED_NAMES = {  # Google's, published
     "cls/squad/output_weights": "qa_outputs.weight",
     "cls/squad/output_bias": "qa_outputs.bias",
 }
-PUBLISHED = {published: google for google, published in PUBLISHED_NAMES.items()}
+GOOGLE_NAMES = {published: google for google, published in PUBLISHED_NAMES.items()}
 LAYER = r"bert/encoder/layer_(?:0|[1-9]\d{0,8})"
 DENSE = re.compile(
     rf"(?:{LAYER}/(?:attention/self/(?:query|key|value)"
@@ -41,8 +41,8 @@ def published_name(google: str) -> str | None:
 
 def google_name(published: str) -> str:
     """Google's name for a tensor of our networks."""
-    if published in PUBLISHED:
-        return PUBLISHED[published]
+    if published in GOOGLE_NAMES:
+        return GOOGLE_NAMES[published]
     module, _, leaf = published.rpartition(".")
     weight, bias = ("gamma", "beta") if module.endswith("LayerNorm") else ("kernel", "bias")
     path = re.sub(r"layer\.(\d+)", r"layer_\1", module).replace(".", "/")

@@ -57,7 +57,7 @@ class CheckInput:
             path: Parquet file with all rows.
             splits: index into SPLITS of each row, int8 [N].
             split: how the rows were split.
-            drawn: the splits that were drawn at random.
+            random_splits: the splits that were drawn at random.
             progress: raises Cancelled, from here or from a check.
         """
         self.mapping, self.splits, self.split = mapping, splits, split

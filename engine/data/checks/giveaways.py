@@ -103,8 +103,8 @@ def _removal_fix(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[
     if not cells:
         return ()
     change = phrase("The word “{word}” removed from {n:,} row(s).", word=word[:40], n=len(cells))
-    title, by = phrase("Remove “{word}”", word=word[:40]), f"remove-{word}"
-    return (Fix(by, title, change, cells=dict(sorted(cells.items()))),)
+    title = phrase("Remove “{word}”", word=word[:40])
+    return (Fix(f"remove-{word}", title, change, cells=dict(sorted(cells.items()))),)
 
 
 def without_word(text: str, word: str) -> str:

@@ -20,7 +20,7 @@ from engine.progress import CancellableProgress
 SHINGLE_WORDS = 5
 SIMILARITY = 0.7  # minimum Jaccard similarity of near copies
 BANDS, BAND_ROWS = 12, 3  # finds 99.4 % of the pairs at the threshold: 1 - (1 - 0.7³)¹²
-MAX_WORDS = 1_000  # maximum words compared of a text
+MAX_WORDS = 1_000  # of a text that are compared
 CHUNK = 1 << 20  # shingles processed at a time, to stay in the CPU cache
 MAX_THREADS = 4
 

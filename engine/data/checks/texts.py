@@ -173,7 +173,8 @@ def _unreadable(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     sentence = phrase(
-        "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.", n=len(rows)
+        "{n:,} row(s) with “\ufffd” or control characters: the original characters are lost.",
+        n=len(rows),
     )
     fix = drop_fix(rows, phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)))
     return [Finding("broken_texts", "warning", len(rows), sentence, rows, (fix,))]

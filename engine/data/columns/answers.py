@@ -1,4 +1,4 @@
-"""Answers to a question, as a cell holds them.
+"""Answers to a question in a cell.
 
 | cell | meaning |
 | --- | --- |
@@ -82,8 +82,8 @@ def _find_respelled(text: str, start: int, passage: str) -> Answer | None:
 
 def _any_form(character: str) -> str:
     """Regular expression for a character and its variants."""
-    forms_ = next((forms for forms in FORMS if character in forms), None)
-    return re.escape(character) if forms_ is None else f"[{re.escape(forms_)}]"
+    variants = next((forms for forms in FORMS if character in forms), None)
+    return re.escape(character) if variants is None else f"[{re.escape(variants)}]"
 
 
 def format_answers(answers: Sequence[Answer]) -> str:

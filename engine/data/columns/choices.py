@@ -1,7 +1,7 @@
 """Multiple choice: the endings of each row and the correct one.
 
-Endings are in a column each, as in SWAG (Zellers et al. 2018), or in one JSON list. The label is an
-index from 0 or 1, a letter, or the text of the ending.
+Each ending has a column, as in SWAG (Zellers et al. 2018), or all are in a JSON list. The label is
+an index from 0 or 1, a letter, or the text of the ending.
 """
 
 import json

@@ -55,7 +55,7 @@ LABEL_WORDS = (  # as a word of a longer name
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-MIN_FLAGS = 3  # minimum of yes/no columns that count as labels by content alone
+MIN_FLAGS = 3  # yes/no columns, below which they are labels only by name
 MAX_LABEL_CHARACTERS = 60  # characters of a cell of a label column
 MAX_LABELS = 250
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more

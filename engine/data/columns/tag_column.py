@@ -110,7 +110,7 @@ class TagColumn:
         converted, invalid = to_bio(tags, self.scheme)
         for token in invalid:
             remark = phrase(
-                "A tag such as “{tag}-” is not valid where it stands and was corrected",
+                "A tag such as “{tag}-” is not valid in its position and was corrected",
                 tag=tags[token][:1],
             )
             remarks.count(remark, self._line(line, token))

@@ -1,6 +1,6 @@
 """Spans of tokens as one tag per token, in one of four schemes.
 
-| scheme | a span of three tokens, an adjacent one of two of the same type, and one of one |
+| scheme | three spans of one type: three tokens, two right after them, and one |
 | --- | --- |
 | BIO | B I I B I O B (also called IOB2; Tjong Kim Sang and Veenstra 1999) |
 | IOB1 | I I I B I O I (Ramshaw and Marcus 1995) |

@@ -39,7 +39,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     """Start and end of each word of natural text.
 
     Brackets and quotes before a word, and these and punctuation after it, are words of one
-    character each; inner ones stay: U.S.A, don't, @name. So is each ideograph, as in BERT's
+    character each; inner ones stay: U.S.A, don't, @name. Each ideograph is a word, as in BERT's
     tokenizers.
     """
     spans = []

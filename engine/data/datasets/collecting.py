@@ -168,7 +168,7 @@ def _offset_progress(progress: ProgressCallback, done: int, total: int) -> Progr
 
 
 def source_digest(source: Path) -> str:
-    """SHA-256 of a file, or of all texts of a folder; of the whole file for a part of it."""
+    """SHA-256 of a file, or of all texts of a folder; for part of a file, of the whole file."""
     return folder_sha256(source) if source.is_dir() else sha256(file_on_disk(source))
 
 
@@ -200,13 +200,13 @@ def _column_indices(
     columns: tuple[str, ...], file: _OpenSource, request: FileImport
 ) -> tuple[list[int | None], list[str]]:
     """Index of each column in this source, None if it is missing, and notes."""
-    own = file.table.columns
-    if columns == own:
+    file_columns = file.table.columns
+    if columns == file_columns:
         return list(range(len(columns))), []
     notes: list[str] = []
     if request.reading.header and file.reading.header:
-        indices = [own.index(name) if name in own else None for name in columns]
-        extra = [name for name in own if name not in columns]
+        indices = [file_columns.index(n) if n in file_columns else None for n in columns]
+        extra = [name for name in file_columns if name not in columns]
         if extra:
             names = ", ".join(f"“{name}”" for name in extra[:5])
             notes.append(
@@ -215,7 +215,7 @@ def _column_indices(
                 )
             )
     else:
-        indices = [index if index < len(own) else None for index in range(len(columns))]
+        indices = [index if index < len(file_columns) else None for index in range(len(columns))]
         notes.append(
             phrase("Columns were matched by position, because only one of the files has a header.")
         )
@@ -225,8 +225,8 @@ def _column_indices(
                 file.path,
                 phrase("it has no column “{name}”.", name=name),
                 phrase(
-                    "Its columns are: {own}. All files need the same columns.",
-                    own=", ".join(own[:20]),
+                    "Its columns are: {names}. All files need the same columns.",
+                    names=", ".join(file_columns[:20]),
                 ),
             )
     return indices, notes
@@ -242,7 +242,7 @@ def _tag_column(
     if mapping.tags is None:
         return None
     text, tags = (indices[columns.index(name)] for name in (mapping.text, mapping.tags))
-    assert text is not None and tags is not None  # `_column_indices` refuses a source without them
+    assert text is not None and tags is not None  # `_column_indices` rejects a source without them
     return TagColumn(file.path, file.reading, text, tags, cancelled)
 
 

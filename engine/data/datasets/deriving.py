@@ -111,10 +111,10 @@ def derive(
         )
 
 
-def _mentions(note: str, about: tuple[str, ...]) -> bool:
+def _mentions(note: str, phrases: tuple[str, ...]) -> bool:
     """True if a note contains one of these phrases."""
     args = note.args.values() if isinstance(note, Phrase) else ()
-    return note in about or any(isinstance(arg, str) and _mentions(arg, about) for arg in args)
+    return note in phrases or any(isinstance(arg, str) and _mentions(arg, phrases) for arg in args)
 
 
 def _mapping_change(before: Mapping, after: Mapping) -> list[str]:

@@ -76,7 +76,7 @@ def import_dataset(
     """
     files = list_files(sources)
     for _, path in files:
-        _refuse_unwritable(path)
+        _check_storable(path)
     request = FileImport(sources, reading, mapping, split, cleaning)
     with atomic_folder(into) as folder:
         collected = collect(request, folder, progress, cancelled)
@@ -199,7 +199,7 @@ def write_version(
                 (splits[collected.missing_answers] != SPLITS.index("test")).sum()
             ),
             "unseen": unseen_labels(collected, splits),
-            "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first),
+            "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first_rows),
             "spans": dict(sorted(collected.spans.items())),
             "fingerprint": fingerprint.hexdigest(),
         }
@@ -260,7 +260,7 @@ class Fingerprint:
         return self._hash.hexdigest()
 
 
-def _refuse_unwritable(path: Path) -> None:
+def _check_storable(path: Path) -> None:
     """`spec.json` cannot hold a path that is not valid Unicode."""
     try:
         str(path.absolute()).encode("utf-8")
@@ -341,9 +341,9 @@ def label_spellings(labels: dict[str, int]) -> list[Spellings]:
 
 def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
     """Number of empty cells of each column, and of rows; test rows are excluded."""
-    is_kept = collected.splits != SPLITS.index("test")
-    empty = {name: int(is_kept[rows].sum()) for name, rows in collected.empty.items()}
-    return empty, int(is_kept.sum())
+    is_counted = collected.splits != SPLITS.index("test")
+    empty = {name: int(is_counted[rows].sum()) for name, rows in collected.empty.items()}
+    return empty, int(is_counted.sum())
 
 
 def spelling_note(group: Spellings) -> str:

@@ -74,7 +74,7 @@ def read_corrections(
                 new[row_indices[-1]] = parse(cell, row_indices[-1])
             except StudioError as error:
                 raise BadFile(file, error.problem, error.advice, row.line) from error
-    _refuse_other_texts(file, dataset, texts, row_indices, cells, lines)
+    _check_texts(file, dataset, texts, row_indices, cells, lines)
     indices = np.array(list(new), dtype=np.int64)
     before = dataset.column(label).take(indices).to_pylist()
     edits = {
@@ -215,7 +215,7 @@ def _answer_parser(dataset: Dataset) -> CellParser:
     return parse
 
 
-def _refuse_other_texts(
+def _check_texts(
     file: Path,
     dataset: Dataset,
     names: list[str],
@@ -233,8 +233,8 @@ def _refuse_other_texts(
                     file,
                     phrase("the row has another text in the data set."),
                     phrase(
-                        "Name the version that the file was made from, and --part where its rows"
-                        " are counted within one."
+                        "Name the version that the file was made from, and --part if its rows"
+                        " are counted within one part."
                     ),
                     line,
                 )

@@ -50,7 +50,7 @@ class Collected(NamedTuple):
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
     missing_answers: NDArray[np.int32]  # rows whose passage does not contain the answer
-    first: list[tuple[str, ...]]  # the first `FIRST_ROWS` rows
+    first_rows: list[tuple[str, ...]]  # at most `FIRST_ROWS`
     text_keys: NDArray[np.int64]  # [rows], equal for equal texts: of the passage, or of all
     passages_are_keys: bool  # rows are questions and `text_keys` are of passages
 
@@ -66,7 +66,7 @@ class _Cells(NamedTuple):
         encoded: Any = column.dictionary_encode()
         return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
 
-    def first(self) -> NDArray[np.int64]:
+    def first_rows(self) -> NDArray[np.int64]:
         """First row of each cell, int64 [names]."""
         return np.unique(self.indices, return_index=True)[1]
 
@@ -91,7 +91,7 @@ class RowWriter:
         self._required = {name: columns.index(name) for name in cleaning.skip_empty}
         self._spellings = cleaning.spellings
         self._empty: dict[str, list[NDArray[np.int32]]] = {}
-        self._first: list[tuple[str, ...]] = []
+        self._first_rows: list[tuple[str, ...]] = []
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._flags = {name: columns.index(name) for name in mapping.flags}
@@ -186,9 +186,9 @@ class RowWriter:
         else:
             column = batch.cells[self._split_column]
             self._splits.append(self._parse_splits(column, batch.lines, path))
-        if len(self._first) < FIRST_ROWS:
-            head = batch.slice(0, FIRST_ROWS - len(self._first))
-            self._first += [cells for _, cells in head.rows()]
+        if len(self._first_rows) < FIRST_ROWS:
+            head = batch.slice(0, FIRST_ROWS - len(self._first_rows))
+            self._first_rows += [cells for _, cells in head.rows()]
         self._counted.append(batch)
         self._counted_rows += len(batch)
         self._new = []
@@ -226,7 +226,7 @@ class RowWriter:
         self._label_indices.append(np.array(known, dtype=np.int32)[cells.indices])
         if plain == cells.names:
             return column
-        first, counts = cells.first(), cells.counts()
+        first, counts = cells.first_rows(), cells.counts()
         for index, label in enumerate(stripped):
             line, count = int(batch.lines[first[index]]), int(counts[index])
             if label != cells.names[index]:
@@ -273,7 +273,7 @@ class RowWriter:
                 phrase(
                     "The split column must contain train, validation (or dev) or test in every row."
                 ),
-                line=int(lines[cells.first()[invalid]]),
+                line=int(lines[cells.first_rows()[invalid]]),
             )
         known = np.array([SPLITS.index(split) for split in splits if split], dtype=np.int8)
         return known[cells.indices]
@@ -293,7 +293,7 @@ class RowWriter:
                         name=name[:60],
                     ),
                     phrase("Use 1 or 0, true or false, yes or no."),
-                    line=int(lines[cells.first()[index]]),
+                    line=int(lines[cells.first_rows()[index]]),
                 )
             self._flag_counts[name] += int(rows) if flag else 0
 
@@ -335,7 +335,7 @@ class RowWriter:
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
             missing_answers=np.array(self._missing_answers, dtype=np.int32),
-            first=self._first,
+            first_rows=self._first_rows,
             text_keys=_concatenate_arrays(self._text_keys, np.int64),
             passages_are_keys=self._answer_columns is not None,
         )

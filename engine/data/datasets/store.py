@@ -30,7 +30,7 @@ from engine.files.regular_file import check_regular, read_regular
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
-BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # raised by damaged files
+READ_ERRORS = (OSError, ValueError, LookupError, pa.ArrowException)  # raised by damaged files
 MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; an import writes less
 CACHE_BYTES = 1 << 29  # of row groups cached for scrolling
 READ_ROWS = 256  # rows in memory while iterating over a split
@@ -77,7 +77,7 @@ class Dataset:
         self.folder, self.spec = folder, spec
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
-        self._cached_bytes = 0  # bytes cached
+        self._cached_bytes = 0
         self._rng = random.Random(0)
         try:
             self._file = pq.ParquetFile(check_regular(folder / DATA))
@@ -92,7 +92,7 @@ class Dataset:
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
             self._splits = self._read_splits()  # int8 [rows], index into SPLITS
-        except BROKEN as error:
+        except READ_ERRORS as error:
             raise _damaged(folder) from error
         if len(self._splits) != sum(spec.rows.values()):
             raise _damaged(folder)
@@ -114,7 +114,7 @@ class Dataset:
         try:
             with self._lock:
                 yield
-        except BROKEN as error:
+        except READ_ERRORS as error:
             raise _damaged(self.folder) from error
 
     def _read_splits(self) -> NDArray[np.int8]:
@@ -128,7 +128,7 @@ class Dataset:
         return np.concatenate(parts)
 
     def _split_mask(self, split: SplitName) -> NDArray[np.bool_]:
-        """bool [rows]"""
+        """Rows of a split, bool [rows]."""
         return np.equal(self._splits, SPLITS.index(split))
 
     def stream(self, split: SplitName) -> Rows:
@@ -239,7 +239,7 @@ class Dataset:
         return np.flatnonzero(chosen)
 
     def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
-        """bool [rows of the group]"""
+        """Matching rows of a row group, bool [rows of the group]."""
         searched = self.spec.columns if text else ()
         label_column, cells = (None, ()) if label is None else self._label_cells(label)
         columns = dict.fromkeys([*searched, *([] if label_column is None else [label_column])])
@@ -275,8 +275,8 @@ class Dataset:
     def verify(self) -> None:
         """Verify that the files are unchanged.
 
-        Uses the checksums of the manifest, or, 100 times as slow, the fingerprint of all rows if
-        there is no manifest.
+        Uses the checksums of the manifest; without one, the fingerprint of all rows, which takes
+        100 times as long.
 
         Raises StudioError if they differ.
         """

@@ -1,6 +1,6 @@
-"""File formats of data, one file each; `FORMATS` lists them.
+"""Formats of data files, one module each; `FORMATS` lists them.
 
-A new format is a file with a `Format` and a line here. Suffixes, the filter of the file dialog,
+A new format is a module with a `Format` and a line here. Suffixes, the filter of the file dialog,
 drag and drop, and the help of the commands are derived from the table.
 """
 

@@ -1,6 +1,6 @@
 """Common reader for exports of annotation tools: one JSON object per text, with spans or labels.
 
-A tool is a file with a `Tool`. Texts with spans become words with BIO tags for token
+Each tool is a module with a `Tool`. Texts with spans become words with BIO tags for token
 classification; labels get a column.
 """
 

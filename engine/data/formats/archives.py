@@ -48,7 +48,7 @@ DOCUMENTATION = (  # prefixes of documentation files
     *("readme", "licence", "license"),
     *("dataset_info", "dataset_dict", "state.json"),  # of the `datasets` library
 )
-BROKEN = (  # raised for damaged, encrypted or unsupported files
+READ_ERRORS = (  # raised for damaged, encrypted or unsupported files
     *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
     *(pa.ArrowException, NotImplementedError, RuntimeError, struct.error),
 )
@@ -88,7 +88,7 @@ def locate(path: Path) -> Location:
             raise BadFile(
                 file,
                 phrase("there is no “{name}” in it.", name=rest[:100]),
-                phrase("It has: {names}.", names=_shown(names)),
+                phrase("It has: {names}.", names=_list_names(names)),
             )
         member = max(matches, key=len)
         return Location(file, member, rest[len(member) + 1 :])
@@ -99,7 +99,7 @@ def locate(path: Path) -> Location:
     if len(names) > 1:
         raise BadFile(
             file,
-            phrase("it has {count:,} files: {names}.", count=len(names), names=_shown(names)),
+            phrase("it has {count:,} files: {names}.", count=len(names), names=_list_names(names)),
             phrase(
                 "Choose one of them, such as {example}.", example=f"{file.name}/{names[0][:100]}"
             ),
@@ -107,7 +107,7 @@ def locate(path: Path) -> Location:
     return Location(file, names[0], "")
 
 
-def _shown(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     shown = join(", ", [name[:100] for name in names[:SHOWN_MEMBERS]])
     return join(", ", (shown, "…")) if len(names) > SHOWN_MEMBERS else shown
 
@@ -123,7 +123,7 @@ def is_archive(file: Path) -> bool:
                 return not set(archive.namelist()) & set(OFFICE)
     except OSError:
         return False
-    except BROKEN:
+    except READ_ERRORS:
         return file.suffix.lower() == ARCHIVE_SUFFIX
 
 
@@ -134,7 +134,7 @@ def members(file: Path) -> list[str]:
         if len(entries) > MAX_MEMBERS:
             raise BadFile(
                 file,
-                phrase("it has more than {most:,} files.", most=MAX_MEMBERS),
+                phrase("it has more than {maximum:,} files.", maximum=MAX_MEMBERS),
                 phrase("Use a part of them."),
             )
         return sorted(entry.filename for entry in entries if _is_member(entry))
@@ -151,7 +151,7 @@ def convert_errors(file: Path) -> Iterator[None]:
     """Convert errors of the libraries to BadFile."""
     try:
         yield
-    except BROKEN as error:
+    except READ_ERRORS as error:
         if isinstance(error, RuntimeError) and "encrypted" in str(error):
             raise BadFile(
                 file,
@@ -219,7 +219,9 @@ class Source(io.RawIOBase):
             start = self._member.peek(6)[:6]
         else:
             start = raw.peek(6)[:6]
-        unpack = next((type_ for mark, type_ in UNPACKERS.items() if start.startswith(mark)), None)
+        unpack = next(
+            (function for mark, function in UNPACKERS.items() if start.startswith(mark)), None
+        )
         self.is_packed = bool(self.location.member) or unpack is not None
         if unpack is not None:
             self._inner = unpack(self._inner)
@@ -234,10 +236,10 @@ class Source(io.RawIOBase):
         buffer[: len(chunk)] = chunk
         self._count += len(chunk)
         if self.is_packed:
-            self._refuse_bomb()
+            self._check_bomb()
         return len(chunk)
 
-    def _refuse_bomb(self) -> None:
+    def _check_bomb(self) -> None:
         packed = self._packed if self.location.member else self._raw.tell()
         times = self._count / max(packed, 1)
         if self._count > MAX_UNPACKED or (self._count > SUSPICIOUS_BYTES and times > MAX_RATIO):

@@ -30,7 +30,7 @@ BATCH_ROWS = 5_000
 MAX_PART_BYTES = 64_000_000  # bytes of the texts of a batch
 MAX_COLUMN_BYTES = 4 * 1024**3  # unpacked bytes of a column in a row group
 MAX_BATCH_BYTES = 4 * 1024**3  # unpacked bytes of a batch of an Arrow file
-BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
+READ_ERRORS = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
 PARQUET_MAGIC, ARROW_MAGIC, FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of a stream
 INDEX = "__index_level_"  # prefix of pandas index columns
@@ -46,7 +46,7 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     def batches() -> Iterator[pa.RecordBatch]:
         texts = [f.name for f in schema if _is_text(f.type)]  # dictionaries, in case they repeat
         with _read(lines.path) as file, pq.ParquetFile(file, read_dictionary=texts) as table:
-            _refuse_large(lines.path, table.metadata)
+            _check_sizes(lines.path, table.metadata)
             total, done = max(table.metadata.num_rows, 1), 0
             for batch in table.iter_batches(BATCH_ROWS):
                 done += len(batch)
@@ -92,7 +92,7 @@ def _read(path: Path) -> Iterator[Any]:
     with unpacked(path) as local_path, pa.OSFile(str(check_regular(local_path)), "rb") as file:
         try:
             yield file
-        except BROKEN as error:
+        except READ_ERRORS as error:
             raise BadFile(
                 path,
                 phrase("it is damaged or incomplete, so its rows cannot be read."),
@@ -101,7 +101,7 @@ def _read(path: Path) -> Iterator[Any]:
 
 
 def _named_schema(schema: pa.Schema) -> pa.Schema:
-    """Raises ValueError early if column names are not text."""
+    """The schema. Raises ValueError if column names are not text."""
     assert len(schema.names) == len(schema)
     return schema
 
@@ -114,7 +114,7 @@ def _arrow(file: Any) -> Any:
     return pa.ipc.open_stream(file)
 
 
-def _refuse_large(path: Path, metadata: pq.FileMetaData) -> None:
+def _check_sizes(path: Path, metadata: pq.FileMetaData) -> None:
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
         for column in range(row_group.num_columns):
@@ -125,7 +125,7 @@ def _refuse_large(path: Path, metadata: pq.FileMetaData) -> None:
 def _too_large(path: Path) -> BadFile:
     return BadFile(
         path,
-        phrase("a group of its rows unpacks to more than {most} GiB.", most=MAX_COLUMN_BYTES >> 30),
+        phrase("a group of its rows unpacks to more than {size} GiB.", size=MAX_COLUMN_BYTES >> 30),
         phrase("Save it again with smaller groups of rows."),
     )
 

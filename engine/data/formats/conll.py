@@ -14,7 +14,7 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 
 DOCUMENT = "-DOCSTART-"
-MAX_SENTENCE_WORDS = 100_000  # words
+MAX_SENTENCE_WORDS = 100_000
 CONLL_U = (
     *("id", "text", "lemma", "upos", "xpos"),
     *("feats", "head", "deprel", "deps", "misc"),
@@ -57,8 +57,8 @@ class _Layout:
         self.is_universal = self.has_tabs and numbered and self.width == len(CONLL_U)
         names = list(CONLL_U if self.is_universal else numbered_columns(self.width))
         if not self.is_universal:
-            counts = [all(row[n].isdecimal() for row in same_width) for n in range(self.width)]
-            word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
+            is_counter = [all(r[n].isdecimal() for r in same_width) for n in range(self.width)]
+            word = next((n for n, skipped in enumerate(is_counter[:-1]) if not skipped), 0)
             names[-1], names[word] = "tags", "text"  # a single column has the text
         self.columns, self.word = tuple(names), names.index("text")
 
@@ -106,7 +106,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
         elif not cells[layout.word]:
             remarks.count(phrase("Row without a word skipped"), number)
         elif len(rows) >= MAX_SENTENCE_WORDS:
-            problem = phrase("this sentence has more than {most:,} words.", most=MAX_SENTENCE_WORDS)
+            problem = phrase("this sentence has more than {n:,} words.", n=MAX_SENTENCE_WORDS)
             raise BadFile(lines.path, problem, ADVICE, line=start)
         else:
             start = start if rows else number

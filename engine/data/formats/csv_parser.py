@@ -34,7 +34,7 @@ AFTER_LABEL = " "  # as delimiter: the first space ends the label
 SEPARATOR_LINE = re.compile(rf'"?sep=([{DELIMITERS}])"?\r?\n?', re.IGNORECASE)
 """Excel's separator declaration in the first line."""
 QUOTES_ADVICE = phrase(
-    "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
+    "Correct this row, or switch off “Quoted cells” if the quotes belong to the text."
 )
 
 csv.field_size_limit(MAX_LINE_CHARACTERS)
@@ -78,7 +78,7 @@ def parse_rows(
 ) -> Iterator[Row]:
     """Parse rows after `before` lines; empty lines and a first line `sep=;` are skipped.
 
-    Takes no more of `lines` than the rows that were yielded.
+    Consumes no more of `lines` than the yielded rows need.
     """
     if reading.delimiter == AFTER_LABEL:
         yield from _parse_labelled(lines, remarks)
@@ -114,7 +114,8 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
         problem = phrase(
-            "a cell that starts here is longer than {most:,} characters.", most=MAX_LINE_CHARACTERS
+            "a cell that starts here is longer than {count:,} characters.",
+            count=MAX_LINE_CHARACTERS,
         )
     elif "end of data" in text:
         problem = phrase("a quote that opens in this row is never closed.")

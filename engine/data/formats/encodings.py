@@ -1,4 +1,4 @@
-"""Recognise the encoding of a file, and refuse binary files."""
+"""Recognise the encoding of a file, and reject binary files."""
 
 import codecs
 import re
@@ -53,18 +53,18 @@ def recognise_encoding(path: Path) -> Encoded:
     """
     with _open(path) as file:
         start = file.read(SAMPLE)
-        _refuse_other_kinds(path, start)
+        _check_kind(path, start)
         for mark, name in BYTE_ORDER_MARKS:
             if start.startswith(mark):
                 return Encoded(name)
         if utf16 := _guess_utf16(start):
-            note = phrase("The file has no byte order mark; it was read as {wide}.", wide=utf16)
+            note = phrase("The file has no byte order mark; it was read as {name}.", name=utf16)
             return Encoded(utf16, note)
         content = start + file.read(MAX_CHECKED - SAMPLE)
     if _mostly_utf8(content):
-        _refuse_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
+        _check_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
         return Encoded("utf-8")
-    _refuse_control_characters(path, start.decode("latin-1"))
+    _check_control_characters(path, start.decode("latin-1"))
     name = _single_byte(content)
     return Encoded(
         name,
@@ -93,7 +93,7 @@ def _open(path: Path) -> Iterator[BinaryIO]:
         raise unreadable(path, error) from error
 
 
-def _refuse_other_kinds(path: Path, start: bytes) -> None:
+def _check_kind(path: Path, start: bytes) -> None:
     kind = next((name for magic, name in KINDS if start.startswith(magic)), "")
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         kind = phrase("a ZIP archive")
@@ -125,9 +125,9 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
 
 def _guess_utf16(start: bytes) -> str:
     """UTF-16 without a mark: every other byte of Latin text is zero."""
-    even, unusual = start[0::2].count(0), start[1::2].count(0)
-    name = "utf-16-le" if unusual > 10 * even else "utf-16-be" if even > 10 * unusual else ""
-    if not name or (max(even, unusual) < 0.2 * len(start) and _mostly_utf8(start)):
+    even, odd = start[0::2].count(0), start[1::2].count(0)  # zero bytes
+    name = "utf-16-le" if odd > 10 * even else "utf-16-be" if even > 10 * odd else ""
+    if not name or (max(even, odd) < 0.2 * len(start) and _mostly_utf8(start)):
         return ""
     text = start[: len(start) // 2 * 2].decode(name, errors="replace")
     plausible = sum(c.isalnum() or c.isspace() or c in ",;.\"'-_:!?()、。" for c in text)
@@ -153,7 +153,7 @@ def _mostly_utf8(content: bytes) -> bool:
     return valid > 10 * broken
 
 
-def _refuse_control_characters(path: Path, text: str) -> None:
+def _check_control_characters(path: Path, text: str) -> None:
     if len(CONTROL.findall(text)) > max(1, len(text) // 20):
         raise BadFile(path, phrase("this is a binary file, not text."), ADVICE)
 

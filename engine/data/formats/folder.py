@@ -143,7 +143,7 @@ def read_text(file: Path, encoding: str) -> str:
     if file.stat().st_size > MAX_TEXT_BYTES:
         raise BadFile(
             file,
-            phrase("it is larger than {most} MB.", most=MAX_TEXT_BYTES // 1_000_000),
+            phrase("it is larger than {size} MB.", size=MAX_TEXT_BYTES // 1_000_000),
             phrase("Split it into several texts."),
         )
     return "".join(Lines(file, encoding))
@@ -247,14 +247,14 @@ def list_texts(folder: Path, annotations: bool = False) -> list[Path]:
             raise BadFile(
                 folder,
                 phrase(
-                    "it has more than {most:,} files and folders beside texts.", most=MAX_OTHERS
+                    "it has more than {count:,} files and folders besides texts.", count=MAX_OTHERS
                 ),
                 phrase("Choose the folder in which the texts are."),
             )
         if len(files) > MAX_FILES:
             raise BadFile(
                 folder,
-                phrase("it has more than {most:,} texts.", most=MAX_FILES),
+                phrase("it has more than {count:,} texts.", count=MAX_FILES),
                 phrase("Use a part of them."),
             )
     return sorted(files)

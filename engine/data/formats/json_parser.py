@@ -29,7 +29,7 @@ from engine.data.formats.strict_json import (
     Number,
     depth_problem,
     describe_error,
-    refuse_constant,
+    reject_constant,
     unique_keys,
     without_surrogates,
     write_json,
@@ -90,7 +90,7 @@ def parse_lines(
     decoder = json.JSONDecoder(
         parse_int=kind,
         parse_float=kind,
-        parse_constant=refuse_constant,
+        parse_constant=reject_constant,
         object_pairs_hook=unique_keys,
     )
     for number, line in enumerate(lines, start=before + 1):
@@ -145,7 +145,7 @@ _json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, SPACE = map(ord, '"\n\r{}\\: ')
 MAX_CELLS = 4_000_000  # of a block; more means many sparse keys
 KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
-PLAIN = re.compile(  # a value that is not a string: null, or a literal kept as it is
+PLAIN = re.compile(  # a value that is not a string: null, or a literal kept unchanged
     rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
     rb"(?=[ \t]*[,}])"
 )

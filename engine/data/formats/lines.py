@@ -1,6 +1,6 @@
 """Lines of a text file, read with limits on file and line size.
 
-Only plain files are opened, and no file is read at once, so that pipes, devices, huge sparse files
+Only plain files are opened, and none is read whole, so that pipes, devices, huge sparse files
 and endless lines give an error instead of exhausting memory.
 """
 
@@ -18,11 +18,11 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
-MAX_FILE_BYTES = 16 * 1024**3  # bytes
-MAX_LINE_CHARACTERS = 50_000_000  # characters
+MAX_FILE_BYTES = 16 * 1024**3
+MAX_LINE_CHARACTERS = 50_000_000
 HEAD_LINES = 50_000  # lines of a look-ahead if only the first rows are needed
-CHUNK = 1 << 18  # characters decoded at once
-BLOCK = 1 << 20  # bytes read at once for columnar parsing
+CHUNK = 1 << 18  # characters decoded at a time
+BLOCK = 1 << 20  # bytes read at a time for columnar parsing
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
@@ -127,7 +127,7 @@ class Lines:
         return self.limited(MAX_LINE_CHARACTERS, split=False)
 
     def limited(self, max_length: int, split: bool) -> Iterator[str]:
-        """Lines of at most `max_length` characters; longer ones are split or refused."""
+        """Lines of at most `max_length` characters; longer ones are split or rejected."""
         number = characters = 0
         with self._opened() as (raw, source):
             text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
@@ -177,7 +177,7 @@ class Lines:
     def too_long(self, line: int, max_length: int) -> BadFile:
         return BadFile(
             self.path,
-            phrase("this line is longer than {longest:,} characters.", longest=max_length),
+            phrase("this line is longer than {count:,} characters.", count=max_length),
             phrase("Split it into several lines."),
             line=line,
         )
@@ -206,7 +206,7 @@ class Lines:
         return NotText(
             self.path,
             phrase("these bytes are not text in {encoding}.", encoding=self.encoding),
-            phrase("Choose the encoding in which the file was saved, or correct this place."),
+            phrase("Choose the encoding in which the file was saved, or correct these bytes."),
             line=line,
             column=column,
         )

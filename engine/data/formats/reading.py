@@ -21,7 +21,7 @@ from engine.data.formats.json_document import DOCUMENT, may_have_lists
 from engine.data.formats.lines import Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
-from engine.data.formats.sources import refuse_splits
+from engine.data.formats.sources import check_no_splits
 from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
@@ -96,7 +96,7 @@ def read(
     """
     remarks, format_ = Remarks(), get_format(reading)
     if format_.open_folder is not None and path.is_dir():
-        refuse_splits(path)
+        check_no_splits(path)
         folder = TextFolder(path, reading.encoding, progress, cancelled, head_only)
         return TableReader(format_.open_folder(folder, remarks), remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, head_only)

@@ -55,7 +55,7 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
                 if remaining < 0:
                     raise BadFile(
                         path,
-                        phrase("it unpacks to more than {most} GiB.", most=MAX_UNPACKED >> 30),
+                        phrase("it unpacks to more than {size} GiB.", size=MAX_UNPACKED >> 30),
                         phrase("Save the table as CSV."),
                     )
                 if reader := sheet or sheets:

@@ -94,7 +94,7 @@ def list_splits(folder: Path) -> list[Path]:
     )
 
 
-def refuse_splits(folder: Path) -> None:
+def check_no_splits(folder: Path) -> None:
     """Raise BadFile if the sub-folders are the splits of a data set."""
     if folders := list_splits(folder):
         raise BadFile(

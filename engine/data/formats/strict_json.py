@@ -1,4 +1,4 @@
-"""Strict JSON: what Python accepts beyond the standard is refused with an explanation."""
+"""Strict JSON: what Python accepts beyond the standard is rejected with an explanation."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from engine.data.formats.lines import Lines, file_size
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-MAX_DOCUMENT_BYTES = 2 * 1024**3  # bytes of a document that is read at once
+MAX_DOCUMENT_BYTES = 2 * 1024**3  # bytes of a document, which is read whole
 CHUNK = 1_000_000  # characters
 MAX_LEVELS = 100  # nesting depth
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -29,13 +29,13 @@ class InvalidJson(ValueError):
         self.problem = problem
 
 
-def refuse_constant(name: str) -> NoReturn:
+def reject_constant(name: str) -> NoReturn:
     """`parse_constant` hook: NaN and infinities are not JSON."""
     raise InvalidJson(phrase("{name} is not valid JSON.", name=name))
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """`object_pairs_hook` that refuses repeated keys, of which Python keeps the last."""
+    """`object_pairs_hook` that rejects repeated keys, of which Python keeps the last."""
     item = dict(pairs)
     if len(item) < len(pairs):
         counts = Counter(name for name, _ in pairs)
@@ -61,7 +61,7 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
     path = lines.path
     if file_size(path) > MAX_DOCUMENT_BYTES:
         problem = phrase(
-            "the file is larger than the {largest_file} GiB that can be read at once.",
+            "the file is larger than the {largest_file} GiB that can be read.",
             largest_file=MAX_DOCUMENT_BYTES // 1024**3,
         )
         raise BadFile(path, problem, phrase("Split it, or use a part of it."))
@@ -72,7 +72,7 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
             text,
             parse_int=kind,
             parse_float=kind,
-            parse_constant=refuse_constant,
+            parse_constant=reject_constant,
             object_pairs_hook=unique_keys,
         )
     except json.JSONDecodeError as error:
@@ -95,13 +95,13 @@ def describe_error(error: json.JSONDecodeError) -> str:
 
 
 def depth_problem() -> str:
-    return phrase("its brackets are nested more than {most} levels deep.", most=MAX_LEVELS)
+    return phrase("its brackets are nested more than {count} levels deep.", count=MAX_LEVELS)
 
 
 def write_json(value: object, level: int = 1) -> str:
     """Compact JSON that preserves `Number`.
 
-    Raises NotStrict if nesting is too deep.
+    Raises InvalidJson if nesting is too deep.
     """
     if level > MAX_LEVELS:
         raise InvalidJson(depth_problem())

@@ -45,7 +45,7 @@ class TextBlocks:
         self.lines_read += lines
 
     def limit(self, rows: Iterable[T], size: int) -> Iterator[T]:
-        """Rows made of these lines, until they start after `size` bytes."""
+        """Rows of these lines, until `size` bytes are consumed."""
         self._bytes_read = 0
         for row in rows:
             yield row
@@ -58,7 +58,7 @@ class TextBlocks:
         """Results of all blocks.
 
         Args:
-            fast: parses and takes the start of a block; None if it cannot.
+            fast: parses and consumes the start of a block; None if it cannot.
             slow: parses that many bytes line by line instead; twice as many each time in a row.
         """
         step = STEP

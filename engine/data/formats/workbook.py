@@ -30,7 +30,7 @@ MAX_CELLS = 20_000_000  # cells of the bounding rectangle of a sheet
 TICK_ROWS = 2_000
 SAMPLE_ROWS = 200  # rows used to find the header
 SHOWN_SHEETS = 20
-BROKEN = (CalamineError, OSError, ValueError, LookupError, TypeError)
+READ_ERRORS = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
 def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
@@ -99,7 +99,7 @@ def sheets_with_rows(path: Path) -> list[str]:
             item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata
         }
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
-        names = sorted(names, key=lambda name: not is_visible.get(name, True))
+        names.sort(key=lambda name: not is_visible.get(name, True))
         return sorted(names, key=_main_sheet(book, names, sizes).__ne__)
 
 
@@ -120,7 +120,7 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
         return True  # reading it reports that it is too large
     try:
         return book.get_sheet_by_name(name).height > 0
-    except BROKEN:
+    except READ_ERRORS:
         return False  # a chart, or an empty sheet
 
 
@@ -152,7 +152,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
         start = file.read(1 << 16)
         file.seek(0)
         if start.startswith(OLE):
-            _refuse_other_ole(path, file)
+            _check_ole(path, file)
         sizes = sheet_sizes(path, file) if start.startswith(ZIP) else Sizes({})
         if sizes.is_open:
             for name, cells in sizes.cells.items():
@@ -170,7 +170,7 @@ def _convert_errors(path: Path) -> Iterator[None]:
         yield
     except PasswordError as error:
         raise _encrypted(path) from error
-    except BROKEN as error:
+    except READ_ERRORS as error:
         raise _damaged(path) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # a Rust panic
@@ -190,13 +190,13 @@ def _too_large(path: Path, name: str, cells: int) -> BadFile:
     return BadFile(
         path,
         phrase(
-            "the sheet “{name}” reaches over {cells:,} cells, more than the {most:,} that can be"
+            "the sheet “{name}” reaches over {cells:,} cells, more than the {maximum:,} that can be"
             " read.",
             name=name[:60],
             cells=cells,
-            most=MAX_CELLS,
+            maximum=MAX_CELLS,
         ),
-        phrase("Delete the cells far below or beside the table, or save it as CSV."),
+        phrase("Delete the cells far from the table, or save it as CSV."),
     )
 
 
@@ -208,7 +208,7 @@ def _encrypted(path: Path) -> BadFile:
     )
 
 
-def _refuse_other_ole(path: Path, file: Any) -> None:
+def _check_ole(path: Path, file: Any) -> None:
     content = file.read(1 << 26)
     file.seek(0)
     if ENCRYPTED in content:

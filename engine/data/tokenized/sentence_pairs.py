@@ -61,10 +61,10 @@ def tokenize_pairs(
     if max_length < MIN_LENGTH:
         raise StudioError(
             "Inputs of {max_length} tokens are too short for two segments.",
-            "Set the max. length to at least {shortest} tokens, or turn off next-sentence"
+            "Set the max. length to at least {min_length} tokens, or turn off next-sentence"
             " prediction (NSP).",
             max_length=max_length,
-            shortest=MIN_LENGTH,
+            min_length=MIN_LENGTH,
         )
     if (pairs := open_cached(folder)) is None:
         cached = folder.with_name("sentences")
@@ -124,8 +124,8 @@ class _PairSampler:
     """Cuts documents into pairs of segments.
 
     Args:
-        known: the sentences; int64 [documents + 1] `starts` delimits the documents.
-        room: tokens of both segments.
+        tokenized: the sentences; int64 [documents + 1] `starts` delimits the documents.
+        max_tokens: of both segments.
     """
 
     def __init__(

@@ -25,11 +25,11 @@ class Window:
 
     ids: list[int]  # [T]
     segments: list[int]  # [T], 1 from the context on
-    first: int  # first token of the context in this window
-    begin: int  # its position in the window
+    first: int  # index in the context of its first token here
+    begin: int  # position of that token in the window
     count: int  # number of tokens of the context in this window
     offsets: NDArray[np.int64]  # [T, 2], characters in the context; NOWHERE outside it
-    best: NDArray[np.bool_]  # [T], tokens that have the most context in this window
+    best: NDArray[np.bool_]  # [T], tokens that have more context here than in other windows
 
 
 def windows(
@@ -67,7 +67,7 @@ def windows(
     size = max_length - len(question_ids) - 2 - separators
     if size < 1:
         raise StudioError(
-            "A question of {count} tokens leaves no room for its passage within "
+            "A question of {count} tokens leaves no space for its passage within "
             "{max_length} tokens.",
             "Increase the max. length, or shorten the questions.",
             count=len(question_ids),
@@ -135,7 +135,7 @@ def answer_positions(
     Both are 0, the position of [CLS], if the answer is not entirely in the window.
 
     Args:
-        found: windows of the context.
+        inputs: windows of the context.
         offsets: int [C, 2], as passed to `windows`.
         start: first character of the answer in the context.
         end: the one after its last.

@@ -76,7 +76,7 @@ def test_documents_without_labels_lie_anywhere_below(tmp_path):
 def test_a_whole_disk_is_no_folder_of_texts(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.folder.MAX_OTHERS", 20)
     folder = made(tmp_path / "disk", a="one", **{f"etc{n}__x__README": "no" for n in range(9)})
-    with pytest.raises(BadFile, match="more than 20 files and folders beside texts"):
+    with pytest.raises(BadFile, match="more than 20 files and folders besides texts"):
         rows(folder)
 
 

@@ -130,7 +130,7 @@ def test_an_empty_context_has_one_window():
 def test_a_long_question_is_cut_and_one_without_room_is_refused():
     found = windows([7] * 100, [1, 2], [(0, 1), (1, 2)], CLS, SEP, max_length=70)
     assert found[0].ids.count(7) == 64 and len(found) == 1
-    with pytest.raises(StudioError, match="leaves no room"):
+    with pytest.raises(StudioError, match="leaves no space"):
         windows([7] * 100, [1], [(0, 1)], CLS, SEP, max_length=67)
 
 
