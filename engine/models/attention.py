@@ -203,10 +203,10 @@ def fused_attention(
 
 def fused_is_slow(attention: Attention, q: Tensor) -> bool:
     """On a CPU, SDPA is slow with dropout, and in the backward pass with bfloat16."""
-    drops = attention.weight_dropout.p > 0
-    reduced = q.dtype != torch.float32
+    has_dropout = attention.weight_dropout.p > 0
+    is_reduced = q.dtype != torch.float32
     on_cpu: bool = q.device.type == "cpu"
-    return attention.training and on_cpu and (drops or reduced)
+    return attention.training and on_cpu and (has_dropout or is_reduced)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

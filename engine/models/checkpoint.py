@@ -129,21 +129,21 @@ def load(
     layout = read_sentence(shared)
     dense = {} if layout is None else {dense_folder(n): path for n, path in enumerate(layout.dense)}
     dense = {name: folder / path.relative_to(shared) for name, path in dense.items()}
-    inner = shared if layout is None else layout.encoder
-    folder = folder / inner.relative_to(shared)
-    file, config = read_config(inner)
-    config = with_settings(inner, config)
+    encoder_dir = shared if layout is None else layout.encoder
+    folder = folder / encoder_dir.relative_to(shared)
+    file, config = read_config(encoder_dir)
+    config = with_settings(encoder_dir, config)
     spec = parse_spec(config, file)
     with open_weight_files(folder, dense) as stored:
         weights = split_fused(stored, FAMILIES[spec.family].fused)
         names = [file, *TOKENIZER]
-        with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(inner, names):
-            tokenizer = tokenizer or _load_tokenizer(inner, spec)
+        with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(encoder_dir, names):
+            tokenizer = tokenizer or _load_tokenizer(encoder_dir, spec)
             spec = match_segments(spec, tokenizer)
             pooling = None if layout is None else layout.spec
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
-    named = labels or labels_in(config)
+    stored_labels = labels or labels_in(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.sources),
@@ -155,7 +155,7 @@ def load(
         spec,
         network.eval(),
         tokenizer,
-        named if len(named) == count else default_labels(count),
+        stored_labels if len(stored_labels) == count else default_labels(count),
         report,
         config,
         weights.dtype,
@@ -237,11 +237,11 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
         tensor = parameter.to("cpu", dtype).contiguous()
         if not is_finite(tensor):
             if is_finite(parameter.detach()):
-                short = str(dtype).removeprefix("torch.")
+                dtype_name = str(dtype).removeprefix("torch.")
                 raise StudioError(
                     "Some weights are too large for {short} ({name}).",
                     "Choose bfloat16, which is as small and has the range of float32.",
-                    short=short,
+                    short=dtype_name,
                     name=name,
                 )
             raise StudioError(

@@ -45,12 +45,12 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        inside = self.inside(self.norm(x) if self.pre_norm else x)  # [..., I]
-        out = self.dropout.add_to(x, self.narrow(inside))
+        hidden = self.intermediate(self.norm(x) if self.pre_norm else x)  # [..., I]
+        out = self.dropout.add_to(x, self.narrow(hidden))
         result: Tensor = out if self.pre_norm else self.norm(out)
         return result
 
-    def inside(self, x: Tensor) -> Tensor:
+    def intermediate(self, x: Tensor) -> Tensor:
         """[..., D] → [..., I]"""
         return self.activation(self.wide(x))
 
@@ -62,9 +62,9 @@ class GatedFeedForward(FeedForward):
         super().__init__(spec)
         self.gate = Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.biases)
 
-    def inside(self, x: Tensor) -> Tensor:
-        inside: Tensor = super().inside(x) * self.gate(x)
-        return inside
+    def intermediate(self, x: Tensor) -> Tensor:
+        gated: Tensor = super().intermediate(x) * self.gate(x)
+        return gated
 
 
 FEED_FORWARDS: dict[str, type[FeedForward]] = {"plain": FeedForward, "gated": GatedFeedForward}

@@ -17,13 +17,13 @@ def head_outputs(heads: Heads) -> tuple[Output, ...]:
     """
     if heads.task is not None:
         return heads.task.tensors
-    both = heads.mlm and heads.nsp
+    has_both = heads.mlm and heads.nsp
     outputs = []
     if heads.mlm:
-        name = "prediction_logits" if both else "logits"
+        name = "prediction_logits" if has_both else "logits"
         outputs.append(Output(name=name, of="token", meaning="one"))
     if heads.nsp:
-        name = "seq_relationship_logits" if both else "logits"
+        name = "seq_relationship_logits" if has_both else "logits"
         outputs.append(Output(name=name, of="input", meaning="one"))
     if not outputs:
         outputs.append(Output(name="last_hidden_state", of="token", meaning="numbers"))

@@ -41,7 +41,7 @@ DAMAGE_ERRORS = (  # raised by zipfile for damaged archives
     *(zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError),
     *(OverflowError, LookupError, struct.error),
 )
-OLD_PARTS = 5  # pickles of a legacy file: magic number, version, system, tensors, keys
+LEGACY_PICKLES = 5  # pickles of a legacy file: magic number, version, system, tensors, keys
 
 
 def read_pickled(path: Path) -> dict[str, Tensor]:
@@ -101,12 +101,12 @@ def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
             "{path} is not a weights file, or it is incomplete.", AGAIN, path=path.name
         )
     stream = io.BytesIO(content)
-    for _ in range(OLD_PARTS):
-        first = stream.tell()
+    for _ in range(LEGACY_PICKLES):
+        start = stream.tell()
         for _ in _instructions(path, stream):
-            if stream.tell() - first > MAX_PICKLE:
+            if stream.tell() - start > MAX_PICKLE:
                 raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
-        yield content[first : stream.tell()]
+        yield content[start : stream.tell()]
 
 
 def _instructions(
@@ -147,8 +147,8 @@ def _holds_code(path: Path, what: str) -> BadCheckpoint:
 
 def _check_size(path: Path, name: str, tensor: Tensor) -> None:
     """Refuse tensors larger than their storage, and non-plain ones."""
-    plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
-    stored = tensor.untyped_storage().nbytes() if plain else 0
+    is_plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
+    stored = tensor.untyped_storage().nbytes() if is_plain else 0
     if tensor.numel() * tensor.element_size() > stored:
         raise BadCheckpoint(
             "{name} in {path} is not a plain tensor.", AGAIN, name=safe_name(name), path=path.name

@@ -36,8 +36,8 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):
         return ours  # its name is taken by the task head
     if ours.startswith("encoder.pooler.dense."):
-        beginning = family.pooler(heads.task) or family.names["encoder.pooler.dense."]
-        return beginning + ours.rpartition(".")[2]
+        prefix = family.pooler(heads.task) or family.names["encoder.pooler.dense."]
+        return prefix + ours.rpartition(".")[2]
     return family.published(ours)
 
 
@@ -46,9 +46,9 @@ def current_name(published: str, family: Family = BERT) -> str:
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
         name = f"{family.tensor_prefix}{name}"
-    for alias, usual in family.aliases.items():
+    for alias, canonical in family.aliases.items():
         if name.startswith(alias):
-            name = usual + name.removeprefix(alias)
+            name = canonical + name.removeprefix(alias)
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
     return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 

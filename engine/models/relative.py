@@ -83,7 +83,7 @@ class BucketedPositions(nn.Module):
     """Learned bias per head and bucket of distances (T5: Raffel et al. 2020, §2.1)."""
 
     rows: Tensor
-    farthest = 128  # tokens; larger distances share the last bucket
+    max_distance = 128  # tokens; larger distances share the last bucket
 
     def __init__(self, buckets: int, heads: int, positions: int) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class BucketedPositions(nn.Module):
         side = self.buckets // 2
         exact = side // 2
         far = distances.abs()
-        logs = torch.log(far.float() / exact) / math.log(self.farthest / exact)
+        logs = torch.log(far.float() / exact) / math.log(self.max_distance / exact)
         coarse = (exact + (logs * (side - exact)).to(torch.long)).clamp(max=side - 1)
         return torch.where(far < exact, far, coarse) + side * (distances < 0)
 
@@ -111,12 +111,12 @@ class DisentangledPositions(nn.Module):
 
     rows: Tensor
 
-    def __init__(self, spec: EncoderSpec, buckets: int, farthest: int) -> None:
-        """`buckets`: twice the exact ones per direction; 0: all distances are exact. `farthest`:
-        largest distance.
+    def __init__(self, spec: EncoderSpec, buckets: int, max_distance: int) -> None:
+        """`buckets`: twice the exact ones per direction; 0: all distances are exact.
+        `max_distance`: the largest distance.
         """
         super().__init__()
-        self.buckets, self.farthest = buckets, farthest
+        self.buckets, self.max_distance = buckets, max_distance
         self.side = spec.relative_buckets // 2
         self.table = nn.Embedding(spec.relative_buckets, spec.hidden_size)
         self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
@@ -139,7 +139,7 @@ class DisentangledPositions(nn.Module):
         if self.buckets:
             mid = self.buckets // 2
             far = distances.abs().clamp(min=mid).float()
-            ratio = torch.log(far / mid) / math.log((self.farthest - 1) / mid)
+            ratio = torch.log(far / mid) / math.log((self.max_distance - 1) / mid)
             coarse = (torch.ceil(ratio * (mid - 1)) + mid).to(torch.long) * distances.sign()
             distances = torch.where(distances.abs() <= mid, distances, coarse)
         return (distances + self.side).clamp(0, 2 * self.side - 1)

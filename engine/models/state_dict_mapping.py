@@ -105,21 +105,21 @@ class StateDictMapper:
         for ours, parameter in network.named_parameters():
             published = published_name(ours, self._family, plan.heads)
             name = self._names.get(published)
-            dropped = (ours.startswith("task.") and not keep_head) or (
+            is_dropped = (ours.startswith("task.") and not keep_head) or (
                 ours.startswith("probe.") and not keep_probe
             )
-            if name is None or dropped:
+            if name is None or is_dropped:
                 needed = ours.startswith("encoder.") and not ours.startswith("encoder.pooler.")
                 (required if needed else plan.missing).append(published if needed else ours)
             else:
                 self._check_shape(name, tuple(parameter.shape))
                 plan.sources[ours] = name
-        self._refuse_missing(required)
+        self._check_missing(required)
         used = {*plan.sources.values(), *self._tied_copies(plan)}
         unused = [n for n in self._files.shapes if n not in used and not is_buffer(n)]
         plan.unexpected = [*unused, *self._files.others]
-        for beginning, remark in self._family.remarks.items():
-            if any(name.startswith(beginning) for name in unused):
+        for prefix, remark in self._family.remarks.items():
+            if any(name.startswith(prefix) for name in unused):
                 self.note(remark)
         return plan
 
@@ -127,8 +127,8 @@ class StateDictMapper:
         self._notes.append(fill_template(text, **values))
 
     def _present_heads(self) -> Heads:
-        if (read := self._probe_in_file()) is not None:
-            return read
+        if (probe_heads := self._probe_in_file()) is not None:
+            return probe_heads
         kind, outputs = (POOLING, 1) if self._sentence is not None else self._head_in_file()
         family = self._family
         mlm = self._has(self._mlm_head(outputs, kind), phrase("MLM head"))
@@ -219,10 +219,10 @@ class StateDictMapper:
             return requested.sentence in (None, self._sentence)
         if not requested.outputs or weight not in self._names:
             return True
-        theirs, count = labels_in(self._config), self._rows(weight)
+        stored_labels, count = labels_in(self._config), self._rows(weight)
         kind = self._task_kind(names, count)
-        same = (get_head(kind), count) == (requested.task, requested.outputs)
-        if same and (not labels or not theirs or theirs == labels):
+        is_same = (get_head(kind), count) == (requested.task, requested.outputs)
+        if is_same and (not labels or not stored_labels or stored_labels == labels):
             return True
         self.note(
             "The task head in the file does not match ({kind}, {count} outputs); the "
@@ -242,8 +242,8 @@ class StateDictMapper:
         """Compare layer counts first: config.json can claim any number."""
         before, after = (re.escape(part) for part in self._family.layer.split("{}"))
         layer = re.compile(rf"{before}(\d{{1,9}}){after}")
-        numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
-        stored, expected = max(numbers, default=-1) + 1, self._spec.stored_layers
+        indices = [int(m[1]) for m in map(layer.match, self._names) if m]
+        stored, expected = max(indices, default=-1) + 1, self._spec.stored_layers
         layers = "layers" if expected == self._spec.layers else phrase("layer groups")
         if not stored:
             example = safe_name(next(iter([*self._files.shapes, *self._files.others])))
@@ -291,7 +291,7 @@ class StateDictMapper:
                 dtype=safe_name(dtype),
             )
 
-    def _refuse_missing(self, required: list[str]) -> None:
+    def _check_missing(self, required: list[str]) -> None:
         if required:
             raise BadCheckpoint(
                 "{count} encoder tensors are missing in the file, for example {missing}.",
@@ -317,19 +317,19 @@ class StateDictMapper:
 
         As in transformers: if config.json says so, or if both are stored and differ.
         """
-        embedded = self._names.get(self._family.published("encoder.embeddings.token.weight"))
+        embedding = self._names.get(self._family.published("encoder.embeddings.token.weight"))
         decoder = self._names.get(self._decoder)
-        if decoder is None or embedded is None:
+        if decoder is None or embedding is None:
             return False
         if self._config.get(TIED) is False or not self._decoder_fits():
             return True
         read = self._files.read
-        return not torch.equal(read(decoder).float(), read(embedded).float())
+        return not torch.equal(read(decoder).float(), read(embedding).float())
 
     def _decoder_fits(self) -> bool:
-        embedded = self._family.published("encoder.embeddings.token.weight")
+        embedding = self._family.published("encoder.embeddings.token.weight")
         shapes = self._files.shapes
-        return shapes[self._names[self._decoder]] == shapes[self._names[embedded]]
+        return shapes[self._names[self._decoder]] == shapes[self._names[embedding]]
 
     def _tied_copies(self, plan: StateDictMapping) -> set[str]:
         """Duplicate tensors, if the head that uses them is loaded."""
@@ -365,15 +365,15 @@ class StateDictMapper:
 
 def as_float32(name: str, tensor: Tensor) -> Tensor:
     """Convert a stored tensor; raises BadCheckpoint if a value is not finite."""
-    ours = tensor.detach().float().contiguous()
-    if not is_finite(ours):
+    converted = tensor.detach().float().contiguous()
+    if not is_finite(converted):
         raise BadCheckpoint(
             "{name} contains NaN or infinite values: the file is damaged, or the training "
             "diverged.",
             phrase("Use an earlier checkpoint, or ") + AGAIN[0].lower() + AGAIN[1:],
             name=safe_name(name),
         )
-    return ours
+    return converted
 
 
 def is_finite(tensor: Tensor) -> bool:

@@ -46,8 +46,8 @@ class WeightFiles:
     @property
     def dtype(self) -> str:
         """Most frequent type of the tensors."""
-        kinds = list(self.dtypes.values())
-        return max(set(kinds), key=kinds.count) if kinds else "float32"
+        dtypes = list(self.dtypes.values())
+        return max(set(dtypes), key=dtypes.count) if dtypes else "float32"
 
 
 @contextmanager
@@ -60,14 +60,14 @@ def open_weight_files(
 
     Raises BadCheckpoint if there are none, or if a file is invalid.
     """
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         if names := _weight_files(folder):
-            parts = [_open(folder / name, opened) for name in names]
+            parts = [_open(folder / name, stack) for name in names]
             for key, path in (dense or {}).items():
-                inside = _weight_files(path) if path.is_dir() else []
-                if not inside:
+                dense_files = _weight_files(path) if path.is_dir() else []
+                if not dense_files:
                     raise _no_weights(path)
-                parts += [_with_prefix(key, _open(path / name, opened)) for name in inside]
+                parts += [_with_prefix(key, _open(path / name, stack)) for name in dense_files]
             yield _join_shards(names, parts)
         elif index := find_index(folder):
             yield _open_tf1(folder, *index)
@@ -128,13 +128,13 @@ def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]
     return names
 
 
-def _open(path: Path, opened: ExitStack) -> WeightFiles:
+def _open(path: Path, stack: ExitStack) -> WeightFiles:
     check_content(path)
     check_memory(path.stat().st_size, path.name)
-    return _open_safe(path, opened) if path.suffix == ".safetensors" else _open_pickled(path)
+    return _open_safe(path, stack) if path.suffix == ".safetensors" else _open_pickled(path)
 
 
-def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
+def _open_safe(path: Path, stack: ExitStack) -> WeightFiles:
     size = path.stat().st_size
     with open_regular(path) as file:
         header = int.from_bytes(file.read(8), "little")
@@ -143,7 +143,7 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
             "{path} is not a safetensors file, or it is incomplete.", AGAIN, path=path.name
         )
     try:
-        handle = opened.enter_context(safe_open(check_regular(path), "pt", backend="pread"))
+        handle = stack.enter_context(safe_open(check_regular(path), "pt", backend="pread"))
         slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
@@ -265,12 +265,12 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
     for whole, shape in weights.shapes.items():
         for stem, count in fused.items():
             if f".{stem}" in f".{whole}" and shape and shape[0] % count == 0:
-                kind = dtypes.pop(whole)
+                dtype = dtypes.pop(whole)
                 del shapes[whole]
                 for index in range(count):
                     part = whole.replace(stem, f"{stem}{index}.")
                     origins[part] = whole, index, count
-                    shapes[part], dtypes[part] = (shape[0] // count, *shape[1:]), kind
+                    shapes[part], dtypes[part] = (shape[0] // count, *shape[1:]), dtype
 
     def read(name: str) -> Tensor:
         if name not in origins:
@@ -285,8 +285,8 @@ def join_fused(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
     """Fuse the parts again, as stored in the file."""
     joined = dict(tensors)
     for stem, count in fused.items():
-        for first in [name for name in joined if f"{stem}0." in name]:
-            names = [first.replace(f"{stem}0.", f"{stem}{n}.") for n in range(count)]
-            whole = torch.cat([joined.pop(name) for name in names])
-            joined[first.replace(f"{stem}0.", stem)] = whole
+        for first_name in [name for name in joined if f"{stem}0." in name]:
+            names = [first_name.replace(f"{stem}0.", f"{stem}{n}.") for n in range(count)]
+            fused_tensor = torch.cat([joined.pop(name) for name in names])
+            joined[first_name.replace(f"{stem}0.", stem)] = fused_tensor
     return joined

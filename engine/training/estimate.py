@@ -1,6 +1,6 @@
 """Estimate time and memory of a job from measured steps.
 
-Memory: a step with the heaviest sampled batch including the longest row, after the optimiser has
+Memory: a step with the heaviest sampled batch including the longest row, once the optimiser has
 its state. Time: steps with the job's usual lengths. Run it in a fresh process, as the peak memory
 of the process is the result.
 """
@@ -86,14 +86,13 @@ def _estimate_search(
     estimates: list[Estimated] = []
     for jobs in [*groups.values()][:MAX_MEASURED]:
         heaviest = max(jobs, key=lambda j: j.training.batch_size * j.training.max_length)
-        single = estimate(heaviest, on_stage)
-        times = sum(map(_work, jobs)) / _work(heaviest)
-        changes = {"seconds": single.seconds * times, "runs": len(jobs)}
-        estimates.append(single.model_copy(update=changes))
+        measured = estimate(heaviest, on_stage)
+        factor = sum(map(_work, jobs)) / _work(heaviest)
+        changes = {"seconds": measured.seconds * factor, "runs": len(jobs)}
+        estimates.append(measured.model_copy(update=changes))
     count = sum(map(len, groups.values()))
-    scale = count / sum(
-        item.runs for item in estimates
-    )  # further models are assumed to be like these
+    # further models are assumed to be like these
+    scale = count / sum(item.runs for item in estimates)
     largest = max(estimates, key=lambda item: item.memory)
     return largest.model_copy(
         update={
@@ -125,23 +124,23 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
     source = read_rows(job, scratch / "dataset", stage)
     on_stage(phrase("Sampling input lengths"))
     tokenizer = _tokenizer(source)
-    plan = _plan(source, sample(source, tokenizer, scratch / "sample"))
+    plan = _make_plan(source, sample(source, tokenizer, scratch / "sample"))
     on_stage(phrase("Measuring one step"))
     bench = _Bench(source, tokenizer, machine, plan)
     machine = bench.machine
     heaviest = bench.heaviest(plan)
-    bench.update(heaviest)  # creates the optimiser state
-    bench.update(heaviest)
+    bench.measure(heaviest)  # creates the optimiser state
+    bench.measure(heaviest)
     memory = peak_memory().decisive  # before the timed steps, which use dummy batches
     width = min(plan.usual_width, bench.length)
-    seconds_per_step = min(bench.step(plan.rank_batch, width) for _ in range(3))
+    seconds_per_step = min(bench.time_step(plan.rank_batch, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     runs = Home().runs
-    existing = next(folder for folder in (runs, *runs.parents) if folder.exists())
+    existing_folder = next(folder for folder in (runs, *runs.parents) if folder.exists())
     return Estimated(
         steps=plan.steps,
         seconds_per_step=seconds_per_step,
-        seconds=_seconds(plan, bench, seconds_per_step) * len(jobs),
+        seconds=_estimate_seconds(plan, bench, seconds_per_step) * len(jobs),
         memory=memory * (1 if machine.device.type == "cuda" else job.hardware.processes),
         available=machine.free_memory(),
         parameters=count_parameters(bench.network),
@@ -152,7 +151,7 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
         snapshot=snapshot_size(bench.network),
         snapshots=count_snapshots(plan.steps, settings.snapshot_every) * len(jobs),
         cache=bench.cache_bytes(plan),
-        disk_free=shutil.disk_usage(existing).free,
+        disk_free=shutil.disk_usage(existing_folder).free,
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
         runs=len(jobs),
     )
@@ -195,11 +194,11 @@ def sample(source: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
         examples = tokenize(Rows(texts))
         count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
         return Sample(np.resize(examples.lengths, count), examples, len(examples))
-    pick = random.permutation(len(rows))[:SAMPLED_ROWS]
-    examples = tokenize(rows.take(np.concatenate([pick, _long_rows(rows)])))
-    owners = np.array([learner.row(examples, index) for index in range(len(examples))])
-    sampled = int((owners < len(pick)).sum())
-    count = max(1, round(sampled * len(rows) / max(1, len(pick))))
+    picked = random.permutation(len(rows))[:SAMPLED_ROWS]
+    examples = tokenize(rows.take(np.concatenate([picked, _long_rows(rows)])))
+    row_indices = np.array([learner.row(examples, index) for index in range(len(examples))])
+    sampled = int((row_indices < len(picked)).sum())
+    count = max(1, round(sampled * len(rows) / max(1, len(picked))))
     return Sample(np.resize(examples.lengths[:sampled], count), examples, sampled)
 
 
@@ -234,7 +233,7 @@ class _Plan:
         return padded_width(math.ceil(tokens / sum(map(len, self.batches))))
 
 
-def _plan(source: TrainingRows, sample: Sample) -> _Plan:
+def _make_plan(source: TrainingRows, sample: Sample) -> _Plan:
     settings, processes = source.job.training, source.job.hardware.processes
     order = BatchOrder(sample.lengths, settings.batch_size, settings.seed, settings.train_fraction)
     count = min(order.steps_per_epoch, SAMPLED_BATCHES)
@@ -299,11 +298,12 @@ class _Bench:
         random = rng_for(self.settings.seed, SUBSET)
         return self.learner.batch(plan.sample.examples, part, self.tokenizer, random)
 
-    def step(self, count: int, width: int) -> float:
+    def time_step(self, count: int, width: int) -> float:
         """Seconds of a step with random inputs of this length."""
-        return self.update(self._dummy(count, width, rng_for(self.settings.seed, SUBSET, width)))
+        return self.measure(self._dummy(count, width, rng_for(self.settings.seed, SUBSET, width)))
 
-    def update(self, batch: Batch) -> float:
+    def measure(self, batch: Batch) -> float:
+        """Seconds of an update."""
         if self.vectors_per_token:
             shape = (*batch.tokens.shape, self.vectors_per_token, self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
@@ -330,7 +330,8 @@ class _Bench:
         token_bytes = 4 * self.vectors_per_token * self.network.spec.hidden_size
         return round(tokens * plan.sample.examples.inputs_per_example * token_bytes)
 
-    def extract(self, width: int) -> float:
+    def time_extraction(self, width: int) -> float:
+        """Seconds to extract the features of a batch."""
         random = rng_for(0, SUBSET)
         batch = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
         arguments = batch.tokens, batch.segments, batch.attention_mask
@@ -348,19 +349,19 @@ class _Bench:
         return self.learner.dummy_batch(count, width, self.tokenizer, random)
 
 
-def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
-    """Estimate the whole run from the `usual` step time."""
-    seconds = plan.steps * usual
+def _estimate_seconds(plan: _Plan, bench: _Bench, step_time: float) -> float:
+    """Estimate the whole run from the usual time of a step."""
+    seconds = plan.steps * step_time
     if bench.has_long_inputs:
-        last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
-        seconds += last * (
-            min(bench.step(plan.rank_batch, bench.long_length) for _ in range(2)) - usual
+        long_steps = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
+        seconds += long_steps * (
+            min(bench.time_step(plan.rank_batch, bench.long_length) for _ in range(2)) - step_time
         )
     if bench.vectors_per_token:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
-        seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
+        seconds += bench.time_extraction(plan.usual_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.rank_batch)  # one process evaluates
-    return seconds + plan.evaluations * batches * usual * FORWARD_FRACTION
+    return seconds + plan.evaluations * batches * step_time * FORWARD_FRACTION
 
 
 def _tokenizer(source: TrainingRows) -> Tokenizer:

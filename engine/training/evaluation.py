@@ -40,11 +40,11 @@ def evaluate(run: TrainingRun) -> bool:
         with run.average.applied():
             improved = _evaluate(run)
     progress = run.progress
-    agreed, without = run.ranks.broadcast(
+    any_improved, count = run.ranks.broadcast(
         float(improved), float(progress.evaluations_without_improvement)
     )
-    progress.evaluations_without_improvement = int(without)
-    return agreed > 0
+    progress.evaluations_without_improvement = int(count)
+    return any_improved > 0
 
 
 def early_stopping_note(progress: TrainingProgress) -> str:
@@ -150,7 +150,7 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
     with a note, and older predictions are removed if possible.
     """
     try:
-        _write(run, predicted, metrics)
+        _write_results(run, predicted, metrics)
     except Exception as error:  # noqa: BLE001 (a run does not fail for files that can be rebuilt)
         note = _remove_older(run)
         explained = explain_error(error)
@@ -181,7 +181,7 @@ def _remove_older(run: TrainingRun) -> Phrase | None:
     return None
 
 
-def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
+def _write_results(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     data, job = run.setup.data, run.job
     origin = Origin(
         part="validation",

@@ -124,11 +124,11 @@ def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
 
 
 def _derive_data(
-    dataset: Dataset, into: Path, rows: NDArray[np.int64], held_out: set[int]
+    dataset: Dataset, folder: Path, rows: NDArray[np.int64], held_out: set[int]
 ) -> Dataset:
     """Derive a data set with these rows only; held-out rows are for validation."""
-    if into.exists():
-        return open_dataset(into)
+    if folder.exists():
+        return open_dataset(folder)
     edits = Edits(
         dropped=set(range(len(dataset))) - set(rows.tolist()),
         splits={
@@ -136,9 +136,9 @@ def _derive_data(
             for index, row in enumerate(rows.tolist())
         },
     )
-    into.parent.mkdir(parents=True, exist_ok=True)
-    derive(dataset.folder, into, 1, dataset.spec.mapping, edits=edits)
-    return open_dataset(into)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    derive(dataset.folder, folder, 1, dataset.spec.mapping, edits=edits)
+    return open_dataset(folder)
 
 
 def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:

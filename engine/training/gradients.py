@@ -67,11 +67,11 @@ class GradientAccumulator:
             # autograd adds under a lock, and a + b = b + a in either order
             with ThreadPoolExecutor(1) as executor:
                 other = executor.submit(run_half, 1)
-                values, others = run_half(0), other.result()
+                values, other_values = run_half(0), other.result()
             gradients.finish()
         finally:
             torch.set_num_threads(self.machine.threads)
-        return {name: value + others[name] for name, value in values.items()}
+        return {name: value + other_values[name] for name, value in values.items()}
 
     @cached_property
     def _parameters(self) -> list[Tensor]:
@@ -84,8 +84,8 @@ class GradientAccumulator:
     @property
     def _sums_gradients(self) -> bool:
         """True if large weights use `gradient_sum`."""
-        plain = self.machine.device.type == "cpu" and self.machine.precision_name == "fp32"
-        return plain and not is_sharded(self.network)
+        is_plain = self.machine.device.type == "cpu" and self.machine.precision_name == "fp32"
+        return is_plain and not is_sharded(self.network)
 
     def _uses_two_threads(self, part: Batch) -> bool:
         if self.machine.device.type != "cpu" or self.machine.threads < 2 or part.size < 2:

@@ -54,10 +54,10 @@ def train(
         except Cancelled:
             return "stopped", resume.progress.step if resume else 0
         begin_snapshots(run, resumed=resume is not None)
-        return _steps(run, resume.progress.step if resume else -1)
+        return _run_steps(run, resume.progress.step if resume else -1)
 
 
-def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
+def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     """Run the remaining steps; `saved_step` is that of the last checkpoint, or -1."""
     progress, speed = run.progress, Speed()
     ahead = run.machine.device.type != "cpu"
@@ -95,10 +95,10 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
 def stop_agreed(run: TrainingRun) -> bool:
     """True if any rank should stop; also agrees on the smallest micro-batch size."""
     progress = run.progress
-    own = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
-    stop, smallest = run.ranks.maximum(float(run.context.stop_requested()), own)
-    if smallest > own:
-        progress.micro_batch_size = round(1 / smallest)
+    inverse_size = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
+    stop, largest_inverse = run.ranks.maximum(float(run.context.stop_requested()), inverse_size)
+    if largest_inverse > inverse_size:
+        progress.micro_batch_size = round(1 / largest_inverse)
         run.context.note(out_of_memory_note(progress), exact=False)
     return stop > 0
 

@@ -81,8 +81,8 @@ def cache_frozen_weights(network: Network, machine: Machine) -> None:
 
     Call it after restoring weights. Not used below a probe, which caches their output.
     """
-    is_short = machine.device.type == "cpu" and machine.precision_name != "fp32"
-    if is_short and network.probe is None and not is_sharded(network):
+    is_reduced = machine.device.type == "cpu" and machine.precision_name != "fp32"
+    if is_reduced and network.probe is None and not is_sharded(network):
         cache_low_precision(network, DTYPES[machine.precision_name])
 
 

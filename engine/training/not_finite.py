@@ -73,7 +73,7 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
 
 def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
     """Examples with a non-finite loss or gradient on their own, without dropout."""
-    network, machine, rows = run.network, run.machine, []
+    network, machine, causes = run.network, run.machine, []
     network.eval()
     counts = run.setup.data.learner.counts(step.batch)
     for index, example in zip(step.indices, step.batch.parts(1), strict=True):
@@ -83,9 +83,9 @@ def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
             loss = total(network(losses, example.to(machine.device), counts))
         loss.backward()
         if not (math.isfinite(float(loss.detach())) and math.isfinite(gradient_norm(network))):
-            rows.append(int(index))
+            causes.append(int(index))
     network.zero_grad(set_to_none=True)
-    return rows
+    return causes
 
 
 def gradient_norm(network: torch.nn.Module) -> float:

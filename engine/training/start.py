@@ -34,13 +34,13 @@ def start(
 ) -> TrainingRun:
     """Prepare or resume a run; raises Cancelled soon after a stop."""
     progress = resume.progress if resume else TrainingProgress()
-    before = progress.environment
-    machine = _machine(context, machine, ranks, before)
+    previous = progress.environment
+    machine = _machine(context, machine, ranks, previous)
     setup, machine = _set_up(context, machine, ranks, resume)
     ranks.broadcast_weights(setup.network)
     setup.network.encoder.token_multiple = machine.token_multiple
-    attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
-    initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
+    attention = choose_attention(setup.network.encoder, machine, previous.get("attention", ""))
+    initial = previous.get("start", "unknown") if resume else weights_sha256(setup.network)
     graphs = choose_graphs(
         setup.network.train(),
         setup.data.learner,
@@ -48,35 +48,35 @@ def start(
         context.job,
         setup.data.tokenizer.pad,
         lambda: setup.data.batch(0),
-        before.get("CUDA graphs", ""),
+        previous.get("CUDA graphs", ""),
         context.note,
     )
-    state = describe_graphs(graphs, machine)
-    now = environment(machine, setup.data, attention, initial, ranks.description, state)
+    graph_state = describe_graphs(graphs, machine)
+    current = environment(machine, setup.data, attention, initial, ranks.description, graph_state)
     ranks.shard(setup.network)
     if ranks.world == 1:
         setup.network.reuse_token_gradient()
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
     run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress, graphs)
-    changed = differences(before, now)
+    changed = differences(previous, current)
     if resume is not None:
         _resume(run, resume, changed)
     cache_frozen_weights(setup.network, machine)
-    progress.environment = now
+    progress.environment = current
     context.emit(_prepared_event(run, changed))
     _note_frozen(run)
     return run
 
 
 def _machine(
-    context: RunContext, machine: Machine, ranks: Ranks, before: dict[str, str]
+    context: RunContext, machine: Machine, ranks: Ranks, previous: dict[str, str]
 ) -> Machine:
     """Machine of this run; a resumed run keeps its precision and threads."""
     hardware = context.job.hardware
-    if before:
-        threads = reusable_threads(before, ranks.description)
-        machine = machine.resume(hardware, before.get("precision", ""), threads)
+    if previous:
+        threads = reusable_threads(previous, ranks.description)
+        machine = machine.resume(hardware, previous.get("precision", ""), threads)
     for remark in machine.remarks(hardware):
         context.note(remark)
     return machine
@@ -110,11 +110,11 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
     restore(run, resume.folder)
 
 
-def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
+def _check_data(run: TrainingRun, previous: dict[str, str]) -> None:
     """Raise StudioError if the data changed since the checkpoint, unless allowed."""
     folder = run.context.folder
-    now = run.setup.data.dataset.spec.fingerprint
-    if before.get("data", now) != now and not folder.changed_data_file.exists():
+    fingerprint = run.setup.data.dataset.spec.fingerprint
+    if previous.get("data", fingerprint) != fingerprint and not folder.changed_data_file.exists():
         raise StudioError(
             "The data of this run have changed since its last checkpoint.",
             "Restore them, or start a new run. To resume with the changed data all the"

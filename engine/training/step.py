@@ -91,10 +91,10 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
     gradients = rows + [p.grad for p in rest if p.grad is not None]
     sizes = np.array([gradient.numel() for gradient in gradients])
     total_norm = torch.nn.utils.get_total_norm
-    is_shared = threads > 1 and sizes.sum() >= MIN_PARALLEL
-    if not is_shared or not _is_on_cpu(network, gradients[0]):
+    is_large = threads > 1 and sizes.sum() >= MIN_PARALLEL
+    if not is_large or not _is_on_cpu(network, gradients[0]):
         return total_norm(gradients)
-    halves = [[gradients[number] for number in indices] for indices in balance(sizes, 2)]
+    halves = [[gradients[index] for index in indices] for indices in balance(sizes, 2)]
     with ThreadPoolExecutor(1) as executor:
         other = executor.submit(total_norm, halves[1])
         norms = torch.stack([total_norm(halves[0]), other.result()])
@@ -108,8 +108,8 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
     On a CPU the fused optimiser step does the scaling.
     """
     on_cpu = _is_on_cpu(network, norm)
-    limited = on_cpu and max_norm > 0
-    optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if limited else None
+    is_scaled_in_step = on_cpu and max_norm > 0
+    optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if is_scaled_in_step else None
     if not on_cpu:
         torch.nn.utils.clip_grads_with_norm_(network.parameters(), max_norm or math.inf, norm)
 
@@ -119,11 +119,11 @@ def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
 
 
 def _check_finite(run: TrainingRun, inputs: StepInput, loss: float, norm: float) -> None:
-    number = run.progress.step + 1
+    step = run.progress.step + 1
     for title, curve, value in (("loss", "loss", loss), ("gradient", "gradient_norm", norm)):
         if not math.isfinite(value):
-            run.context.emit(measured(curve, number, value))
-            raise not_finite(run, FailedStep(number, *inputs), title, value)
+            run.context.emit(measured(curve, step, value))
+            raise not_finite(run, FailedStep(step, *inputs), title, value)
 
 
 def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:

@@ -47,8 +47,8 @@ class TrainingRun:
     @property
     def micro_batch_size(self) -> int:
         """Examples computed at once; 0: the whole batch."""
-        requested, possible = self.settings.micro_batch_size, self.progress.micro_batch_size
-        return min(requested, possible) if requested and possible else requested or possible
+        requested, fitting = self.settings.micro_batch_size, self.progress.micro_batch_size
+        return min(requested, fitting) if requested and fitting else requested or fitting
 
     @property
     def is_over(self) -> bool:
@@ -64,5 +64,5 @@ class TrainingRun:
 
     @property
     def saves_now(self) -> bool:
-        """True if a checkpoint follows the last step, whatever its score."""
+        """True if a checkpoint follows the last step, regardless of its score."""
         return self.is_over or self.progress.step % self.setup.save_every == 0

@@ -34,8 +34,8 @@ MIN_WAVELENGTH, MAX_WAVELENGTH = 2.2, 64.0  # in tokens
 LOWER_OFFSETS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of lower layers
 UPPER_OFFSETS = (-1, 1, None, None)  # of heads above them; None: uniform attention
 
-WORD_SIZE = 0.05  # standard deviation of the word vectors
-WAVE_SIZE = 0.08  # amplitude of the sinusoids
+WORD_STD = 0.05  # standard deviation of the word vectors
+WAVE_AMPLITUDE = 0.08  # amplitude of the sinusoids
 SHARPNESS = 1.1  # gain in query and key: most weight falls on one token
 NEIGHBOUR_FRACTION = 0.7  # fraction of a neighbour's vector that a layer adds
 SMALL_STD = 0.005  # standard deviation of the remaining weights
@@ -63,25 +63,25 @@ def warm_init(
     vectors = torch.from_numpy(
         word_vectors(tokenized, spec.vocab_size, words, special_ids, progress)
     )
-    size = vectors.std().clamp_min(TINY)
-    vectors[special_ids] = torch.randn(len(special_ids), words) * size
+    std = vectors.std().clamp_min(TINY)
+    vectors[special_ids] = torch.randn(len(special_ids), words) * std
 
     embeddings = network.encoder.embeddings
     assert isinstance(embeddings, Embeddings) and embeddings.position is not None
     embeddings.token.weight.zero_()
-    embeddings.token.weight[:, :words] = vectors * (WORD_SIZE / size)
+    embeddings.token.weight[:, :words] = vectors * (WORD_STD / std)
     embeddings.segment.weight.normal_(std=SMALL_STD)
     ends = math.log10(MIN_WAVELENGTH), math.log10(MAX_WAVELENGTH)
     frequencies = 2 * math.pi / torch.logspace(*ends, waves)  # [P]
     angles = torch.arange(spec.max_positions)[:, None] * frequencies  # [positions, P]
     position = embeddings.position.weight.normal_(std=SMALL_STD)
-    position[:, words::2] += WAVE_SIZE * angles.sin()
-    position[:, words + 1 :: 2] += WAVE_SIZE * angles.cos()
+    position[:, words::2] += WAVE_AMPLITUDE * angles.sin()
+    position[:, words + 1 :: 2] += WAVE_AMPLITUDE * angles.cos()
 
     for index, layer in enumerate(network.encoder.layers):
         assert isinstance(layer, Layer)
-        is_low = index < min(len(LOWER_OFFSETS), spec.layers - 1)
-        offsets = LOWER_OFFSETS[index] if is_low else UPPER_OFFSETS
+        is_lower = index < min(len(LOWER_OFFSETS), spec.layers - 1)
+        offsets = LOWER_OFFSETS[index] if is_lower else UPPER_OFFSETS
         _attend_to_neighbours(layer.attention, offsets, frequencies, words, spec.initializer_range)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
     if network.mlm is not None:
@@ -113,15 +113,15 @@ def word_vectors(
     contexts = min(CONTEXTS, MAX_CELLS // vocab_size)
     frequent = np.argsort(-counts, kind="stable")[:contexts]
     frequent = frequent[counts[frequent] > 0]
-    counted = _co_occurrences(tokenized, vocab_size, frequent, special_ids, progress)
-    near = torch.from_numpy(counted)  # [V, C]
+    cooccurrences = _co_occurrences(tokenized, vocab_size, frequent, special_ids, progress)
+    pair_counts = torch.from_numpy(cooccurrences)  # [V, C]
 
-    by_token = near.sum(1, keepdim=True)
-    by_context = near.sum(0) ** SMOOTHING
+    by_token = pair_counts.sum(1, keepdim=True)
+    by_context = pair_counts.sum(0) ** SMOOTHING
     expected = by_token * (by_context / by_context.sum().clamp_min(TINY))
-    information = torch.log(near / expected.clamp_min(TINY)).clamp_(min=0)  # log 0 becomes 0
-    square = information[torch.from_numpy(frequent)].double()
-    values, directions = torch.linalg.eigh((square + square.T) / 2)
+    information = torch.log(pair_counts / expected.clamp_min(TINY)).clamp_(min=0)  # log 0 becomes 0
+    frequent_rows = information[torch.from_numpy(frequent)].double()
+    values, directions = torch.linalg.eigh((frequent_rows + frequent_rows.T) / 2)
     keep = values.argsort(descending=True)[:width]
     keep = keep[values[keep] > 1e-6 * values.max()]
     vectors = torch.zeros(vocab_size, width)
@@ -137,22 +137,22 @@ def _co_occurrences(
     progress: ProgressCallback,
 ) -> np.ndarray:
     """Distance-weighted co-occurrences of each token with each frequent one, float32 [V, C]."""
-    columns = len(frequent)
-    column = np.full(vocab_size, -1, dtype=np.int64)
-    column[frequent] = np.arange(columns)
-    near = np.zeros(vocab_size * columns, dtype=np.float32)
-    for first in range(0, tokenized.tokens, PAIRS_AT_ONCE):
-        ids = tokenized.token_ids(first, PAIRS_AT_ONCE)
+    context_count = len(frequent)
+    context_index = np.full(vocab_size, -1, dtype=np.int64)
+    context_index[frequent] = np.arange(context_count)
+    pair_counts = np.zeros(vocab_size * context_count, dtype=np.float32)
+    for start in range(0, tokenized.tokens, PAIRS_AT_ONCE):
+        ids = tokenized.token_ids(start, PAIRS_AT_ONCE)
         ids = ids[~np.isin(ids, special_ids)]
         for distance, weight in enumerate(DISTANCE_WEIGHTS, start=1):
             first_ids, second_ids = ids[:-distance], ids[distance:]
             for token, context in ((first_ids, second_ids), (second_ids, first_ids)):
-                known = column[context] >= 0
-                pairs = token[known] * columns + column[context[known]]
+                known = context_index[context] >= 0
+                pairs = token[known] * context_count + context_index[context[known]]
                 cells, counts = np.unique(pairs, return_counts=True)
-                near[cells] += weight * counts
-        progress(min(first + PAIRS_AT_ONCE, tokenized.tokens), tokenized.tokens)
-    return near.reshape(vocab_size, columns)
+                pair_counts[cells] += weight * counts
+        progress(min(start + PAIRS_AT_ONCE, tokenized.tokens), tokenized.tokens)
+    return pair_counts.reshape(vocab_size, context_count)
 
 
 def _attend_to_neighbours(

@@ -53,18 +53,18 @@ class BatchPreview:
         batch, data = self.batch(run, step, progress), self._data(run, progress)
         descriptions = data.learner.describe_targets(batch, data.tokenizer)
         rows = tuple(
-            _input(batch, row, descriptions[row], data) for row in range(len(batch.tokens))
+            _describe_row(batch, row, descriptions[row], data) for row in range(len(batch.tokens))
         )
         return BatchShown(step=step, steps=data.steps, rows=rows)
 
     def _data(self, run: RunFolder, progress: StageCallback) -> TrainingData:
         key = f"{run.path} {read_regular(run.spec_file)!r}"
         if self._cached is None or self._cached[0] != key:
-            self._cached = (key, _data(run, progress))
+            self._cached = (key, _load_data(run, progress))
         return self._cached[1]
 
 
-def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
+def _load_data(run: RunFolder, progress: StageCallback) -> TrainingData:
     """Load the data of a run from its folder and the token cache."""
     if not any(isinstance(event, Prepared) for event in run.events_after(0)[0]):
         raise StudioError(
@@ -76,20 +76,20 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
         return lambda done, total: progress(name, done, total)
 
     job = run.job()
-    base_model, last = job.base_model, run.checkpoint_folders()[-1:]
-    if last:
-        tokenizer = Tokenizer.from_folder(last[0])
+    base_model, latest = job.base_model, run.checkpoint_folders()[-1:]
+    if latest:
+        tokenizer = Tokenizer.from_folder(latest[0])
     else:
         tokenizer = base_tokenizer(base_model) or Tokenizer.from_folder(tokenizer_folder(run))
     if isinstance(base_model, FromScratch):
         max_positions = base_model.model.max_positions
     else:
-        file, config = read_config(last[0] if last else base_model.path)
+        file, config = read_config(latest[0] if latest else base_model.path)
         max_positions = parse_spec(config, file).max_positions
     return tokenise(read_rows(job, run.dataset, stage), tokenizer, max_positions, stage)
 
 
-def _input(batch: Batch, row: int, target: str, data: TrainingData) -> BatchRow:
+def _describe_row(batch: Batch, row: int, target: str, data: TrainingData) -> BatchRow:
     ids: list[int] = batch.tokens[row].tolist()
     return BatchRow(
         tokens=tuple(data.tokenizer.token(token) for token in ids),

@@ -77,8 +77,8 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
         folder = shared  # else the run was moved elsewhere
     vectors = job.group.vectors if job.group is not None else ()  # of the runs of a layer sweep
     probes = [job.features.model_copy(update={"vectors": row}) for row in vectors]
-    layers = [layer_indices(p, network.spec.layers) for p in probes if p.trains_probe]
-    others = tuple(layer for indices in layers for layer in indices)
+    layer_sets = [layer_indices(p, network.spec.layers) for p in probes if p.trains_probe]
+    others = tuple(layer for indices in layer_sets for layer in indices)
     extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
     training = phrase("Extracting features of the training set")
     validation = phrase("Extracting features of the validation set")
@@ -152,11 +152,11 @@ class FeatureExtractor:
     ) -> None:
         """Compute all inputs in one pass; files appear complete or not at all."""
         shape = (int(tokenized.lengths.sum()), self.network.spec.hidden_size)
-        needed = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # sparse files
+        size = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # sparse files
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_free_space(inside, needed * len(layer_indices))
+            check_free_space(inside, size * len(layer_indices))
             new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in layer_indices]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)

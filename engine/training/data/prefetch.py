@@ -23,9 +23,9 @@ class StepInput(NamedTuple):
 
 
 def batches(
-    data: TrainingData, first: int, ahead: bool = False, plans_for: Network | None = None
+    data: TrainingData, first_step: int, ahead: bool = False, plans_for: Network | None = None
 ) -> Iterator[StepInput]:
-    """Yield the input of each step from `first` on.
+    """Yield the input of each step from `first_step` on.
 
     With `ahead`, threads build the next batches and, for `plans_for`, their unpadded plans. This
     helps on a GPU only; on a CPU the threads compete with the step.
@@ -37,7 +37,7 @@ def batches(
             batch = batch.plan(plans_for)
         return StepInput(examples, indices, batch)
 
-    steps = range(first, data.steps)
+    steps = range(first_step, data.steps)
     if not ahead:
         for step in steps:
             yield build(step, *data.examples_at(step))

@@ -38,9 +38,9 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive steps on the same examples, starting at step `first`."""
+    """Consecutive steps on the same examples, starting at `first_step`."""
 
-    first: int
+    first_step: int
     examples: Examples
     order: BatchOrder
 
@@ -59,8 +59,8 @@ class TrainingData:
 
     def examples_at(self, step: int) -> tuple[Examples, np.ndarray]:
         """Examples of a step, counted from 0, and the indices it uses, int64 [B]."""
-        phase = next(p for p in reversed(self.phases) if p.first <= step)
-        return phase.examples, phase.order.indices(step - phase.first)
+        phase = next(p for p in reversed(self.phases) if p.first_step <= step)
+        return phase.examples, phase.order.indices(step - phase.first_step)
 
     def batch(self, step: int) -> Batch:
         """Batch of a step."""
@@ -124,11 +124,11 @@ def tokenise(
     )
 
 
-def _phase(first: int, examples: Examples, settings: TrainingSpec) -> Phase:
+def _phase(first_step: int, examples: Examples, settings: TrainingSpec) -> Phase:
     order = BatchOrder(
         examples.lengths, settings.batch_size, settings.seed, settings.train_fraction
     )
-    return Phase(first, examples, order)
+    return Phase(first_step, examples, order)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Launching over a thousand kernels per step from Python takes longer than a fast GPU needs to run
 them. Passes are captured once per batch shape; a later batch of that shape is copied into the
-captured tensors and all kernels are launched at once. Sizes are rounded up to get few shapes; the
+captured tensors and all kernels are launched together. Sizes are rounded up to get few shapes; the
 extra padding is computed.
 
 Clipping, optimiser and evaluation are not captured. Each replay draws new dropout from the seed of
@@ -82,7 +82,7 @@ class CudaGraphs:
         else:
             while len(self._graphs) >= MAX_GRAPHS:
                 self._graphs.pop(next(iter(self._graphs)))
-            self._graphs[shape] = self._graph(padded, values, tuple(counts))
+            self._graphs[shape] = self._capture(padded, values, tuple(counts))
         graph = self._graphs[shape]
         self._attach_gradients()
         graph.replay()
@@ -93,7 +93,7 @@ class CudaGraphs:
         max_length = self._network.spec.max_positions
         return pad_to_graph_shape(batch, self._pad, max_length, self._learner.no_target)
 
-    def _graph(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
+    def _capture(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
         *tensors, values = copy_together([*host_batch.tensors, values], device)
         batch = host_batch.with_tensors(tensors)
@@ -176,7 +176,7 @@ def choose_graphs(
     job: JobSpec,
     pad: int,
     batch: Callable[[], Batch],
-    before: str = "",
+    previous: str = "",
     note: Callable[[str], object] = lambda sentence: None,
 ) -> CudaGraphs | None:
     """Return the graphs of a run if requested, or if measured to be faster; otherwise None.
@@ -184,10 +184,10 @@ def choose_graphs(
     Args:
         network: on the device, in training mode.
         batch: builds the first batch, on the host.
-        before: “on” or “off” of a resumed run, which is kept.
+        previous: “on” or “off” of a resumed run, which is kept.
         note: receives the measurement, or why graphs are not used.
     """
-    choice = before or job.hardware.cuda_graphs
+    choice = previous or job.hardware.cuda_graphs
     if choice == "off":
         return None
     if not can_capture(network, machine, job):
@@ -241,17 +241,17 @@ def _are_faster(
         return False
     finally:
         network.zero_grad(set_to_none=True)
-    without = _time_passes(lambda: plain.add(prepared, counts), network)
+    eager = _time_passes(lambda: plain.add(prepared, counts), network)
     note(
         phrase(
             "Forward and backward pass of a batch: {seconds:.1f} ms with CUDA graphs ({padding:.0f}"
             " % of the tokens are padding), {without:.1f} ms without.",
             seconds=1000 * seconds,
             padding=100 * padding,
-            without=1000 * without,
+            without=1000 * eager,
         )
     )
-    return without > MIN_SPEEDUP * seconds
+    return eager > MIN_SPEEDUP * seconds
 
 
 def failure_note(error: Exception) -> str | None:

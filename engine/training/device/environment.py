@@ -47,20 +47,20 @@ def environment(
     }
 
 
-def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
-    """Describe what has changed; entries that `then` lacks are ignored."""
+def differences(old: dict[str, str], new: dict[str, str]) -> tuple[str, ...]:
+    """Describe what has changed; entries that `old` lacks are ignored."""
     return tuple(
-        f"{name} {value} → {now.get(name, 'unknown')}"
-        for name, value in then.items()
-        if now.get(name) != value
+        f"{name} {value} → {new.get(name, 'unknown')}"
+        for name, value in old.items()
+        if new.get(name) != value
     )
 
 
-def reusable_threads(then: dict[str, str], processes: str) -> int:
+def reusable_threads(old: dict[str, str], processes: str) -> int:
     """Thread count for a bit-exact resume; 0 if impossible or if there are too few cores."""
-    now = {"cpu": cores.cpu_and_cores(), "processes": processes}
-    is_same = all(then.get(name) == value for name, value in now.items())
-    threads = int(then.get("threads", "0")) if is_same else 0
+    required = {"cpu": cores.cpu_and_cores(), "processes": processes}
+    is_same_machine = all(old.get(name) == value for name, value in required.items())
+    threads = int(old.get("threads", "0")) if is_same_machine else 0
     return threads if threads <= max(cores.thread_candidates()) else 0
 
 

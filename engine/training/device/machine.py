@@ -68,7 +68,7 @@ class Machine:
             yield phrase("This system does not support choosing cores: the run uses all of them.")
 
     def resume(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
-        """Return the machine with the settings of a resume run, unless the job fixes them.
+        """Return the machine with the settings of a resumed run, unless the job fixes them.
 
         An unknown `precision` is ignored; `threads` is 0 if they may change. Sets the thread count
         of this process.

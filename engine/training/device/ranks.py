@@ -33,7 +33,7 @@ class Ranks:
         self.rank, self.world = rank.number, rank.world
         self.shards = sharded and self.world > 1  # each rank holds a shard of the weights
         self._device = device
-        self._gpus: dist.ProcessGroup | None = None
+        self._gpu_group: dist.ProcessGroup | None = None
         if self.world == 1:
             return
         if rank.store is None:
@@ -45,7 +45,7 @@ class Ranks:
                 "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=RANK_TIMEOUT
             )
         if device.type == "cuda":
-            self._gpus = dist.new_group(backend="nccl", timeout=GPU_TIMEOUT)
+            self._gpu_group = dist.new_group(backend="nccl", timeout=GPU_TIMEOUT)
 
     @property
     def description(self) -> str:
@@ -77,7 +77,7 @@ class Ranks:
         gradients = [p.grad for p in network.parameters() if p.grad is not None]
         for bucket in _buckets(gradients):
             flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
-            dist.all_reduce(flat, group=self._gpus)
+            dist.all_reduce(flat, group=self._gpu_group)
             sums = flat.split([gradient.numel() for gradient in bucket])
             for gradient, summed in zip(bucket, sums, strict=True):
                 gradient.copy_(summed.view_as(gradient))
@@ -112,7 +112,7 @@ class Ranks:
             return
         with torch.no_grad():
             for tensor in (*network.parameters(), *network.buffers()):
-                dist.broadcast(tensor.data, 0, group=self._gpus)
+                dist.broadcast(tensor.data, 0, group=self._gpu_group)
 
     @contextmanager
     def rank_zero_first(self) -> Iterator[None]:
@@ -134,7 +134,7 @@ class Ranks:
     def shard(self, network: Network) -> None:
         """Shard the weights over the ranks if the job asks for it."""
         if self.shards:
-            group = self._gpus or dist.group.WORLD
+            group = self._gpu_group or dist.group.WORLD
             assert group is not None
             shard(network, group, self._device)
 
