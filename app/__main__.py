@@ -17,7 +17,7 @@ NO_DISPLAY = (
 )
 
 
-COMMANDS = {  # in addition to the engine's; they use the record or charts
+COMMANDS = {  # added to those of the engine; they need the record or charts
     "rebuild": "app.rebuilding:rebuild",
     "queue": "app.queueing:queue",
     "export-runs": "app.run_files:export_runs",
@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     # pydantic searches every package for plugins
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    words = sys.argv[1:] if arguments is None else arguments
-    match words:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    match arguments:
         case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
             return int(import_module("engine.worker.__main__").main(rest))
         case ["--queue-runner"]:
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         case []:
             return open_window()
         case _:
-            return command(words)
+            return command(arguments)
 
 
 def command(arguments: list[str]) -> int:

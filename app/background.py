@@ -117,10 +117,10 @@ class Job:
 
 
 class _Invoker(QObject):
-    """Calls functions of threads in the GUI thread.
+    """Calls functions in the GUI thread on behalf of other threads.
 
-    There is one, never deleted: one for each job could lose its last reference in a thread while
-    the event loop still held events for it.
+    It is a singleton that is never deleted: one per job could lose its last reference in a thread
+    while the event loop still held events for it.
     """
 
     called = Signal(object)
@@ -160,7 +160,7 @@ def run(
 
 
 class Latest:
-    """Jobs of one kind of an owner: a new one cancels the one before it."""
+    """Jobs of one kind, of which only the latest counts: a new one cancels the previous one."""
 
     def __init__(self, owner: QObject) -> None:
         self._owner = owner

@@ -144,8 +144,8 @@ class Dispatcher(QObject):
         """Restore removed runs."""
 
         def work() -> list[RunUpdate]:
-            for gone in trashed:
-                restore_from_trash(gone.trash_path, gone.folder)
+            for run in trashed:
+                restore_from_trash(run.trash_path, run.folder)
             return self._manager.restore(trashed)
 
         self._request("", work)
@@ -153,7 +153,7 @@ class Dispatcher(QObject):
     def adopt(self, folder: Path) -> None:
         """Copy in a run that was trained elsewhere, and list it."""
 
-        def refuse(error: BaseException) -> None:
+        def failed(error: BaseException) -> None:
             self._end_copy(folder)
             self._refuse("", error)
 
@@ -168,7 +168,7 @@ class Dispatcher(QObject):
             self.copying.emit(folder, done, total)
 
         if folder not in self._copies:
-            self._copies[folder] = background.run(self, work, copied, refuse, progress=report)
+            self._copies[folder] = background.run(self, work, copied, failed, progress=report)
             report(0, 0)
 
     def cancel_copies(self) -> None:
@@ -263,13 +263,13 @@ class _RequestRunner(QObject):
     def run(self, request: _Request) -> None:
         try:
             request.updates = request.work()
-        except Exception as error:  # noqa: BLE001 - an edge: reported or raised on the GUI thread
+        except Exception as error:  # noqa: BLE001 - reported or raised in the GUI thread
             request.error = explain_error(error) or error
         self.done.emit(request)
 
 
 def _to_trash(folder: Path) -> Path | None:
-    """The place in the trash; None if this disk has no trash."""
+    """The path in the trash; None if this disk has no trash."""
     try:
         return move_to_trash(folder)
     except StudioError:

@@ -54,7 +54,7 @@ class WorkerProcess(QObject):
         self._process.setWorkingDirectory(str(launch.CODE))
         self._process.setProcessEnvironment(environment(settings))
         self._process.readyReadStandardOutput.connect(self._on_output)
-        self._process.readyReadStandardError.connect(self._on_print)
+        self._process.readyReadStandardError.connect(self._on_error_output)
         self._process.errorOccurred.connect(self._on_error)
         self._process.finished.connect(self._on_finished)
         self._question: Question | None = None  # newest question; decides how answers are parsed
@@ -105,9 +105,9 @@ class WorkerProcess(QObject):
             raise ValueError("nothing was asked")
         return parse_answer(line, self._question)
 
-    def _on_print(self) -> None:
-        printed = bytes(self._process.readAllStandardError().data())
-        self._tail = (self._tail + printed.decode("utf-8", "replace"))[-MAX_TAIL:]
+    def _on_error_output(self) -> None:
+        output = bytes(self._process.readAllStandardError().data())
+        self._tail = (self._tail + output.decode("utf-8", "replace"))[-MAX_TAIL:]
 
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error != QProcess.ProcessError.FailedToStart:
@@ -121,7 +121,7 @@ class WorkerProcess(QObject):
             self.exited.emit()
             self.deleteLater()
             return
-        self._on_print()
+        self._on_error_output()
         if status == QProcess.ExitStatus.NormalExit:
             reason = self.tr("exit code {0}").format(code)
         elif code == OUT_OF_MEMORY_SIGNAL:
@@ -172,7 +172,7 @@ class Explorer(QObject):
         self._process: WorkerProcess | None = None
         self._question: Question | None = None
         self._waiting: dict[tuple[str, int], Question] = {}
-        self._retried = 0  # number of the question already lost with a worker once
+        self._last_retried = 0  # number of the last question that was asked again
         settings.changed.connect(self._on_setting)
 
     @property
@@ -242,8 +242,8 @@ class Explorer(QObject):
 
     def _retry(self, lost: Question, last_output: str) -> None:
         """Retry once; a question that crashes two workers is refused."""
-        if lost.number != self._retried:
-            self._retried = lost.number
+        if lost.number != self._last_retried:
+            self._last_retried = lost.number
             self._put_first(lost)
             return
         self.answered.emit(
@@ -298,7 +298,7 @@ class Standby(QObject):
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Start a worker, or keep it longer; nothing if the setting is off."""
+        """Start a worker, or keep it longer; does nothing if the setting is off."""
         if not self._settings.preferences.stand_by:
             return
         self._unused.start()

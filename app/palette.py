@@ -48,8 +48,8 @@ class Command:
     hint: str = ""  # further search words, shown next to the title
 
 
-def score(typed: str, command: Command) -> int | None:
-    """Rank of `command` for `typed`, lower is better; None if it does not match.
+def score(query: str, command: Command) -> int | None:
+    """Rank of `command` for `query`, lower is better; None if it does not match.
 
     Every word must occur; the start of the title ranks first, then the start of a word in it, then
     any position.
@@ -57,7 +57,7 @@ def score(typed: str, command: Command) -> int | None:
     title = command.title.casefold()
     searchable = f"{title} {command.kind} {command.hint}".casefold()
     total = 0
-    for word in typed.casefold().split():
+    for word in query.casefold().split():
         if title.startswith(word):
             continue
         if f" {word}" in f" {title}":
@@ -71,7 +71,7 @@ def score(typed: str, command: Command) -> int | None:
     return total
 
 
-class _Rows(QStyledItemDelegate):
+class _CommandDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(200, QFontMetrics(font()).height() + 5 * SPACE)
 
@@ -89,8 +89,8 @@ class _Rows(QStyledItemDelegate):
         kind_width = write(painter, line, command.kind, font("small"), Role.MUTED, AT_RIGHT)
         line.setRight(line.right() - kind_width - 4 * SPACE)
         title, middle = one_line(command.title), Qt.TextElideMode.ElideMiddle
-        face = font("strong" if chosen else "body")
-        title_width = write(painter, line, title, face, Role.TEXT, elide=middle)
+        title_font = font("strong" if chosen else "body")
+        title_width = write(painter, line, title, title_font, Role.TEXT, elide=middle)
         line.setLeft(line.left() + title_width + 3 * SPACE)
         if command.hint and line.width() > 60:
             write(painter, line, one_line(command.hint), font("small"), Role.MUTED)
@@ -132,7 +132,7 @@ class Palette(Dialog):
         self._results = ColumnsModel([column], self)
         self.view = QListView()
         self.view.setModel(self._results)
-        self.view.setItemDelegate(_Rows(self.view))
+        self.view.setItemDelegate(_CommandDelegate(self.view))
         self.view.setAccessibleName(self.tr("Search results"))
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.view.setMouseTracking(True)

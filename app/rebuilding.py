@@ -21,8 +21,8 @@ def rebuild(
 
     Names, notes and stars are kept if the old database or a backup of it can be read.
     """
-    from engine.record.rebuild import rebuild as rebuild_record  # late: for this command alone
+    from engine.record.rebuild import rebuild as rebuild_record  # slow; only this command needs it
 
     home = Home()
-    runs = rebuild_record(home, set_aside)
-    echo(f"The record in {home.root} has {runs} runs.")
+    count = rebuild_record(home, set_aside)
+    echo(f"The record in {home.root} has {count} runs.")

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(help="The run folder; of several, a comparison is written.")
+        list[Path], typer.Argument(help="The run folder; several are compared with each other.")
     ],
     out: Annotated[Path, typer.Option(help="The file to write: .html or .pdf.")],
 ) -> None:
-    """Write the report of a run with its pictures: scores, slices, mistakes, how to repeat it.
+    """Write the report of a run with its pictures: scores, slices, mistakes, how to reproduce it.
 
-    Of several runs: their settings, curves, scores with intervals and tests against the first one,
+    For several runs: their settings, curves, scores with intervals and tests against the first one,
     environments.
     """
     folders = [RunFolder(run.absolute()) for run in runs]

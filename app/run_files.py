@@ -23,31 +23,31 @@ def export_runs(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or names of runs.")],
     to: Annotated[Path, typer.Option(help="The file to create; it ends with .zip.")],
     checkpoints: Annotated[
-        Checkpoints, typer.Option(help="Which checkpoints of each run are in it.")
+        Checkpoints, typer.Option(help="The checkpoints of each run to include.")
     ] = "best",
 ) -> None:
     """Export runs as one file: jobs, curves, logs, results, environments, checksums.
 
-    Another computer opens it with `import-runs`, or by a drop on the window.
+    Open it on another computer with `import-runs`, or drop it on the window.
     """
     home = Home()
     if to.exists():
         raise StudioError("{path} already exists.", "Choose a new file.", path=to)
     record = open_record(home.record, home.backups) if home.record.is_file() else None
     try:
-        result = [_find_folder(path, home, record) for path in runs]
-        text = _user_texts(record) if record is not None else {}
+        folders = [_find_folder(path, home, record) for path in runs]
+        annotations = _annotations(record) if record is not None else {}
     finally:
         if record is not None:
             record.close()
-    names = [folder.name for folder in result]
+    names = [folder.name for folder in folders]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
         raise StudioError(
             "Two of the runs have the folder name {name}.",
-            "Export each of them into a file of its own.",
+            "Export them to separate files.",
             name=duplicate,
         )
-    pack([RunFolder(folder) for folder in result], to.absolute(), checkpoints, text)
+    pack([RunFolder(folder) for folder in folders], to.absolute(), checkpoints, annotations)
     echo(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
 
 
@@ -57,16 +57,16 @@ def import_runs(
     """Add the runs of a file to the home, with their names, notes, stars and tags."""
     home = Home()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        result = unpack(file, Path(scratch))
+        unpacked = unpack(file, Path(scratch))
         home.make()
         record = open_record(home.record, home.backups)
         try:
             manager = RunManager(record, home)
-            for folder, text in result.items():
+            for folder, annotations in unpacked.items():
                 created = copy_run(folder, home.runs)
                 manager.adopt(created)
                 with record.session() as session:
-                    apply_annotations(session, created.path.name, text)
+                    apply_annotations(session, created.path.name, annotations)
                 echo(created.path)
                 shutil.rmtree(folder)
         finally:
@@ -84,11 +84,11 @@ def _find_folder(path: Path, home: Home, record: Record | None) -> Path:
             return named.folder
     raise StudioError(
         "There is no run {given}.",
-        "Name the folder of a run, or a run as the window calls it.",
+        "Give the folder of a run, or its name in the window.",
         given=str(path)[-200:],
     )
 
 
-def _user_texts(record: Record) -> dict[str, Mapping[str, Any]]:
+def _annotations(record: Record) -> dict[str, Mapping[str, Any]]:
     with record.read() as session:
         return {run.folder.name: export_annotations(run) for run in all_runs(session)}

@@ -23,7 +23,7 @@ from engine.files.regular_file import read_json
 
 log = logging.getLogger("studio")
 
-SAVE_DELAY_MS = 400  # ms from a change to the write
+SAVE_DELAY_MS = 400  # from a change until it is written
 
 
 class Preferences(RunPreferences):

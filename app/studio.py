@@ -79,7 +79,7 @@ class Studio(QObject):
         warn_about_drive(home, self.settings, notices)
 
     def close(self) -> None:
-        """Close everything of the window; runs keep training. The studio is unusable afterwards."""
+        """Close all parts; runs keep training. The studio is unusable afterwards."""
         self.closing.emit()
         self.standby.end()
         self.explorer.close()

@@ -37,7 +37,7 @@ def delete(
 ) -> None:
     """Move a folder to the trash, and show a notice that offers to undo it.
 
-    `changed` is called after each of them.
+    `changed` is called after each of the two.
     """
 
     def restore(trashed: Path) -> None:
@@ -73,6 +73,6 @@ def restore_from_trash(trashed: Path, folder: Path) -> None:
             folder=folder.name,
             place=trashed,
         ) from error
-    # desktops keep a note for each item in the trash
-    note = trashed.parent.parent / "info" / f"{trashed.name}.trashinfo"
-    note.unlink(missing_ok=True)
+    # desktops describe each item of the trash in a file
+    info_file = trashed.parent.parent / "info" / f"{trashed.name}.trashinfo"
+    info_file.unlink(missing_ok=True)

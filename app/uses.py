@@ -36,7 +36,7 @@ class Uses:
 
 
 def read_uses(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
-    """Runs whose job reads it. Queries the record: call it outside the GUI thread."""
+    """Runs for whose job `reads` is true. Queries the record: call it outside the GUI thread."""
     finished: list[str] = []
     unfinished: list[str] = []
     with record.read() as session:

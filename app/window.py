@@ -215,7 +215,7 @@ class MainWindow(QMainWindow):
         self._may_close = True
         self.close()
 
-    def come_to_front(self) -> None:
+    def bring_to_front(self) -> None:
         """Raise the window after a second start of the program."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
@@ -342,7 +342,7 @@ class MainWindow(QMainWindow):
 def ask_to_close(
     window: QWidget, settings: Settings, runs: Sequence[RunningRun], close: Callable[[], None]
 ) -> None:
-    """Say what happens to `runs`, and close if the user confirms."""
+    """Explain what happens to `runs`, and close if the user confirms."""
     box = QCheckBox(tr("&Don’t ask again"))
     box.setAccessibleName(tr("Don’t ask again"))
     box.toggled.connect(lambda on: settings.set("ask_on_close", not on))

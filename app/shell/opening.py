@@ -95,15 +95,15 @@ def _run(home: Home) -> int:
 
 def _show(app: QApplication, home: Home, studio: Studio) -> int:
     window = MainWindow(studio)
-    server = InstanceServer(home, window.come_to_front, studio)
+    server = InstanceServer(home, window.bring_to_front, studio)
     if not server.is_listening:
         log.warning("no local socket: a second start cannot bring this window to the front")
-    ending = SignalHandler(window.end, studio)
+    handler = SignalHandler(window.end, studio)
     window.show()
     window.begin()
     background.run(studio, lambda: library.remove_leftovers(home), lambda _: None)
     code = app.exec()
-    ending.close()
+    handler.close()
     return code
 
 
@@ -140,7 +140,7 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
 
 
 def _ask(error: StudioError, choices: list[Choice]) -> str:
-    """Show why the window cannot open, in a separate dialog; return the answer."""
+    """Show in a dialog why the window cannot open; return the answer."""
     log.error("%s", one_line(str(error)))
     echo_error(f"bert-studio: {error}")
     title, close = "BERT Studio", tr("&Close")

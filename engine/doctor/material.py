@@ -123,7 +123,7 @@ def job(
 
     Args:
         base: a checkpoint to start from; None: fresh weights.
-        given: overrides of the training settings; with `features`, those of a probe.
+        settings: overrides of the training settings; with `features`, those of a probe.
     """
     file, mapping = task_data(kind)
     reading = Reading(format="csv") if file.endswith(".csv") else None

@@ -35,8 +35,8 @@ class Request(Spec):
     """The export to load, and the examples to run.
 
     Args:
-        positions: the maximum input length of the model.
-        places: maximum number of tokens, evenly spaced, whose outputs are stored for long outputs.
+        max_length: the maximum input length of the model.
+        max_tokens: maximum number of evenly spaced tokens whose outputs are stored.
     """
 
     form: Form

@@ -60,7 +60,8 @@ class Layout:
     Args:
         numbered: tokens with scores, from the pieces.
         special: padding, unknown, start, end of a text, mask.
-        pair: between two texts; segments: of the second.
+        separators: how many separate two texts.
+        second_segment: segment id of the second text.
     """
 
     numbered: Callable[[Scored], Scored]

@@ -49,7 +49,7 @@ class Staying(opening.MainWindow):
     def begin(self):
         print("shown", flush=True)
 
-    def come_to_front(self):
+    def bring_to_front(self):
         print("front", flush=True)
         self.close()
 

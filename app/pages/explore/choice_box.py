@@ -28,7 +28,7 @@ class ChoiceBox(ComboBox):
         self.show_entries(entries)
 
     def show_entries(self, entries: Iterable[tuple[object, str]]) -> None:
-        """Replace the entries, if they are others, without a signal."""
+        """Replace the entries if they differ, without a signal."""
         new = list(entries)
         if new != [(self.itemData(n), self.itemText(n)) for n in range(self.count())]:
             with QSignalBlocker(self):

@@ -26,7 +26,7 @@ class HeadMeans(QObject):
     """Computes head means on request and applies them.
 
     Signals:
-        changed: the choice, or the progress.
+        changed: the choice or the progress changed.
     """
 
     changed = Signal()
@@ -71,7 +71,7 @@ class HeadMeans(QObject):
         self.changed.emit()
 
     def status(self) -> str:
-        """Progress, or the reason for no means; else “”."""
+        """Progress, or why there are no means; else “”."""
         work = self.work
         if work.is_running:
             text = tr("Computing the means of the heads: {0} of {1} texts …")
@@ -151,7 +151,7 @@ class Comparison(QWidget):
         set_shown(self.status, compared)
         if not compared or second.model is None:
             return
-        if not self.picker.choose(second.model.path):  # a checkpoint that its run has deleted
+        if not self.picker.choose(second.model.path):  # the run has deleted this checkpoint
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
         if first.heads_off and (means_text := self._means.status()):

@@ -83,7 +83,7 @@ class HeadHeatmap(QWidget):
         if step is None or not layers:
             super().keyPressEvent(event)
             return
-        layer, head = (at + by for at, by in zip(self.chosen, step, strict=True))
+        layer, head = (index + by for index, by in zip(self.chosen, step, strict=True))
         self.picked.emit(clamp(layer, layers - 1), clamp(head, heads - 1))
 
     def event(self, event: QEvent) -> bool:

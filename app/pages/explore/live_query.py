@@ -22,8 +22,8 @@ class LiveQuery(QObject):
     so that typing does not flicker; it is dropped with the model.
 
     Signals:
-        changed: `answer`, `refusal` or `is_waiting`.
-        asked: a new question, or none any more.
+        changed: `answer`, `refusal` or `is_waiting` changed.
+        asked: a new question was asked, or the last one was dropped.
     """
 
     changed = Signal()
@@ -52,7 +52,7 @@ class LiveQuery(QObject):
 
     @property
     def problem(self) -> str:
-        """The reason for no answer, or “”."""
+        """Why there is no answer, or “”."""
         return self.refusal.phrase if self.refusal is not None else ""
 
     def get_answer(self, kind: type[AnswerKind]) -> AnswerKind | None:
@@ -126,7 +126,7 @@ class QueryPair(QObject):
     """The same question for both sides.
 
     Signals:
-        changed: the query of either side.
+        changed: the query of either side changed.
     """
 
     changed = Signal()

@@ -18,7 +18,7 @@ from engine.errors import StudioError
 from engine.messages.explore.text import TextQuestion, Token
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
-MAX_TOKENS = 512  # read by Explore
+MAX_TOKENS = 512  # of an input; Explore truncates it
 MAX_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
 
 Asked = TypeVar("Asked", bound=TextQuestion)
@@ -69,7 +69,7 @@ class ModelInput(QObject):
         model_changed: another model, or none.
         input_changed: another text, or other masks.
         tokens_changed: the tokens are known, or cleared, or a word was masked or unmasked.
-        problem_changed: the reason for no tokens, or “”.
+        problem_changed: why there are no tokens, or “”.
     """
 
     model_changed = Signal()
@@ -87,7 +87,7 @@ class ModelInput(QObject):
         self.problem = ""
         self.heads_off: tuple[tuple[int, int], ...] = ()  # layers and heads, from 0
         self.head_means: Path | None = None  # replaces their outputs; None: zero
-        self.is_tokenized = False  # if the tokens are those of the texts
+        self.is_tokenized = False  # the tokens are those of the texts
         self.tokenizer: Tokenizer | None = None  # None until it is read
         self._words: dict[tuple[int, int], list[int]] = {}  # tokens of each segment's words
         self._work: background.Job | None = None
@@ -360,7 +360,7 @@ def _is_inside_word(text: str, position: int) -> bool:
 
 def edit_input(old: TextInput, text: str, pair: str | None) -> TextInput:
     """Replace the texts; masks that the edit did not touch stay."""
-    new = tuple(clean_text(each) for each in (text, pair) if each is not None)
+    new = tuple(clean_text(part) for part in (text, pair) if part is not None)
     first, second = (
         shift_spans(
             masks,

@@ -106,5 +106,5 @@ class PanelDescription:
     area: PanelArea = "tab"
     is_open: bool = True  # initially; a closed panel has a button at the top of the page
     is_offered: Callable[[ExploreState], bool] = lambda _: True  # if it suits the model
-    is_best: Callable[[ExploreState], bool] = lambda _: False  # of all panels
-    works_on_texts: bool = False  # if it asks about a set of texts, on demand
+    is_best: Callable[[ExploreState], bool] = lambda _: False  # if it suits the model best
+    works_on_texts: bool = False  # it asks about a set of texts, on demand

@@ -18,10 +18,10 @@ Part = TypeVar("Part", bound=PartAnswer)
 class PartsQuery(QObject, Generic[Asked, Part]):
     """Asks `make(side)`, then for one part after the other, each from the `next` of the last.
 
-    `resume` gives what the next question needs of the last part, besides `start`.
+    `resume` returns the fields that the next question takes from the last part, besides `start`.
 
     Signals:
-        changed: a part, the reason for none, or whether one is pending.
+        changed: a part arrived, was refused, or is pending.
     """
 
     changed = Signal()
@@ -42,7 +42,7 @@ class PartsQuery(QObject, Generic[Asked, Part]):
         self.answered_question: Asked | None = None  # first part of its question
         self.is_paused = False
         self._make, self._resume = make, resume
-        self._update: dict[str, Any] = {}  # of the first part for the next one
+        self._update: dict[str, Any] = {}  # changes `question` to ask for the next part
         self.query = LiveQuery(explore, explorer, self._next_question, side)
         self.query.changed.connect(self._on_changed)
 
@@ -77,4 +77,4 @@ class PartsQuery(QObject, Generic[Asked, Part]):
         if part.next is not None:
             self._update = {"start": part.next, **self._resume(part)}
             if not self.is_paused:
-                self.query.invalidate()  # at once, or when it is visible again
+                self.query.invalidate()  # immediately, or when it is visible again

@@ -15,7 +15,7 @@ from app.widgets.text.numbers import count
 
 
 class SetBar(QWidget):
-    """The button calls `start`; `why_not` returns why it is disabled, or “”."""
+    """The button calls `start`; `obstacle` returns why it is disabled, or “”."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class SetBar(QWidget):
         obstacle: Callable[[], str] = lambda: "",
         all_texts: Callable[[], ChosenTexts | None] | None = None,
     ) -> None:
-        """`every` returns the texts, if not the chosen ones."""
+        """`all_texts` returns the texts, if not the chosen ones."""
         super().__init__()
         self._texts = all_texts or (lambda: explore.chosen)
         self._work, self._text, self._obstacle = work, text, obstacle

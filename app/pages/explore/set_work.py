@@ -26,7 +26,7 @@ class SetWork(QObject):
     """One question about many texts at a time; a cancelled one can be continued.
 
     Signals:
-        changed: running, progress or problem.
+        changed: the run state, the progress or the problem changed.
         answer_received: a SetAnswer with the results so far.
     """
 

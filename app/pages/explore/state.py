@@ -16,7 +16,7 @@ from app.pages.explore.set_work import ChosenTexts
 from app.timers import debounced
 from engine.phrases import join
 
-TYPING_PAUSE_MS = 150  # without a key, before a question is asked
+TYPING_PAUSE_MS = 150  # from the last key until a question is asked
 
 
 class ExploreState(QObject):
@@ -34,7 +34,7 @@ class ExploreState(QObject):
         heads_off_changed: heads were switched off or on, or their replacement changed.
         label_changed: another class is explained.
         choices_changed: a row with other choices is shown.
-        problem_changed: the reason for no tokens, or “”.
+        problem_changed: why there are no tokens, or “”.
         model_requested: a panel asks for the model in this folder.
         input_requested: a panel asks to show this TextInput.
         chosen_changed: another set of texts.
@@ -77,9 +77,9 @@ class ExploreState(QObject):
         self._is_updating = False  # both inputs are being set
         self._compares_heads = False  # the second model is the first with all heads
         self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)
-        for each in self.both:
-            each.tokens_changed.connect(self._on_tokens)
-            each.problem_changed.connect(self._on_problem)
+        for side in self.both:
+            side.tokens_changed.connect(self._on_tokens)
+            side.problem_changed.connect(self._on_problem)
         self.first.model_changed.connect(self.model_changed)
 
     @property
@@ -94,8 +94,8 @@ class ExploreState(QObject):
     @property
     def is_settled(self) -> bool:
         """True if typing has paused and all tokens are known, or known to be missing."""
-        waits = any(not each.is_tokenized and not each.problem for each in self.sides)
-        return self.first.is_tokenized and not waits and not self._pause.isActive()
+        is_pending = any(not side.is_tokenized and not side.problem for side in self.sides)
+        return self.first.is_tokenized and not is_pending and not self._pause.isActive()
 
     def on_side(self, side: int, index: int) -> int:
         """The token of the input `side` that covers the characters of one of the first, or -1."""

@@ -55,7 +55,7 @@ class Strip(QWidget):
         self._joins: list[bool] = []  # if a token continues the word of the one before
         self._layouts: dict[int, list[QRectF]] = {}  # boxes by width
         self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
-        self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and pointed on this side
+        self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and hovered token of this side
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Tokens of the second side") if side else self.tr("Tokens"))
@@ -139,8 +139,8 @@ class Strip(QWidget):
     def _mark(self) -> None:
         explore = self._explore
         marks = tuple(
-            explore.on_side(self._side.index, each)
-            for each in (explore.picked, explore.target, explore.hovered)
+            explore.on_side(self._side.index, index)
+            for index in (explore.picked, explore.target, explore.hovered)
         )
         for before, now in zip(self._marks, marks, strict=True):
             if before == now:

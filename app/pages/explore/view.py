@@ -71,8 +71,8 @@ class ExplorePage(Page):
             studio.one_time_worker,
             studio.models_changed.emit,
         )
-        for each in PANELS:
-            description = each()
+        for describe in PANELS:
+            description = describe()
             self.bench.add(description, description.make(context))
         self.bench.begin(FRONT)
         self.training_bar = TrainingBar(self.state, studio.notices, self.bench)
@@ -301,13 +301,13 @@ class ExplorePage(Page):
 
     def _limit_rows(self) -> None:
         """Limit the rows of tokens so that the panels have most of the height."""
-        editors = [each for each in (self.text, self.pair) if not each.isHidden()]
+        editors = [editor for editor in (self.text, self.pair) if not editor.isHidden()]
         areas = (self.strip_area, self.comparison.strip_area)
-        strips = [each for each in areas if not each.isHidden()]
+        visible_areas = [area for area in areas if not area.isHidden()]
         space = MAX_INPUT_FRACTION * self.height() - sum(e.sizeHint().height() for e in editors)
-        for each in strips:
-            rows = int(space / len(strips)) // each.strip.row_height()
-            each.set_max_rows(min(max(rows, 1), MAX_ROWS))
+        for area in visible_areas:
+            rows = int(space / len(visible_areas)) // area.strip.row_height()
+            area.set_max_rows(min(max(rows, 1), MAX_ROWS))
 
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
@@ -330,13 +330,13 @@ class ExplorePage(Page):
         text = self.tr("Compare with a second model")
         self.compare.setToolTip(tooltip(text if can_compare else reason))
 
-    def show_input(self, entered: TextInput) -> None:
+    def show_input(self, text_input: TextInput) -> None:
         self._is_showing = True
-        self.text.set_text(entered.text)
-        self.pair.set_text(entered.pair or "")
-        self.set_pair_shown(entered.pair is not None)
+        self.text.set_text(text_input.text)
+        self.pair.set_text(text_input.pair or "")
+        self.set_pair_shown(text_input.pair is not None)
         self._is_showing = False
-        self.state.set_input(entered)
+        self.state.set_input(text_input)
 
     def _on_edited(self) -> None:
         if self._is_showing:

@@ -319,14 +319,14 @@ class Workbench(QMainWindow):
 
     def _panel_menu(self, key: str) -> QMenu:
         menu = QMenu(self)
-        places: tuple[tuple[PanelArea, str], ...] = (
+        moves: tuple[tuple[PanelArea, str], ...] = (
             ("tab", self.tr("Move to &tabs")),
             ("left", self.tr("Move &left")),
             ("right", self.tr("Move &right")),
             ("below", self.tr("Move &below")),
             ("float", self.tr("&Float in its own window")),
         )
-        for area, text in places:
+        for area, text in moves:
             _add(menu, text, partial(self.move_panel, key, area))
         menu.addSeparator()
         _add(menu, self.tr("&Close"), partial(self.close_panel, key))

@@ -43,7 +43,7 @@ class HomeState(QObject):
 
     Signals:
         runs_changed: list of RecentRun, newest first, and the total number of runs.
-        machine_seen: a Machine.
+        machine_read: a Machine.
     """
 
     runs_changed = Signal(list, int)
@@ -250,7 +250,7 @@ class RecentRuns(QWidget):
 
     Signals:
         opened: the id of a run.
-        all_asked: to the page of all runs.
+        all_requested: to open the page of all runs.
     """
 
     opened = Signal(str)

@@ -23,9 +23,9 @@ MAX_NAMES = 5_000  # tensors named in a list
 class ImportPage(Page):
     """Signals:
     closed: back to the list.
-    import_asked: choose another folder.
+    import_requested: choose another folder.
     opened: path of the imported model.
-    tuned: the same, to fine-tune it.
+    tune_requested: the same, to fine-tune it.
     """
 
     closed = Signal()

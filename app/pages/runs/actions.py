@@ -303,21 +303,21 @@ class ListActions(QObject):
         self.enable()
 
     def _add(self, action: RunAction) -> None:
-        result = QAction(resources.icon(action.icon), action.text([]), self._table)
-        result.setShortcut(QKeySequence(action.keys))
-        result.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        result.triggered.connect(lambda: self.do(action.key))
-        self._table.addAction(result)
-        self.by_key[action.key] = result
+        q_action = QAction(resources.icon(action.icon), action.text([]), self._table)
+        q_action.setShortcut(QKeySequence(action.keys))
+        q_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        q_action.triggered.connect(lambda: self.do(action.key))
+        self._table.addAction(q_action)
+        self.by_key[action.key] = q_action
 
     def enable(self) -> None:
         """Enable the actions that the selected runs allow; tooltips of the others say why not."""
         rows = self._selected()
         for action in run_actions():
             if action is not None:
-                why = _why_not(action, rows)
-                self.by_key[action.key].setEnabled(not why)
-                self.by_key[action.key].setToolTip(why)
+                reason = _why_not(action, rows)
+                self.by_key[action.key].setEnabled(not reason)
+                self.by_key[action.key].setToolTip(reason)
                 self.by_key[action.key].setText(action.text(rows))
 
     def do(self, key: str) -> None:

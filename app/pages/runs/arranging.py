@@ -77,13 +77,13 @@ def has_words(words: Sequence[str]) -> Test:
 
 def search_text(row: RunRow) -> str:
     """Searchable text of a run, casefolded and cached in the row."""
-    haystack: str | None = row.__dict__.get("_haystack")
-    if haystack is None:
+    text: str | None = row.__dict__.get("_search_text")
+    if text is None:
         titles = _task_and_state(row.task, row.state)
         texts = (row.name, row.notes, row.data, row.base_model, titles, *row.tags)
-        haystack = " ".join(texts).casefold()
-        row.__dict__["_haystack"] = haystack
-    return haystack
+        text = " ".join(texts).casefold()
+        row.__dict__["_search_text"] = text
+    return text
 
 
 @lru_cache(1024)

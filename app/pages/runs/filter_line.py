@@ -61,7 +61,7 @@ class FilterLine(QWidget):
     def _on_text(self, text: str) -> None:
         """Filter immediately; an incomplete sentence leaves the filter unchanged."""
         if not is_sentence(text):
-            self._show("")
+            self._set_error("")
             words = text.replace('"', "").casefold().split()
             self._parsed = Parsed()
             self.filtered.emit(has_words(words), [])
@@ -69,24 +69,26 @@ class FilterLine(QWidget):
         self._parsed = parse(text)
         error = self._parsed.error
         if error is None:
-            self._show("")
+            self._set_error("")
             self.filtered.emit(self._parsed.test, self._parsed.measures)
             return
         excerpt = text[error.start : error.end].strip()
         message = (
             self.tr("At “{0}”: {1}").format(excerpt, error.message) if excerpt else error.message
         )
-        self._show("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else message)
+        self._set_error(
+            "" if error.start >= len(text.rstrip()) and self.field.hasFocus() else message
+        )
 
     def show_error(self) -> None:
         """Show the error, even if the sentence is only incomplete."""
         if self._parsed.error is not None and is_sentence(self.field.text()):
-            self._show(self._parsed.error.message)
+            self._set_error(self._parsed.error.message)
             self.field.setSelection(
                 self._parsed.error.start, self._parsed.error.end - self._parsed.error.start
             )
 
-    def _show(self, message: str) -> None:
+    def _set_error(self, message: str) -> None:
         self.error.setText(message)
         self.error.setVisible(bool(message))
 

@@ -71,8 +71,8 @@ def best_setting(rows: Sequence[RunRow]) -> int:
             for row in rows
             if best is not None
             and row.job is not None
-            and (result := row_search(row)) is not None
-            and get_values(row.job, result) == best.values
+            and (search := row_search(row)) is not None
+            and get_values(row.job, search) == best.values
         ),
         -1,
     )

@@ -240,8 +240,8 @@ class PinnedColumns(QObject):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setDefaultAlignment(self._table.horizontalHeader().defaultAlignment())
         header.setHighlightSections(False)
-        for bars in (view.setHorizontalScrollBarPolicy, view.setVerticalScrollBarPolicy):
-            bars(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for set_policy in (view.setHorizontalScrollBarPolicy, view.setVerticalScrollBarPolicy):
+            set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._table.customContextMenuRequested)
         view.doubleClicked.connect(self._table.doubleClicked)

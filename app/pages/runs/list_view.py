@@ -1,4 +1,4 @@
-"""The table of all runs with search, run_filter, groups and saved views."""
+"""The table of all runs with search, filter, groups and saved views."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -175,7 +175,7 @@ class RunsList(QWidget):
         if len(copies) == 1:
             name = next(iter(copies)).name
             stage = self.tr("Copying “{0}” to your data folder").format(name)
-        done, total = (sum(numbers) for numbers in zip(*copies.values(), strict=True))
+        done, total = (sum(sizes) for sizes in zip(*copies.values(), strict=True))
         self.copying.show_progress(done, total, stage)
 
     def _on_removed(self, run_id: str) -> None:
@@ -184,15 +184,15 @@ class RunsList(QWidget):
 
     def _update_count(self) -> None:
         shown, total = self.model.count()
-        nothing = self._state.is_listed and total == 0
-        self.views.setCurrentIndex(1 if nothing else 0)
+        is_empty = self._state.is_listed and total == 0
+        self.views.setCurrentIndex(1 if is_empty else 0)
         self.count_label.setText(
             self.tr("%Ln run(s)", "", total)
             if shown == total
             else self.tr("{0} of {1}").format(numbers.count(shown), numbers.count(total))
         )
 
-    # ── layout and run_filter ───────────────────────────────────────────────────────────────────
+    # ── layout and filter ────────────────────────────────────────────────────────────────────
 
     def apply(self, layout: Layout) -> None:
         """Show columns, order, groups and filter of a layout."""

@@ -29,7 +29,6 @@ Expected = Literal["field", "operator", "value", "joint"]
 TOKEN = re.compile(
     r'"(?P<q>[^"]*)"?|“(?P<c>[^”]*)”?|<=|>=|!=|<>|==|[=<>≤≥≠(),]|[^\s"“=<>≤≥≠(),!]+|!'
 )
-TO_QUOTE = re.compile(r'["“”<>=≤≥≠(),!]')
 SYMBOLS = {"=": "=", "==": "=", "!=": "≠", "<>": "≠", "≠": "≠", "<": "<", ">": ">"}
 SYMBOLS |= {"<=": "≤", "≤": "≤", ">=": "≥", "≥": "≥"}
 WORDS: dict[tuple[str, ...], str] = {
@@ -92,8 +91,8 @@ class _Token(NamedTuple):
 def is_sentence(text: str) -> bool:
     """True if a text compares something; otherwise it has search words."""
     tokens = _tokens(text)
-    compared = {"is", "contains", "in", "has"} | set(SYMBOLS)
-    return any(token.word in compared for token in tokens[1:])
+    operators = {"is", "contains", "in", "has"} | set(SYMBOLS)
+    return any(token.word in operators for token in tokens[1:])
 
 
 def parse(text: str) -> Parsed:
@@ -152,9 +151,9 @@ def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
             names = ["and", "or"]
         case _:
             names = _values(parsed.key, rows)
-    begin = [name for name in names if name.casefold().startswith(typed)]
-    inside = [name for name in names if typed in name.casefold() and name not in begin]
-    return list(dict.fromkeys([*begin, *inside]))[:MAX_COMPLETIONS]
+    prefixed = [name for name in names if name.casefold().startswith(typed)]
+    containing = [name for name in names if typed in name.casefold()]
+    return list(dict.fromkeys([*prefixed, *containing]))[:MAX_COMPLETIONS]
 
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
@@ -187,7 +186,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Reader:
-    """Recursive-descent parser that notes the part which the end of the text belongs to."""
+    """Recursive-descent parser that records what is expected at the end of the text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.position = text, _tokens(text), 0
@@ -205,7 +204,7 @@ class _Reader:
             text = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
             raise SentenceError(text.format(token.text), token.start, token.end)
         if self.text.endswith(" "):
-            self._note("joint", len(self.text))
+            self._record("joint", len(self.text))
 
     def _part(self) -> Test:
         tests = [self._single()]
@@ -214,19 +213,19 @@ class _Reader:
         return tests[0] if len(tests) == 1 else lambda row: all(test(row) for test in tests)
 
     def _single(self) -> Test:
-        self._note("field", self._offset())
+        self._record("field", self._offset())
         if self._accept("not"):
             inner = self._single()
             return lambda row: not inner(row)
         if self._accept("("):
-            inside = self.sentence()
+            test = self.sentence()
             if not self._accept(")"):
                 text = tr("A bracket is not closed: add “)”.")
                 raise SentenceError(text, len(self.text), len(self.text))
-            return inside
+            return test
         key = self._field()
         info = column_info(key)
-        assert info is not None  # it was found by its name
+        assert info is not None  # `_field` returns known keys
         if info.measure is not None:
             self.parsed.measures.append(info.measure)
         operator, text = self._operator(key)
@@ -258,7 +257,7 @@ class _Reader:
         raise SentenceError(text, unknown[0].start, unknown[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
-        self._note("operator", self._offset(), key)
+        self._record("operator", self._offset(), key)
         tokens = self.tokens[self.position : self.position + 3]
         if tokens and not tokens[0].quote and tokens[0].text in SYMBOLS:
             self.position += 1
@@ -268,11 +267,11 @@ class _Reader:
                 self.position += len(words)
                 return operator, " ".join(words)
         name = column_name(key)
-        text = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
+        text = tr("A comparison must follow “{0}”, as in: {0} is …").format(name)
         raise SentenceError(text, self._offset(), max(self._offset(), len(self.text)))
 
     def _comparison(self, key: str, info: ColumnInfo, operator: str, text: str) -> Test:
-        self._note("value", self._offset(), key)
+        self._record("value", self._offset(), key)
         if operator in ("in", "not in"):
             items = self._list()
             tests = [_test(info, "=", self._check(info, "=", item)) for item in items]
@@ -293,7 +292,7 @@ class _Reader:
         return items
 
     def _value(self, after: str) -> _Token:
-        self._note("value", self._offset(), self.parsed.key)
+        self._record("value", self._offset(), self.parsed.key)
         if self.position < len(self.tokens) and self.tokens[self.position].quote:
             self.position += 1
             return self.tokens[self.position - 1]
@@ -301,7 +300,7 @@ class _Reader:
         ends = [n for n, word in enumerate(words) if word.word in ("and", "or")]
         words = words[: ends[0]] if ends else words
         if not words:
-            text = tr("After “{0}” comes a value.").format(after)
+            text = tr("A value must follow “{0}”.").format(after)
             raise SentenceError(text, self._offset(), len(self.text))
         self.position += len(words)
         start, end = words[0].start, words[-1].end
@@ -338,7 +337,7 @@ class _Reader:
             return self.tokens[self.position].start
         return len(self.text)
 
-    def _note(self, expected: Expected, start: int, key: str = "") -> None:
+    def _record(self, expected: Expected, start: int, key: str = "") -> None:
         self.parsed.expected, self.parsed.start, self.parsed.key = expected, start, key
 
 

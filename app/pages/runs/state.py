@@ -61,11 +61,11 @@ class Exchange(QObject):
         return self._job is not None and not self._job.is_over()
 
     def export(self, rows: Sequence[RunRow], path: Path, checkpoints: Checkpoints) -> None:
-        notes = {row.folder.name: _user_texts(row) for row in rows}
-        runs = [RunFolder(row.folder) for row in rows]
+        annotations = {row.folder.name: _annotations(row) for row in rows}
+        folders = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
-            pack(runs, path, checkpoints, notes, progress, progress.cancelled)
+            pack(folders, path, checkpoints, annotations, progress, progress.cancelled)
             return path
 
         self._start(tr("Exporting %Ln run(s)", len(rows)), work, self._on_saved)
@@ -73,12 +73,12 @@ class Exchange(QObject):
     def export_curves(
         self, rows: Sequence[RunRow], into: Path, kind: type[CurveFiles] = TensorBoardFiles
     ) -> None:
-        """Write the curves for TensorBoard or MLflow, a folder for each run."""
-        runs = [RunFolder(row.folder) for row in rows]
+        """Write the curves for TensorBoard or MLflow, one folder per run."""
+        folders = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
-            for run in runs:
-                kind(run, into).write_all(progress, progress.cancelled)
+            for folder in folders:
+                kind(folder, into).write_all(progress, progress.cancelled)
             return into
 
         self._start(tr("Exporting the curves of %Ln run(s)", len(rows)), work, self._on_saved)
@@ -126,7 +126,7 @@ class Exchange(QObject):
             self._studio.notices.show(error)
 
 
-def _user_texts(row: RunRow) -> dict[str, Any]:
+def _annotations(row: RunRow) -> dict[str, Any]:
     """Name, notes, star and tags, which only the record knows."""
     return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}
 
@@ -403,14 +403,14 @@ class RunsState(QObject):
 
     def _keep_annotations(self, folder: Path, run_id: str) -> None:
         """Keep name, notes, star and tags until the run is listed; delete its unpacked folder."""
-        text = self._unpacked.pop(folder)
+        annotations = self._unpacked.pop(folder)
         if not any(other.parent == folder.parent for other in self._unpacked):
             self.exchange.delete(folder.parent.parent)
         if run_id:
-            self._annotations[run_id] = text
+            self._annotations[run_id] = annotations
 
-    def _annotate(self, run_id: str, text: dict[str, Any]) -> None:
-        self._write(run_id, lambda session: runs.apply_annotations(session, run_id, text))
+    def _annotate(self, run_id: str, annotations: dict[str, Any]) -> None:
+        self._write(run_id, lambda s: runs.apply_annotations(s, run_id, annotations))
 
     def _on_copied(self, folder: Path, run_id: str) -> None:
         del self.copies[folder]
@@ -425,7 +425,7 @@ class RunsState(QObject):
 def _apply_fix(folder: Path, fix: FixName) -> Path:
     """Create the next version of a data set with a fix applied.
 
-    Raises StudioError if the data set is gone or the fix leaves too few rows.
+    Raises StudioError if the data set no longer exists or the fix leaves too few rows.
     """
     version = next_version(folder.parent)
     into = free_folder(folder.parent, str(version))
@@ -443,7 +443,7 @@ def _parse_jobs(rows: Sequence[RunRow]) -> None:
     Pauses between batches: a thread gives up the interpreter lock only every 5 ms, and painting the
     table takes it hundreds of times.
     """
-    for first in range(0, len(rows), BATCH_ROWS):
-        for row in rows[first : first + BATCH_ROWS]:
+    for start in range(0, len(rows), BATCH_ROWS):
+        for row in rows[start : start + BATCH_ROWS]:
             _ = row.fields
         time.sleep(PAUSE_SECONDS)

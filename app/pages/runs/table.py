@@ -39,7 +39,7 @@ from app.widgets.text.labels import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
-DRAGGED = "application/x-bert-studio-waiting-runs"  # ids, one per line
+MIME_TYPE = "application/x-bert-studio-waiting-runs"  # of dragged ids, one per line
 MAX_CELL = 300  # characters
 
 
@@ -251,8 +251,8 @@ class RunsTable(QAbstractTableModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():  # a drop between two rows
-            drops = Qt.ItemFlag.ItemIsDropEnabled
-            return drops if self.shows_queue() else Qt.ItemFlag.NoItemFlags
+            droppable = Qt.ItemFlag.ItemIsDropEnabled
+            return droppable if self.shows_queue() else Qt.ItemFlag.NoItemFlags
         flags = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
         item = self._items[index.row()]
         if isinstance(item, RunRow) and item.is_waiting and self.shows_queue():
@@ -336,14 +336,14 @@ class RunsTable(QAbstractTableModel):
         return Qt.DropAction.MoveAction
 
     def mimeTypes(self) -> list[str]:
-        return [DRAGGED]
+        return [MIME_TYPE]
 
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
         rows = sorted({index.row() for index in indexes})
         items = (self._items[row] for row in rows)
         ids = [item.id for item in items if isinstance(item, RunRow) and item.is_waiting]
         data = QMimeData()
-        data.setData(DRAGGED, "\n".join(ids).encode("utf-8"))
+        data.setData(MIME_TYPE, "\n".join(ids).encode("utf-8"))
         return data
 
     def canDropMimeData(
@@ -361,10 +361,10 @@ class RunsTable(QAbstractTableModel):
 
     def _order_after(self, data: QMimeData, row: int, parent: Index) -> list[str] | None:
         """The order of the queue after a drop above `row`; None if not possible."""
-        if parent.isValid() or not data.hasFormat(DRAGGED):
+        if parent.isValid() or not data.hasFormat(MIME_TYPE):
             return None
         row = row if 0 <= row <= len(self._items) else len(self._items)  # below all rows
-        run_ids = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
+        run_ids = bytes(data.data(MIME_TYPE).data()).decode("utf-8").split("\n")
         queue = [item.id for item in waiting_runs(self._rows.values())]
         above = self._items[row - 1] if row else None
         below = self._items[row] if row < len(self._items) else None

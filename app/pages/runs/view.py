@@ -150,12 +150,12 @@ class RunsPage(QWidget):
 
     def _leave_run(self) -> None:
         """Return to the comparison, the lineage, or the table."""
-        back = self.comparison or self.lineage
-        if back is None:
+        previous = self.comparison or self.lineage
+        if previous is None:
             self.show_all()
             return
         self._close_run()
-        self._stack.setCurrentWidget(back)
+        self._stack.setCurrentWidget(previous)
 
     def _add(self, view: QWidget) -> None:
         view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)

@@ -31,8 +31,8 @@ class BaseModelStep(QWidget):
     """Models or sizes on the left; details and the verdict on the right.
 
     Signals:
-        import_wanted: import a model.
-        get_wanted: get a model from elsewhere.
+        import_requested: import a model.
+        get_requested: get a model from elsewhere.
     """
 
     import_requested = Signal()
@@ -213,8 +213,8 @@ class ScratchForm(QWidget):
             return
         current = self._state.choices.scratch.custom.model_dump()
         varied = self.custom.varied()
-        first = {name: varied_values(values)[0] for name, values in varied.items()}
-        custom = BertSpec.model_validate({**current, **self.custom.value(), **first})
+        first_values = {name: varied_values(values)[0] for name, values in varied.items()}
+        custom = BertSpec.model_validate({**current, **self.custom.value(), **first_values})
         choices = self._state.choices.with_varied(
             BASE_MODEL, {f"{NETWORK}{name}": values for name, values in varied.items()}
         )
@@ -306,10 +306,10 @@ class ScratchForm(QWidget):
             }
             if self.custom.varied() != varied:
                 self.custom.set_varied(varied)
-        new = scratch.vocabulary is None
-        self.source.choose(0 if new else 1)
-        self._new.setVisible(new)
-        self.models.setVisible(not new)
+        is_new = scratch.vocabulary is None
+        self.source.choose(0 if is_new else 1)
+        self._new.setVisible(is_new)
+        self.models.setVisible(not is_new)
         self.vocab_size.setValue(scratch.vocab_size)
         self.lowercase.setChecked(scratch.lowercase)
         is_masked = not self._state.choices.is_causal

@@ -28,7 +28,7 @@ BASE_MODEL, DATA = "base_model", "data"  # paths of the job that can be varied a
 
 
 class Step(IntEnum):
-    """The steps of the wizard, in their order."""
+    """The steps of the wizard, in order."""
 
     TASK = 0
     DATA = 1
@@ -59,7 +59,7 @@ class Goal:
 
 
 def goals() -> list[Goal]:
-    """All cards in their order."""
+    """All cards, in order."""
     return [
         Goal(kind, from_scratch)
         for kind, task in TASKS.items()

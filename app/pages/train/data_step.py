@@ -26,7 +26,7 @@ class DataStep(QWidget):
     """Data sets on the left; the first examples of the chosen one on the right.
 
     Signals:
-        import_wanted: import a file.
+        import_requested: import a file.
     """
 
     import_requested = Signal()
@@ -76,8 +76,8 @@ class DataStep(QWidget):
 
     def _show_list(self) -> None:
         entries = self._state.lists.datasets
-        nothing = entries is not None and not entries and self._state.choices.data is None
-        self._views.setCurrentIndex(1 if nothing else 0)
+        is_empty = entries is not None and not entries and self._state.choices.data is None
+        self._views.setCurrentIndex(1 if is_empty else 0)
         chosen = self._state.choices.data
         source = chosen.source if chosen else None
         folder = source.folder if isinstance(source, StoredData) else None

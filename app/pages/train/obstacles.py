@@ -183,12 +183,12 @@ def _check_length(choices: Choices) -> Obstacle | None:
     if network is None or max_length <= network.max_positions:
         return None
     limit = network.max_positions
-    sentence = tr("The model reads at most {most} tokens, but “Max. length” is {asked}.").format(
-        most=limit, asked=max_length
+    sentence = tr("The model reads at most {limit} tokens, but “Max. length” is {length}.").format(
+        limit=limit, length=max_length
     )
     if training.max_length <= limit:
         return Obstacle(sentence)
-    title = tr("Set “Max. length” to {most}").format(most=limit)
+    title = tr("Set “Max. length” to {limit}").format(limit=limit)
     shorter = choices.with_training(training.model_copy(update={"max_length": limit}))
     return Obstacle(sentence, (Fix(title, shorter),))
 
@@ -199,8 +199,8 @@ def _check_nsp(choices: Choices) -> Obstacle | None:
     problem = missing_nsp_head(choices.task.needs_nsp, family) if family else None
     if problem is None:
         return None
-    off = choices.with_task(choices.task.model_copy(update={"nsp": False}))
-    return Obstacle(translated(problem.phrase), (Fix(tr("Turn NSP off"), off),))
+    without_nsp = choices.with_task(choices.task.model_copy(update={"nsp": False}))
+    return Obstacle(translated(problem.phrase), (Fix(tr("Turn NSP off"), without_nsp),))
 
 
 def _check_weights(choices: Choices) -> Obstacle | None:

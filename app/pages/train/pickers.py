@@ -54,7 +54,7 @@ class Pick(CardItem):
 
 
 class PickList(CardList):
-    """Cards of which one is chosen.
+    """Cards, one of which is chosen.
 
     Signals:
         picked: the key of the entry that the user chose.
@@ -64,13 +64,13 @@ class PickList(CardList):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.setItemDelegate(_Cards(self))
+        self.setItemDelegate(_CardDelegate(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self._is_updating = False
 
     def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
-        """Show these, with the entry of key `chosen` selected. Does not emit `picked`."""
+        """Show these, with the entry of key `chosen` selected; does not emit `picked`."""
         self._is_updating = True
         if picks != self.cards.rows:
             position = self.verticalScrollBar().value()
@@ -105,7 +105,7 @@ class PickList(CardList):
             self.picked.emit(key)
 
 
-class _Cards(QStyledItemDelegate):
+class _CardDelegate(QStyledItemDelegate):
     """Paints an entry as a card: title, details, and reason or warning."""
 
     GAP = 2 * SPACE
@@ -195,10 +195,10 @@ class _Cards(QStyledItemDelegate):
         return frame.left() - self.GAP
 
 
-def _text(painter: QPainter, face: QFont, role: Role, box: QRectF, text: str) -> None:
+def _text(painter: QPainter, text_font: QFont, role: Role, box: QRectF, text: str) -> None:
     """Paint one elided line at the top left of `box`."""
-    box.setHeight(QFontMetricsF(face).height())
-    write(painter, box, one_line(text), face, role, elide=Qt.TextElideMode.ElideMiddle)
+    box.setHeight(QFontMetricsF(text_font).height())
+    write(painter, box, one_line(text), text_font, role, elide=Qt.TextElideMode.ElideMiddle)
 
 
 class Candidate(NamedTuple):
@@ -237,11 +237,11 @@ class MoreValues(QWidget):
     def _fill(self) -> None:
         self.menu.clear()
         chosen = self._chosen()
-        for other in self._candidates():
-            action = self.menu.addAction(plain_menu_text(other.name))
+        for candidate in self._candidates():
+            action = self.menu.addAction(plain_menu_text(candidate.name))
             action.setCheckable(True)
-            action.setChecked(other.value in chosen)
-            action.toggled.connect(lambda on, value=other.value: self.set_selected(value, on))
+            action.setChecked(candidate.value in chosen)
+            action.toggled.connect(lambda on, value=candidate.value: self.set_selected(value, on))
 
     def set_selected(self, value: dict[str, Any], on: bool) -> None:
         """Add or remove a further value."""

@@ -115,7 +115,7 @@ def _masked(
     )
 
 
-CHOICE_PAUSE_MS = 250  # after the last choice, before files are read
+CHOICE_PAUSE_MS = 250  # from the last choice until files are read
 
 
 @dataclass(frozen=True)

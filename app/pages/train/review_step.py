@@ -149,10 +149,10 @@ class ReviewStep(QWidget):
             self.file.setPlainText(text)
         self._show_warnings(self._state.warnings())
 
-    def _show_changed(self, result: list[str]) -> None:
-        self.changed.show_texts(result)
+    def _show_changed(self, texts: list[str]) -> None:
+        self.changed.show_texts(texts)
         for part in (self.changed_title, self.changed):
-            part.setVisible(bool(result))
+            part.setVisible(bool(texts))
 
     def _show_warnings(self, warnings: list[str]) -> None:
         clear(self._warnings)

@@ -130,7 +130,7 @@ class TrainState(QObject):
         """Replace all choices; `sentence` describes the new ones. Undo restores the old ones.
 
         Args:
-            here: use the hardware of the settings instead of that of `choices`.
+            local_hardware: use the hardware of the settings instead of that of `choices`.
         """
         before = self.choices
         untouched = before == self._blank(before.model)  # the first model is chosen for the user
@@ -328,16 +328,16 @@ class Lists(QObject):
         if lists != (self.datasets, self.models):
             self.datasets, self.models = lists
             self.changed.emit()
-        waiting, self._callbacks = self._callbacks, []
-        for act in waiting:
-            act()
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
 
 
 class VersionMaker(QObject):
-    """Makes new versions of data sets, one at a time.
+    """Creates new versions of data sets, one at a time.
 
     Signals:
-        ended: the version is made, or failed.
+        ended: the version was created, or creating it failed.
     """
 
     ended = Signal()
@@ -348,7 +348,7 @@ class VersionMaker(QObject):
         self.is_busy = False
 
     def make(self, folder: Path, edit: Edit, done: Callable[[DataEntry], None]) -> None:
-        """Make the version and pass it to `done`; an error is shown as a notice."""
+        """Create the version and pass it to `done`; an error is shown as a notice."""
         if self.is_busy:
             return
         self.is_busy = True

@@ -136,7 +136,7 @@ def changed_by_advanced(choices: Choices) -> list[str]:
 
 
 def changed(choices: Choices) -> list[str]:
-    """The same for every changed field."""
+    """The same texts for every changed field."""
     return _changed(choices, set())
 
 
@@ -202,9 +202,9 @@ def _length_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
     if fraction <= 0.01 or not choices.task.info.cuts_long_texts:
         return []
     template = tr(
-        "About {share} % of the inputs are longer than {longest} tokens and are truncated."
+        "About {share} % of the inputs are longer than {length} tokens and are truncated."
     )
-    return [template.format(share=round(100 * fraction), longest=choices.training.max_length)]
+    return [template.format(share=round(100 * fraction), length=choices.training.max_length)]
 
 
 def _model_warnings(choices: Choices) -> list[str]:
@@ -241,10 +241,10 @@ def _disk_warning(estimate: Estimated) -> str:
     if estimate.disk_free is None or needed <= estimate.disk_free:
         return ""
     return tr(
-        "Its checkpoints, snapshots and caches need up to {wanted}, but only {free} are free on"
+        "Its checkpoints, snapshots and caches need up to {needed}, but only {free} are free on"
         " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
         " space."
-    ).format(wanted=numbers.size(needed), free=numbers.size(estimate.disk_free))
+    ).format(needed=numbers.size(needed), free=numbers.size(estimate.disk_free))
 
 
 def _time_warning(estimate: Estimated) -> str:

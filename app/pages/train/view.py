@@ -77,14 +77,14 @@ class TrainPage(Page):
         self.state.changed.connect(self._show)
         for signal in (self.state.changed, self.state.preview.changed):
             signal.connect(self._measure_timer.start)
-        for changed in (self.state.lists, self.state.preview, self.state.estimate):
-            changed.changed.connect(self._show)
+        for part in (self.state.lists, self.state.preview, self.state.estimate):
+            part.changed.connect(self._show)
         self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
         self._show()
 
     @property
     def settings(self) -> SettingsStep:
-        """The fourth step, created on first use: it takes as long as all others together."""
+        """The fourth step, created on first use: it takes as long as all the others together."""
         if self._settings is None:
             self._settings = SettingsStep(self.state)
             self._settings_area.set_flow(self._settings)
@@ -212,11 +212,11 @@ class TrainPage(Page):
         step = self.step
         obstacle = self.state.first_obstacle()
         self.bar.show_step(step, self._furthest, self._chosen(), obstacle)
-        reason, at = self.state.obstacle(step), step
+        reason, incomplete = self.state.obstacle(step), step
         if step is Step.REVIEW and obstacle is not None:
-            at, reason = obstacle
+            incomplete, reason = obstacle
         self.reason.setText(reason)
-        self.fixes.show_fixes(self.state.fixes(at) if reason else [])
+        self.fixes.show_fixes(self.state.fixes(incomplete) if reason else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not reason)
         if (text := self._next_text(step, blocked=bool(reason))) != self.next.text():
@@ -225,8 +225,8 @@ class TrainPage(Page):
     def _next_text(self, step: Step, blocked: bool) -> str:
         if step is not Step.REVIEW:
             return self.tr("&Next")
-        warned = self.state.warnings() and not blocked
-        return self.tr("&Start anyway") if warned else self.tr("&Start")
+        has_warnings = self.state.warnings() and not blocked
+        return self.tr("&Start anyway") if has_warnings else self.tr("&Start")
 
     def _chosen(self) -> dict[Step, str]:
         """The choice of each step in a few words."""
@@ -332,7 +332,7 @@ class StepBar(QWidget):
         """Update all steps.
 
         Args:
-            seen: the furthest step shown so far.
+            furthest: the furthest step shown so far.
             chosen: the choice of each step in a word or two.
             obstacle: the first incomplete step and the reason; later steps are disabled.
         """

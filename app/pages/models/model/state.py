@@ -36,7 +36,7 @@ class ModelState(QObject):
     """Signals:
     read: `contents` is available.
     found: ids of matching tokens, or None for all.
-    tried: the Steps of the text typed last.
+    tokenized: the Steps of the text typed last.
     """
 
     read = Signal()

@@ -60,7 +60,7 @@ class HeadGrid(QWidget):
     Ctrl+wheel, + and − zoom; 0 shows all again. Dragging scrolls.
 
     Signals:
-        pointed: layer and head under the mouse; -1 and -1 for none.
+        hovered: layer and head under the mouse; -1 and -1 for none.
     """
 
     hovered = Signal(int, int)

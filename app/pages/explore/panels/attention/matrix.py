@@ -374,7 +374,7 @@ class Legend(QWidget):
 def paint_scale(
     painter: QPainter, bar: QRectF, vmax: float, palette: Palette, label_font: QFont
 ) -> None:
-    """Paint a colour bar from 0 to `most` on a square-root scale, with numbers below."""
+    """Paint a colour bar from 0 to `vmax` on a square-root scale, with numbers below."""
     width, colors = bar.width() / STEPS, level_colors(palette)
     for step in range(STEPS):
         box = QRectF(bar.left() + step * width, bar.top(), width + 0.5, bar.height())

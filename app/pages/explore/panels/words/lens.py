@@ -29,7 +29,7 @@ class LayerGrid(QWidget):
     """Grid of layers (embeddings first) × positions; a cell shows the top prediction.
 
     Signals:
-        pointed: row and column under the mouse or the keyboard cursor; -1, -1 for none.
+        hovered: row and column under the mouse or the keyboard cursor; -1, -1 for none.
         picked: a column was clicked.
     """
 
