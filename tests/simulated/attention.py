@@ -37,8 +37,10 @@ def backward(
     """`aten::_efficient_attention_backward`: the gradients of q, k, v and the bias."""
     sizes = begins_q.diff(), begins_k.diff()
     parts, flows = _parts(q, k, v, *sizes), flow[0].split(sizes[0].tolist())
-    found = [_way_back(one, *part, rest[4], scale) for one, part in zip(flows, parts, strict=True)]
-    return (*(torch.cat(side)[None] for side in zip(*found, strict=True)), None)
+    actual = [
+        _way_back(item, *part, rest[4], scale) for item, part in zip(flows, parts, strict=True)
+    ]
+    return (*(torch.cat(side)[None] for side in zip(*actual, strict=True)), None)
 
 
 def _parts(

@@ -44,8 +44,8 @@ def register(library: torch.library.Library, name: str) -> torch.library.Library
     for names, kind in kinds:
         for operation in names:
             packet, _, overload = operation.partition(".")
-            found = getattr(getattr(torch.ops.aten, packet), overload or "default")
-            library.impl(operation, kind(found, name), KEY)
+            result = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            library.impl(operation, kind(result, name), KEY)
     return others
 
 
@@ -71,8 +71,8 @@ def _summed(operation: Any, name: str) -> Callable[..., Any]:
     is_named = operation._schema.arguments[at].kwarg_only
 
     def work(*given: Any, **named: Any) -> Any:
-        said = named.get("dtype") if is_named or len(given) <= at else given[at]
-        if said is None and _counts(given[0], name):
+        dtype = named.get("dtype") if is_named or len(given) <= at else given[at]
+        if dtype is None and _counts(given[0], name):
             given, named = given[:at], {**named, "dtype": torch.float32}
         with _without():
             return operation(*given, **named)
@@ -83,9 +83,9 @@ def _summed(operation: Any, name: str) -> Callable[..., Any]:
 def _widest(operation: Any, name: str) -> Callable[..., Any]:
     def work(*given: Any, **named: Any) -> Any:
         dtype = torch.get_autocast_dtype(name)
-        for one in (*given, *named.values()):
-            if _counts(one, name):
-                dtype = torch.promote_types(dtype, one.dtype)
+        for item in (*given, *named.values()):
+            if _counts(item, name):
+                dtype = torch.promote_types(dtype, item.dtype)
         with _without():
             return operation(*_in(given, dtype, name), **_in(named, dtype, name))
 
@@ -104,9 +104,9 @@ def _counts(value: Any, name: str) -> bool:
 
 def _in(value: Any, dtype: torch.dtype, name: str) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_in(one, dtype, name) for one in value)
+        return type(value)(_in(item, dtype, name) for item in value)
     if isinstance(value, dict):
-        return {key: _in(one, dtype, name) for key, one in value.items()}
+        return {key: _in(item, dtype, name) for key, item in value.items()}
     return value.to(dtype) if _counts(value, name) and value.dtype != dtype else value
 
 

@@ -15,5 +15,5 @@ collect_ignore_glob = [] if os.environ.get(OWN_PROCESS) else ["test_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.get(OWN_PROCESS) or any("simulated" in place for place in config.args):
+    if os.environ.get(OWN_PROCESS) or any("simulated" in arg for arg in config.args):
         device()

@@ -67,7 +67,7 @@ class OnDevice(Tensor):
     @staticmethod
     def __new__(cls, numbers: Tensor) -> Self:
         with torch.inference_mode(False):  # a part of a weight is none of inference alone
-            made: OnDevice = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            result: OnDevice = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
                 cls,
                 numbers.shape,
                 strides=numbers.stride(),
@@ -75,8 +75,8 @@ class OnDevice(Tensor):
                 dtype=numbers.dtype,
                 device=torch.device(NAME, 0),
             )
-        made.numbers = numbers
-        return made
+        result.numbers = numbers
+        return result
 
     @property
     def data(self) -> "OnDevice":
@@ -103,9 +103,9 @@ class OnDevice(Tensor):
         named = named or {}
         name = operation.overloadpacket.__name__
         if operation._can_decompose():  # in inference mode
-            said = operation.decompose(*given, **named)
-            if said is not NotImplemented:
-                return said
+            result = operation.decompose(*given, **named)
+            if result is not NotImplemented:
+                return result
         if name in COPIES:
             return _copied(name, operation, given, named)
         _count(name, given)
@@ -115,8 +115,8 @@ class OnDevice(Tensor):
             named = {**named, "device": torch.device("cpu")}
         mixed = _Mixed(str(operation))
         ours = tree_map(mixed.inside, given), tree_map(mixed.inside, named)
-        said = GPU_ONLY.get(name, operation)(*ours[0], **ours[1])
-        return _returned(operation, given, named, said)
+        result = GPU_ONLY.get(name, operation)(*ours[0], **ours[1])
+        return _returned(operation, given, named, result)
 
 
 class _Mixed:
@@ -146,27 +146,27 @@ def _outside(value: Any) -> Any:
     return OnDevice(value) if isinstance(value, Tensor) else value
 
 
-def _returned(operation: Any, given: tuple[Any, ...], named: dict[str, Any], said: Any) -> Any:
+def _returned(operation: Any, given: tuple[Any, ...], named: dict[str, Any], result: Any) -> Any:
     """In-place results are the given tensor; others are new."""
     returns = operation._schema.returns
     written = {
-        argument.name: given[place] if place < len(given) else named.get(argument.name)
-        for place, argument in enumerate(operation._schema.arguments)
+        argument.name: given[position] if position < len(given) else named.get(argument.name)
+        for position, argument in enumerate(operation._schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     }
     if not written:
-        return tree_map(_outside, said)
+        return tree_map(_outside, result)
     if not returns:
         return None
     changed = list(written.values())
-    several = list(said) if isinstance(said, tuple | list) else [said]
+    several = list(result) if isinstance(result, tuple | list) else [result]
     out = [
         changed.pop(0)
-        if one.alias_info is not None and one.alias_info.is_write
+        if item.alias_info is not None and item.alias_info.is_write
         else _outside(value)
-        for one, value in zip(returns, several, strict=True)
+        for item, value in zip(returns, several, strict=True)
     ]
-    return tuple(out) if isinstance(said, tuple | list) else out[0]
+    return tuple(out) if isinstance(result, tuple | list) else out[0]
 
 
 def _count(name: str, given: tuple[Any, ...]) -> None:
@@ -196,8 +196,8 @@ def _copied(name: str, operation: Any, given: tuple[Any, ...], named: dict[str, 
     _travelled(True, stays, name)
     if target_device is not None:
         named = {**named, "device": torch.device("cpu")}
-    made = operation(_inside(given[0]), **named)
-    return OnDevice(made) if stays else made
+    result = operation(_inside(given[0]), **named)
+    return OnDevice(result) if stays else result
 
 
 def _travelled(from_device: bool, to_device: bool, name: str) -> None:

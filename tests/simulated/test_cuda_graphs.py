@@ -103,16 +103,16 @@ def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
 def test_short_numbers_are(kind: str, precision: Any, on_device: Train, tmp_path: Path) -> None:
     job = halves(JOBS[kind](tmp_path, **FEW), precision)
     whole, short = (
-        small.new_run(tmp_path / name, with_graphs(job, wanted))
-        for name, wanted in (("eager", "off"), ("graphs", "on"))
+        small.new_run(tmp_path / name, with_graphs(job, target))
+        for name, target in (("eager", "off"), ("graphs", "on"))
     )
     on_device(whole)
     on_device(short)
-    expected, found = metrics(whole), metrics(short)
+    expected, actual = metrics(whole), metrics(short)
     losses = [curve for curve in expected if "loss" in curve[0]]
     assert losses and sum(made) == job.training.steps
     for curve in losses:
-        assert found[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
+        assert actual[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
 
 
 def test_a_run_that_is_stopped_and_resumed_changes_nothing_with_dropout(
@@ -161,11 +161,11 @@ def test_automatic_takes_what_is_measured_to_be_faster(
     assert_curves_agree(run, calm)  # what was measured has left no trace
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == ("on" if faster else "off")
-    (said,) = small.notes(run)
+    (note,) = small.notes(run)
     assert re.fullmatch(
         r"Forward and backward pass of a batch: [\d.]+ ms with CUDA graphs \(\d\d? % of the "
         r"tokens are padding\), [\d.]+ ms without\.",
-        said,
+        note,
     )
 
 
@@ -209,14 +209,14 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
 
 def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, **FEW | {"gradient_checkpointing": True})
-    asked, left = (
-        small.new_run(tmp_path / wanted, with_graphs(job, wanted)) for wanted in ("on", "auto")
+    requested, left = (
+        small.new_run(tmp_path / item, with_graphs(job, item)) for item in ("on", "auto")
     )
-    for run in (asked, left):
+    for run in (requested, left):
         on_device(run)
     assert not made and not small.notes(left)
-    (said,) = small.notes(asked)
-    assert said.startswith("No CUDA graphs: they need an NVIDIA GPU and a single process")
+    (note,) = small.notes(requested)
+    assert note.startswith("No CUDA graphs: they need an NVIDIA GPU and a single process")
 
 
 @given(st.integers(1, 100_000))
@@ -235,16 +235,16 @@ def test_sizes_are_few() -> None:
 def test_what_is_added_to_a_batch_counts_for_nothing() -> None:
     tokens = torch.arange(3 * 72).view(3, 72)
     positions, targets = torch.tensor([1, 73, 215]), torch.tensor([7, 8, 9])
-    given = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)
-    found = pad_to_graph_shape(given, 1, 512, -100)
-    assert found.tokens.shape == (3, 80) and found.attention_mask is not None
-    assert found.attention_mask.sum() == 3 * 72
-    assert found.positions is not None and found.positions.tolist() == [1, 81, 231, 0, 0, 0, 0, 0]
-    assert found.targets.tolist() == [7, 8, 9, *[-100] * 5]
-    flat, before = found.tokens.flatten(), tokens.flatten()
-    assert torch.equal(flat[found.positions[:3]], before[positions])
-    assert (found.tokens[:, 72:] == 1).all()
-    assert pad_to_graph_shape(given, 1, 74, -100).tokens.shape == (3, 74)
+    inputs = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)
+    result = pad_to_graph_shape(inputs, 1, 512, -100)
+    assert result.tokens.shape == (3, 80) and result.attention_mask is not None
+    assert result.attention_mask.sum() == 3 * 72
+    assert result.positions is not None and result.positions.tolist() == [1, 81, 231, 0, 0, 0, 0, 0]
+    assert result.targets.tolist() == [7, 8, 9, *[-100] * 5]
+    flat, before = result.tokens.flatten(), tokens.flatten()
+    assert torch.equal(flat[result.positions[:3]], before[positions])
+    assert (result.tokens[:, 72:] == 1).all()
+    assert pad_to_graph_shape(inputs, 1, 74, -100).tokens.shape == (3, 74)
 
 
 def test_time_and_memory_of_a_job_are_measured_with_graphs(
@@ -255,5 +255,7 @@ def test_time_and_memory_of_a_job_are_measured_with_graphs(
         estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())
     )
     with parameters_keep_their_identity():
-        found = estimate.estimate(with_graphs(small.classifying(tmp_path, **FEW)), lambda _: None)
-    assert sum(made) > 2 and found.seconds > 0
+        estimated = estimate.estimate(
+            with_graphs(small.classifying(tmp_path, **FEW)), lambda _: None
+        )
+    assert sum(made) > 2 and estimated.seconds > 0

@@ -17,21 +17,21 @@ def layers() -> torch.nn.Sequential:
 
 
 def test_a_module_moves_learns_and_comes_back_with_the_numbers_of_the_processor() -> None:
-    here, x = layers(), torch.randn(3, 4)
-    here[3].weight = here[0].weight  # tied
-    there = deepcopy(here)
+    local, x = layers(), torch.randn(3, 4)
+    local[3].weight = local[0].weight  # tied
+    there = deepcopy(local)
     with parameters_keep_their_identity():
         there.to(device())
     assert isinstance(there[0].weight, OnDevice) and there[0].weight.device == device()
     assert there[0].weight is there[3].weight
-    for network, given in ((here, x), (there, x.to(device()))):
+    for network, inputs in ((local, x), (there, x.to(device()))):
         optimiser = torch.optim.AdamW(network.parameters(), lr=0.01)
         for _ in range(3):
-            network(given).pow(2).sum().backward()
+            network(inputs).pow(2).sum().backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 0.1)
             optimiser.step()
             optimiser.zero_grad()
-    for ours, theirs in zip(here.parameters(), there.parameters(), strict=True):
+    for ours, theirs in zip(local.parameters(), there.parameters(), strict=True):
         assert torch.equal(ours, theirs.detach().cpu())
 
 
@@ -44,9 +44,9 @@ def test_tensors_of_both_sides_are_refused_together(inference: bool) -> None:
 
 
 def test_launches_copies_and_waits_are_counted() -> None:
-    here = torch.randn(3, 4)
+    local = torch.randn(3, 4)
     with counted() as counts:
-        there = here.to(device())
+        there = local.to(device())
         wide = there.view(4, 3).t()[1:]
         twice = wide * 2 + torch.tensor(1.0)
     assert dict(counts.launches) == {"mul": 1, "add": 1} and not counts.waits
@@ -58,17 +58,17 @@ def test_launches_copies_and_waits_are_counted() -> None:
 
 
 def test_tensors_of_all_kinds_travel_in_one_copy() -> None:
-    given = [
+    inputs = [
         *(torch.arange(3), torch.tensor([True, False, True]), torch.randn(2, 3).t()),
         *(torch.tensor(2.5, dtype=torch.float64), torch.empty(0, dtype=torch.int64)),
         *(torch.randn(5).to(torch.bfloat16), torch.tensor([7], dtype=torch.int32)),
     ]
-    here = torch.ones(2, device=device())
+    local = torch.ones(2, device=device())
     with counted() as counts:
-        there = copy_together([*given, here], device())
-        assert copy_together([here], device()) == [here]
+        there = copy_together([*inputs, local], device())
+        assert copy_together([local], device()) == [local]
     assert counts.to_device == 1 and not counts.waits and not counts.launches
-    assert there.pop() is here
-    for one, moved in zip(given, there, strict=True):
-        assert moved.device == device() and moved.dtype == one.dtype
-        assert torch.equal(moved.cpu(), one)
+    assert there.pop() is local
+    for item, copy in zip(inputs, there, strict=True):
+        assert copy.device == device() and copy.dtype == item.dtype
+        assert torch.equal(copy.cpu(), item)

@@ -29,8 +29,8 @@ def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
     """The machine of a job, with the simulated device in the place of a GPU."""
     if hardware.device != "cuda":
         return choose_machine(hardware, *given, **named)
-    found = choose_machine(hardware.model_copy(update={"device": "cpu"}), *given, **named)
-    return replace(found, device=device())
+    result = choose_machine(hardware.model_copy(update={"device": "cpu"}), *given, **named)
+    return replace(result, device=device())
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         patch.setattr(cores, "thread_candidates", lambda: (1,))
         patch.setattr(machine, "SIDE", 32)
         patch.setattr(machine, "SECONDS", 0.01)
-        made = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
-        made.machine = replace(made.machine, precision_name="bf16")
-        yield made
+        result = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
+        result.machine = replace(result.machine, precision_name="bf16")
+        yield result
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -59,9 +59,9 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
         monkeypatch.setattr(checks, "KINDS", SOME)
     monkeypatch.setattr(checks, "OPTIONS", {})
     with counted() as counts:
-        found = run_check(name, bench)
-    assert counts.launches.total() > 10 and found.figures and found.passed, found
-    for figure in found.figures:
+        result = run_check(name, bench)
+    assert counts.launches.total() > 10 and result.figures and result.passed, result
+    for figure in result.figures:
         if figure.limit is not None and not any(short in figure.name for short in NEAR):
             close = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
             most = max(close, figure.limit if figure.limit >= 0.01 else 0.0)

@@ -42,7 +42,7 @@ def learned(
     tokens = torch.randint(5, 40, (4, 20), generator=drawn)
     real = torch.arange(20) < LENGTHS[:, None]
     tokens[~real] = 1  # RoBERTa's padding
-    given = [one.to(there) for one in (tokens, torch.zeros_like(tokens), real)]
+    inputs = [item.to(there) for item in (tokens, torch.zeros_like(tokens), real)]
     labels = torch.tensor([0, 1, 1, 0]).to(there)
     plan = network.unpad(LENGTHS.numpy(), 20, None).map_tensors(lambda tensor: tensor.to(there))
     network.zero_grad()
@@ -50,7 +50,7 @@ def learned(
         counted() as counts,
         torch.autocast(there.type, dtype=short, enabled=short != torch.float32),
     ):
-        loss = F.cross_entropy(network.logits(*given, plan), labels)
+        loss = F.cross_entropy(network.logits(*inputs, plan), labels)
         loss.backward()
     gradients = [p.grad.cpu().clone() for p in network.parameters() if p.grad is not None]
     return float(loss.detach()), gradients, counts
@@ -67,8 +67,8 @@ def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
     network.encoder.nested = True
     their_loss, theirs, nested = learned(network, device())
     assert their_loss == pytest.approx(loss, abs=CLOSE)
-    for one, other in zip(gradients, theirs, strict=True):
-        assert torch.allclose(one, other, atol=CLOSE)
+    for a, other in zip(gradients, theirs, strict=True):
+        assert torch.allclose(a, other, atol=CLOSE)
     assert not nested.waits
     assert bool(nested.launches["_efficient_attention_forward"]) == (
         network.encoder.relative is None
@@ -113,11 +113,11 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
     machine = replace(MACHINE, device=device(), precision_name="bf16")
     encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
     with counted() as counts:
-        found = measure_attention(encoder, machine)
+        result = measure_attention(encoder, machine)
     assert counts.launches["_efficient_attention_backward"]
-    assert all(found.seconds.values()) and "bf16" in found.key
+    assert all(result.seconds.values()) and "bf16" in result.key
     with counted() as counts:
-        assert measure_attention(encoder, machine) == found
+        assert measure_attention(encoder, machine) == result
     assert not counts.launches
     monkeypatch.setattr(fastest, "measure_attention", lambda *_: faster("nested"))
     assert choose_attention(encoder, machine) == "nested" and encoder.nested
@@ -135,9 +135,9 @@ def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPa
     refuse = RuntimeError("no kernel for heads of this size")
     monkeypatch.setattr(Unpadded, "gather", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
-    found = measure_attention(encoder, replace(MACHINE, device=device()))
-    assert found.seconds["nested"] == 0 < found.seconds["padded blocks"]
-    assert found.fastest == "padded blocks"
+    result = measure_attention(encoder, replace(MACHINE, device=device()))
+    assert result.seconds["nested"] == 0 < result.seconds["padded blocks"]
+    assert result.fastest == "padded blocks"
 
 
 def refused(error: RuntimeError):  # type: ignore[no-untyped-def]

@@ -69,7 +69,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
             patch.setattr(
                 loop,
                 "choose_machine",
-                lambda *given, **named: replace(choose(*given, **named), device=there),
+                lambda *arguments, **named: replace(choose(*arguments, **named), device=there),
             )
             loop.train(run.job(), run, run.append)
         return steps
@@ -79,11 +79,11 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
 
 
 def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
-    expected, found = metrics(other), metrics(run)
-    assert found.keys() == expected.keys()
+    expected, actual = metrics(other), metrics(run)
+    assert actual.keys() == expected.keys()
     for curve, value in expected.items():
         if not curve[0].endswith(RANKS):
-            assert found[curve] == pytest.approx(value, abs=CLOSE), curve
+            assert actual[curve] == pytest.approx(value, abs=CLOSE), curve
 
 
 def check(
@@ -110,10 +110,10 @@ def check(
         short = small.new_run(folder / precision, halves(job, precision))
         check_counts(on_device(short), DTYPES[precision])
         losses = {curve for curve in expected if "loss" in curve[0]}
-        found = metrics(short)
-        assert any(found[curve] != expected[curve] for curve in losses)
+        actual = metrics(short)
+        assert any(actual[curve] != expected[curve] for curve in losses)
         for curve in losses:
-            assert found[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
+            assert actual[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
     return theirs, counts
 
 
@@ -203,8 +203,10 @@ def test_time_and_memory_of_a_job_are_measured_on_a_device(
     )
     job = small.classifying(tmp_path, **FEW)
     with parameters_keep_their_identity(), counted() as counts:
-        found = estimate.estimate(job, lambda stage: None)
-    assert counts.launches["_fused_adamw_"] and found.device == "sim:0" and found.seconds > 0
+        estimated = estimate.estimate(job, lambda stage: None)
+    assert (
+        counts.launches["_fused_adamw_"] and estimated.device == "sim:0" and estimated.seconds > 0
+    )
 
 
 def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
@@ -215,11 +217,11 @@ def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there
     on_device: Train, tmp_path: Path
 ) -> None:
     job = small.classifying(tmp_path, **FEW | {"steps": 4})
-    calm, moved = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
+    calm, other = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
     on_device(calm)
-    loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
-    on_device(moved)
-    assert_curves_agree(moved, calm)
+    loop.train(job, other, other.append, lambda: small.has_seen(other, 2))
+    on_device(other)
+    assert_curves_agree(other, calm)
     network = load(calm.checkpoint_folders()[-1]).network
     assert {p.device.type for p in network.parameters()} == {"cpu"}
 
@@ -267,12 +269,12 @@ def test_a_step_launches_little_more_than_that_of_transformers(
     tokens, labels = torch.randint(5, 60, (4, 20)), torch.tensor([0, 1, 1, 0])
     real = torch.arange(20) < torch.tensor(lengths)[:, None]
     there = [value.to(device()) for value in (tokens, torch.zeros_like(tokens), real, labels)]
-    with counted() as wanted:
+    with counted() as expected:
         theirs(there[0], attention_mask=there[2].long(), labels=there[3]).loss.backward()
     plan = ours.unpad(real.sum(1).numpy(), 20, None)
-    with counted() as found:
+    with counted() as actual:
         moved = plan.map_tensors(lambda tensor: tensor.to(device()))
         logits = ours.logits(*there[:3], moved)
         torch.nn.functional.cross_entropy(logits, there[3]).backward()
-    assert not found.waits
-    assert found.launches.total() <= bound * wanted.launches.total()
+    assert not actual.waits
+    assert actual.launches.total() <= bound * expected.launches.total()

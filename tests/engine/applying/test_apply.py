@@ -25,8 +25,10 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(model: FineTuned, out: Path, **more: object) -> Apply:
-    given = FileInput(path=model.file, reading=model.reading, mapping=model.mapping)
-    return Apply.model_validate({"checkpoint": model.checkpoint, "given": given, "out": out} | more)
+    source = FileInput(path=model.file, reading=model.reading, mapping=model.mapping)
+    return Apply.model_validate(
+        {"checkpoint": model.checkpoint, "given": source, "out": out} | more
+    )
 
 
 def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
@@ -42,21 +44,27 @@ def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
 def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
     tuned, tmp_path, small_chunks, kind
 ):
-    model, told = tuned(kind), []
-    answer = apply(asked(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), told.append)
-    rows, said = at_once(model)
-    found = [json.loads(line) for line in answer.out.read_text().splitlines()]
-    assert answer.rows == len(rows) == len(found) > 20
+    model, answers = tuned(kind), []
+    answer = apply(
+        asked(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), answers.append
+    )
+    rows, expected = at_once(model)
+    content = [json.loads(line) for line in answer.out.read_text().splitlines()]
+    assert answer.rows == len(rows) == len(content) > 20
     names = list(read(model.file, model.reading).columns)
-    assert list(found[0])[: len(names)] == names and answer.prediction in found[0]
-    part = answer.prediction if answer.prediction in said[0] else answer.prediction[10:]
-    same = [f[answer.prediction] == s[part] for f, s in zip(found, said, strict=True)]
+    assert list(content[0])[: len(names)] == names and answer.prediction in content[0]
+    part = answer.prediction if answer.prediction in expected[0] else answer.prediction[10:]
+    same = [f[answer.prediction] == s[part] for f, s in zip(content, expected, strict=True)]
     number = {"regression": "number", "sentence_similarity": "cosine"}.get(kind)
     if number is not None:
-        assert [f[number] for f in found] == pytest.approx([s[number] for s in said], abs=1e-4)
+        assert [f[number] for f in content] == pytest.approx(
+            [s[number] for s in expected], abs=1e-4
+        )
     else:
         assert all(same)
-    assert told[-2].stage == f"{len(rows)} rows predicted" and told[-2].done == told[-2].total
+    assert (
+        answers[-2].stage == f"{len(rows)} rows predicted" and answers[-2].done == answers[-2].total
+    )
     assert not chunk_folder(answer.out).exists()
 
 
@@ -81,15 +89,15 @@ def test_what_is_truncated_is_counted_over_all_chunks(tuned, tmp_path, small_chu
 def test_the_result_has_every_column_and_marks_what_is_unsure(tuned, tmp_path, suffix):
     model = tuned("text_classification")
     out = tmp_path / f"out{suffix}"
-    shares = [one["probability"] for one in at_once(model)[1]]
-    threshold = sorted(shares)[len(shares) // 2]
+    probabilities = [item["probability"] for item in at_once(model)[1]]
+    threshold = sorted(probabilities)[len(probabilities) // 2]
     answer = apply(asked(model, out, threshold=threshold), Predictor(model.checkpoint))
     names = ["text", "label", "predicted_label", "probability", "p(bad)", "p(good)", "unsure"]
     assert answer.unsure is not None and 0 < answer.unsure < answer.rows
     if suffix == ".parquet":
-        found = pq.read_table(out)
-        assert found.column_names == names
-        assert found["unsure"].to_pylist().count(True) == answer.unsure
+        result = pq.read_table(out)
+        assert result.column_names == names
+        assert result["unsure"].to_pylist().count(True) == answer.unsure
     elif suffix != ".xlsx":
         with open(out, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="," if suffix == ".csv" else "\t"))
@@ -103,24 +111,24 @@ def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
     whole = apply(asked(model, tmp_path / "whole.csv"), predictor)
-    wanted, done = asked(model, tmp_path / "out.csv", resume=True), list[int]()
+    request, done = asked(model, tmp_path / "out.csv", resume=True), list[int]()
 
     class Killed(BaseException):
         pass
 
     def die(_: object) -> None:
-        if len(list(chunk_folder(wanted.out).glob("chunk-*"))) == 3:
+        if len(list(chunk_folder(request.out).glob("chunk-*"))) == 3:
             raise Killed
 
     with pytest.raises(Killed):
-        apply(wanted, predictor, die)
-    assert not wanted.out.exists() and stored_rows(wanted) == 30
+        apply(request, predictor, die)
+    assert not request.out.exists() and stored_rows(request) == 30
     predict = predictor.predict
-    predictor.predict = lambda rows, told: done.append(len(rows)) or predict(rows, told)
-    again = apply(wanted, predictor)
+    predictor.predict = lambda rows, progress: done.append(len(rows)) or predict(rows, progress)
+    again = apply(request, predictor)
     assert sum(done) == whole.rows - 30
     assert again.out.read_bytes() == whole.out.read_bytes()
-    assert again.rows == whole.rows and stored_rows(wanted) == 0
+    assert again.rows == whole.rows and stored_rows(request) == 0
 
 
 def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
@@ -128,40 +136,40 @@ def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
 ):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    wanted = asked(model, tmp_path / "out.csv")
+    request = asked(model, tmp_path / "out.csv")
 
     def stop(_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        apply(wanted, predictor, stop)
-    other = wanted.model_copy(update={"max_length": 8, "resume": True})
+        apply(request, predictor, stop)
+    other = request.model_copy(update={"max_length": 8, "resume": True})
     assert stored_rows(other) == 0
     with pytest.raises(StudioError, match="another file, model or setting"):
         apply(other, predictor)
-    assert apply(wanted, predictor).rows == 96
+    assert apply(request, predictor).rows == 96
 
 
 def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunks, monkeypatch):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    wanted = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
+    request = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
     with monkeypatch.context() as patch:
         patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
-            apply(wanted, predictor)
-    assert stored_rows(wanted) == 96
+            apply(request, predictor)
+    assert stored_rows(request) == 96
     monkeypatch.setattr(predictor, "predict", None)
-    more = wanted.model_copy(update={"threshold": None})
+    more = request.model_copy(update={"threshold": None})
     assert apply(more, predictor).unsure is None
 
 
 def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
     model = tuned("token_classification")
-    wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
-    first = predict_first(PredictFirst(apply=wanted, rows=4), Predictor(model.checkpoint))
-    apply(wanted, Predictor(model.checkpoint))
-    with open(wanted.out, encoding="utf-8", newline="") as file:
+    request = asked(model, tmp_path / "out.csv", threshold=0.5)
+    first = predict_first(PredictFirst(apply=request, rows=4), Predictor(model.checkpoint))
+    apply(request, Predictor(model.checkpoint))
+    with open(request.out, encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     assert first.columns == tuple(header) and len(first.rows) == 4
     assert header[-first.predicted :] == header[len(read(model.file, model.reading).columns) :]
@@ -170,9 +178,9 @@ def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
 
 def test_a_number_has_no_threshold(tuned, tmp_path):
     model = tuned("regression")
-    wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
+    request = asked(model, tmp_path / "out.csv", threshold=0.5)
     with pytest.raises(StudioError, match="without probabilities"):
-        apply(wanted, Predictor(model.checkpoint))
+        apply(request, Predictor(model.checkpoint))
 
 
 def test_the_file_itself_is_never_written_over(tuned, tmp_path):
@@ -196,10 +204,10 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path,
         model.reading.model_copy(update={"format": "jsonl"}),
         Mapping(text="text"),
     )
-    wanted = asked(lines, tmp_path / "out.csv")
+    request = asked(lines, tmp_path / "out.csv")
     with pytest.raises(StudioError, match="26"):
-        apply(wanted, Predictor(model.checkpoint))
-    assert stored_rows(wanted) in (0, 10, 20) and not wanted.out.exists()
+        apply(request, Predictor(model.checkpoint))
+    assert stored_rows(request) in (0, 10, 20) and not request.out.exists()
 
 
 def test_the_least_certain_part_of_a_prediction_counts():

@@ -53,8 +53,8 @@ def test_only_the_model_comes_out(
     into.mkdir()
     unpack(archive, into)
     assert checkpoint_info(into).layers == small.SPEC.layers
-    found = {file.relative_to(into).as_posix() for file in into.rglob("*") if file.is_file()}
-    assert found <= set(model) and "model.safetensors" in found
+    actual = {file.relative_to(into).as_posix() for file in into.rglob("*") if file.is_file()}
+    assert actual <= set(model) and "model.safetensors" in actual
     assert is_model_archive(archive) is (name != "m.zip")  # a zip is detected by its directory
 
 

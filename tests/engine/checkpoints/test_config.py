@@ -104,10 +104,10 @@ def test_what_is_left_out_is_what_transformers_takes(family):
     config = theirs(family.name, **sizes)
     for name, ours in family.settings.items():
         value = getattr(spec, ours)
-        wanted = getattr(config, name, WITHOUT_FIELD.get(name))
+        expected = getattr(config, name, WITHOUT_FIELD.get(name))
         if name == "max_position_embeddings":
             value = spec.position_rows
-        assert value == wanted or (value is None and wanted is None), name
+        assert value == expected or (value is None and expected is None), name
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ACTIVATIONS])

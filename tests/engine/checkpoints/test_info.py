@@ -52,12 +52,12 @@ def safetensors(tensors: dict[str, tuple[str, list[int]]]) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "model"
-    made.mkdir()
-    (made / "config.json").write_text(json.dumps(CONFIG))
-    (made / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-    (made / "model.safetensors").write_bytes(safetensors(TENSORS))
-    return made
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(CONFIG))
+    (path / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    (path / "model.safetensors").write_bytes(safetensors(TENSORS))
+    return path
 
 
 def test_size_heads_and_labels_are_read(folder: Path) -> None:
@@ -82,11 +82,11 @@ def test_shards_are_read_together(folder: Path) -> None:
         shard = safetensors({name: TENSORS[name] for name in part})
         (folder / f"part-{number}.safetensors").write_bytes(shard)
     (folder / "model.safetensors").unlink()
-    places = {name: f"part-{0 if name in names[:3] else 1}.safetensors" for name in names}
+    shards = {name: f"part-{0 if name in names[:3] else 1}.safetensors" for name in names}
     index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": places}))
+    index.write_text(json.dumps({"weight_map": shards}))
     assert checkpoint_info(folder).parameters == 170
-    index.write_text(json.dumps({"weight_map": {**places, "x": "../outside.safetensors"}}))
+    index.write_text(json.dumps({"weight_map": {**shards, "x": "../outside.safetensors"}}))
     with pytest.raises(BadCheckpoint):
         checkpoint_info(folder)
 
@@ -141,5 +141,5 @@ def test_it_agrees_with_what_loads_the_weights(assets: Path) -> None:
     from engine.models.checkpoint import examine
 
     for name in ("bert-tiny-splade-en", "ref-bert-tiny-sst2"):
-        found, _ = examine(assets / "models" / name)
-        assert checkpoint_info(assets / "models" / name) == found
+        result, _ = examine(assets / "models" / name)
+        assert checkpoint_info(assets / "models" / name) == result

@@ -44,13 +44,13 @@ def test_weights_are_fetched_in_their_best_form(there: list[str], wanted: list[s
 
 
 def test_what_is_missing_is_named() -> None:
-    for there, said in (
+    for there, expected in (
         (["vocab.txt", "model.safetensors"], "config.json"),
         (["config.json", "model.safetensors"], "vocabulary"),
         ([*BASE, "model.safetensors.index.json"], "weights"),
         ([*BASE, "tf_model.h5"], "weights"),
     ):
-        with pytest.raises(BadCheckpoint, match=said):
+        with pytest.raises(BadCheckpoint, match=expected):
             select_files(there, "x/y")
 
 
@@ -103,9 +103,9 @@ def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path: Path) -> None:
     (other / "config.json").unlink()
     (other / "config.json").write_text('{"model_type": "gpt2"}')
     library = {repo.repo_id for repo in scan_cache_dir(cache).repos}
-    found = models_elsewhere(tmp_path / "mine", cache)
-    assert found == {"tiny": folder, "somebody/tiny": snapshot}
-    assert set(found) - {"tiny"} <= library == {"somebody/tiny", "somebody/gpt"}
+    result = models_elsewhere(tmp_path / "mine", cache)
+    assert result == {"tiny": folder, "somebody/tiny": snapshot}
+    assert set(result) - {"tiny"} <= library == {"somebody/tiny", "somebody/gpt"}
     assert checkpoint_info(snapshot) == checkpoint_info(folder)
     assert load(snapshot).info == load(folder).info
     assert models_elsewhere(None, tmp_path / "nowhere") == {}

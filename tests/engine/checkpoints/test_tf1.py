@@ -106,14 +106,14 @@ def test_a_number_comes_back(value, before):
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
 @tries(100)
 def test_a_message_comes_back(given_fields):
-    found = decode_fields(b"".join(encode_field(field, value) for field, value in given_fields))
+    decoded = decode_fields(b"".join(encode_field(field, value) for field, value in given_fields))
     for field in range(1, 10):
         values = [value for at, value in given_fields if at == field]
-        assert found.get(field, []) == values
+        assert decoded.get(field, []) == values
         if values and isinstance(values[-1], int):
-            assert int_field(found, field) == values[-1]
+            assert int_field(decoded, field) == values[-1]
         if all(isinstance(value, bytes) for value in values):
-            assert message_fields(found, field) == values
+            assert message_fields(decoded, field) == values
 
 
 @given(st.binary(max_size=60))
@@ -159,16 +159,16 @@ def test_the_longest_name_is_read():
 @st.composite
 def tensors(draw: st.DrawFn) -> dict[str, tuple[str, np.ndarray]]:
     names = draw(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), unique=True))
-    made = {}
+    result = {}
     for name in names:
         dtype = draw(st.sampled_from(sorted(WIDTHS)))
         shape = tuple(draw(st.lists(st.integers(0, 5), max_size=4)))
-        kept = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+        stored = np.dtype("uint16" if dtype == "bfloat16" else dtype)
         seed = zlib.crc32(name.encode())
-        size = int(np.prod(shape)) * kept.itemsize
+        size = int(np.prod(shape)) * stored.itemsize
         raw = np.random.default_rng(seed).integers(0, 256, size, np.uint8)
-        made[f"a{name}"] = (dtype, raw.view(kept).reshape(shape))
-    return made
+        result[f"a{name}"] = (dtype, raw.view(stored).reshape(shape))
+    return result
 
 
 @given(made=tensors().filter(bool))

@@ -64,10 +64,10 @@ def said(
             (folder / kind).mkdir()
             write_config(folder / kind, loaded.network, loaded.tokenizer, loaded.labels)
             write_graph(folder / kind, loaded.network)
-        for library, (code_of, place) in ways.items():
-            printed[kind, library] = output(code_of(task, str(place), EXAMPLE), folder)
+        for library, (code_of, example) in ways.items():
+            printed[kind, library] = output(code_of(task, str(example), EXAMPLE), folder)
             if kind in DECIDED:
-                code = code_of(task, str(place), EXAMPLE, DECIDED[kind])
+                code = code_of(task, str(example), EXAMPLE, DECIDED[kind])
                 printed[kind, f"{library}, with settings"] = output(code, folder)
     return printed
 
@@ -108,9 +108,9 @@ def assert_equal(said: str, model: FineTuned) -> None:
     elif model.kind == "question_answering":
         assert said == right["answer"]
     else:
-        shares = ast.literal_eval(said.splitlines()[0])
+        probabilities = ast.literal_eval(said.splitlines()[0])
         values = [value for part, value in right.items() if part.startswith("p(")]
-        assert list(shares.values()) == pytest.approx(values, abs=1e-4)
+        assert list(probabilities.values()) == pytest.approx(values, abs=1e-4)
 
 
 def places(kinds: Iterable[str]) -> list[Any]:
@@ -136,9 +136,9 @@ def test_the_lines_use_thresholds_and_temperature(models, said, kind, library, t
     if kind == "question_answering":
         assert printed == right["answer"] != ""
         return
-    shares, chosen = printed.splitlines()
+    probabilities, chosen = printed.splitlines()
     values = [value for part, value in right.items() if part.startswith("p(")]
-    assert list(ast.literal_eval(shares).values()) == pytest.approx(values, abs=1e-4)
+    assert list(ast.literal_eval(probabilities).values()) == pytest.approx(values, abs=1e-4)
     if kind == "text_classification":
         assert chosen == right["label"]
     else:

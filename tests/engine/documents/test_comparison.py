@@ -24,26 +24,26 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
     """Two runs that differ only in the seed, and one with another rate."""
     folder = tmp_path_factory.mktemp("runs")
     job = JOBS["text_classification"](folder, epochs=1)
-    made = []
+    result = []
     for name, changes in CHANGES.items():
         training = job.training.model_copy(update=changes)
         own = job.model_copy(update={"name": name, "training": training})
         run = RunFolder.create(folder / name, own)
         train(own, run, run.append)
-        made.append(Candidate(name, name, run.path))
-    return made
+        result.append(Candidate(name, name, run.path))
+    return result
 
 
 @pytest.fixture(scope="module")
 def sections(runs: list[Candidate]) -> dict[str, Section]:
     report = comparison_report(runs)
     assert report.title == "Comparison of 3 runs"
-    return {one.key: one for one in report.sections}
+    return {section.key: section for section in report.sections}
 
 
 def test_settings_that_differ_are_told_of_each_run(sections):
-    found = sections["different"]
-    table = [found.header, *found.rows]
+    result = sections["different"]
+    table = [result.header, *result.rows]
     by_run = {row[0]: dict(zip(table[0][1:], row[1:], strict=True)) for row in table[1:]}
     assert set(by_run) == set(CHANGES)
     assert by_run["quick"]["Learning rate"] == "0.02"
@@ -57,27 +57,27 @@ def test_runs_that_differ_in_the_seed_alone_have_a_mean(sections, runs):
     values = [best_metrics(RunFolder(run.folder))[1]["validation_accuracy"] for run in runs[:2]]
     first = sections["seeds"].rows[0]
     assert first[:2] == ("first, again", "2")
-    place = sections["seeds"].header.index("accuracy")
+    index = sections["seeds"].header.index("accuracy")
     expected = f"{statistics.fmean(values):.4f} ± {statistics.stdev(values):.4f}"
-    assert first[place] == expected
+    assert first[index] == expected
     assert sections["seeds"].rows[1][:2] == ("quick", "1")
 
 
 def test_scores_stand_with_intervals_and_what_may_be_claimed(sections, runs):
-    kept = [
+    predictions = [
         read_predictions(predictions_file(RunFolder(r.folder).results, "validation")) for r in runs
     ]
-    compared = compare(kept[0], kept[2])
-    found = sections["validation"]
-    rows = {row[0]: dict(zip(found.header[1:], row[1:], strict=True)) for row in found.rows}
-    main = next(one for one in compared.metrics if one.name == "accuracy")
+    compared = compare(predictions[0], predictions[2])
+    result = sections["validation"]
+    rows = {row[0]: dict(zip(result.header[1:], row[1:], strict=True)) for row in result.rows}
+    main = next(metric for metric in compared.metrics if metric.name == "accuracy")
     assert rows["first"]["Difference"] == ""
     assert rows["quick"]["Difference"] == f"{main.difference.value:+.4f}"
     assert rows["quick"]["Its 95 % interval"] == (
         f"{main.difference.low:.4f} to {main.difference.high:.4f}"
     )
     assert int(rows["quick"]["Worse"]) == int(compared.worse.sum())
-    assert f"quick: {compared.sentence}" in found.sentences
+    assert f"quick: {compared.sentence}" in result.sentences
 
 
 def test_environment_weights_and_the_place_of_the_curves(sections):

@@ -59,39 +59,43 @@ def model(tuned, tmp_path):
 
 
 def sections(report: Report) -> dict[str, Section]:
-    return {one.key: one for one in report.sections}
+    return {section.key: section for section in report.sections}
 
 
 def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None:
     report, results = run_report(model.run)
-    kept, found = (
+    predictions, by_key = (
         read_predictions(predictions_file(model.run.results, "validation")),
         sections(report),
     )
-    assert list(results) == ["validation"] and results["validation"].info == kept.info
+    assert list(results) == ["validation"] and results["validation"].info == predictions.info
     assert "Good or bad" in report.title
-    score = main_score(kept)
-    assert found["validation"].rows[0][1:] == (
+    score = main_score(predictions)
+    assert by_key["validation"].rows[0][1:] == (
         f"{score.value:.4f}",
         f"{score.low:.4f} to {score.high:.4f}",
     )
-    others = [name for name in kept.info.metrics if f"{name} " in found["validation"].sentences[1]]
+    others = [
+        name for name in predictions.info.metrics if f"{name} " in by_key["validation"].sentences[1]
+    ]
     assert others and all(
-        f"{name} {kept.info.metrics[name]:.4f}" in found["validation"].sentences[1]
+        f"{name} {predictions.info.metrics[name]:.4f}" in by_key["validation"].sentences[1]
         for name in others
     )
-    assert any(f"in {kept.info.precision};" in one for one in found["validation"].sentences)
-    trained = dict(one[:2] for one in found[TRAINED].rows)
+    assert any(
+        f"in {predictions.info.precision};" in item for item in by_key["validation"].sentences
+    )
+    trained = dict(item[:2] for item in by_key[TRAINED].rows)
     job = model.run.job()
     assert trained["trained on"] == job.data.name and trained["labels"] == "bad, good"
-    assert trained["checkpoint"] == f"step {kept.info.step}, the best one"
-    settings = {row[0]: row[1:] for row in found["settings"].rows}
+    assert trained["checkpoint"] == f"step {predictions.info.step}, the best one"
+    settings = {row[0]: row[1:] for row in by_key["settings"].rows}
     assert settings["Learning rate"] == (f"{job.training.learning_rate:g}", "5e-5")
     assert settings["Epochs"] == ("1", "3")
-    repeat = dict(one[:2] for one in found["repeat"].rows)
+    repeat = dict(item[:2] for item in by_key["repeat"].rows)
     assert repeat["torch"] and len(repeat["SHA-256 of the weights"]) == 64
-    wrong = kept.numbers("score") < 1
-    assert len(found["validation-mistakes"].rows) == min(20, int(wrong.sum()))
+    wrong = predictions.numbers("score") < 1
+    assert len(by_key["validation-mistakes"].rows) == min(20, int(wrong.sum()))
 
 
 def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -> None:
@@ -99,8 +103,8 @@ def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -
     picture = Picture("validation", "Matrix", "Gold by row.", "data:image/png;base64,AAAA", 400)
     page = Page(html(report, [picture]))
     assert page.of("h1") == [report.title]
-    assert page.of("h2") == [str(one.title) for one in report.sections]
-    cells = [cell for one in report.sections for row in one.rows for cell in row if cell]
+    assert page.of("h2") == [str(section.title) for section in report.sections]
+    cells = [cell for section in report.sections for row in section.rows for cell in row if cell]
     assert [*page.of("td"), *page.of("th")] and set(cells) <= {text for _, text in page.texts}
     assert ("src", picture.source) in page.attributes
     assert ("alt", "Matrix. Gold by row.") in page.attributes
@@ -130,15 +134,17 @@ def test_the_page_is_said_in_the_language_of_the_reader() -> None:
 
 def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTuned) -> None:
     long = "word " * 200
-    made = classified(
+    predictions = classified(
         ["bad", "bad", "good"],
         ["good", "good", "good"],
         scores=[[0.4, 0.6], [0.1, 0.9], [0.2, 0.8]],
         text=["first", long, "third"],
     )
     file = predictions_file(model.run.results, "validation")
-    kept = read_predictions(file)
-    Predictions(made.info.model_copy(update={"step": kept.info.step}), made.table).write(file)
+    stored = read_predictions(file)
+    Predictions(
+        predictions.info.model_copy(update={"step": stored.info.step}), predictions.table
+    ).write(file)
     report, _ = run_report(model.run)
     rows = sections(report)["validation-mistakes"].rows
     assert [row[0] for row in rows] == ["1", "0"]
@@ -146,8 +152,8 @@ def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTune
 
 
 def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
-    kept = read_predictions(predictions_file(model.run.results, "validation"))
-    test = Predictions(kept.info.model_copy(update={"part": "test"}), kept.table)
+    predictions = read_predictions(predictions_file(model.run.results, "validation"))
+    test = Predictions(predictions.info.model_copy(update={"part": "test"}), predictions.table)
     test.write(predictions_file(model.run.results, "test"))
     for _ in range(2):
         log_evaluation(model.run.results, test.info)
@@ -176,25 +182,25 @@ def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: P
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_task_has_a_report(tuned, kind):
     report, results = run_report(tuned(kind).run)
-    found = sections(report)
-    mistakes = found["validation-mistakes"]
+    result = sections(report)
+    mistakes = result["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows
     assert Page(html(report)).of("h2")[0] == "What was trained"
 
 
 def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:
-    kept = read_predictions(predictions_file(model.run.results, "validation"))
-    assert kept.info.step is not None
-    best = model.run.checkpoint(kept.info.step)
-    text, score = model_card(best, "hf"), main_score(kept)
+    predictions = read_predictions(predictions_file(model.run.results, "validation"))
+    assert predictions.info.step is not None
+    best = model.run.checkpoint(predictions.info.step)
+    text, score = model_card(best, "hf"), main_score(predictions)
     card = ModelCard(text)
     assert card.data.pipeline_tag == "text-classification"
     assert card.data.library_name == "transformers"
-    (found,) = [one for one in card.data.eval_results if one.metric_type == "accuracy"]
-    assert found.metric_value == pytest.approx(kept.info.metrics["accuracy"], abs=1e-4)
+    (entry,) = [result for result in card.data.eval_results if result.metric_type == "accuracy"]
+    assert entry.metric_value == pytest.approx(predictions.info.metrics["accuracy"], abs=1e-4)
     assert f"| this model | {score.value:.4f} | {score.low:.4f} to {score.high:.4f} |" in text
     assert "| labels | bad, good |" in text and "| trained on | sentences.csv |" in text
-    assert f"Computed in {kept.info.precision};" in text
+    assert f"Computed in {predictions.info.precision};" in text
     assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 

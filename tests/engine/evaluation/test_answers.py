@@ -24,26 +24,26 @@ def made(length: int = 15, stride: int = 4) -> list[Window]:
 @st.composite
 def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.ndarray]]:
     """Windows, with logits that are wider."""
-    found = made(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
+    windows = made(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
-    starts, ends = (random.integers(-40, 40, (len(found), 50)) / 8 for _ in range(2))
-    return found, list(starts), list(ends)
+    starts, ends = (random.integers(-40, 40, (len(windows), 50)) / 8 for _ in range(2))
+    return windows, list(starts), list(ends)
 
 
 @given(scored(), st.integers(1, 12), st.integers(1, 25))
 @tries(100)
-def test_the_best_spans_are_those_of_a_search_of_all(case, longest, kept):
-    found, starts, ends = case
+def test_the_best_spans_are_those_of_a_search_of_all(case, longest, stored):
+    windows, starts, ends = case
     every = []
-    for window, first, last in zip(found, starts, ends, strict=True):
+    for window, first, last in zip(windows, starts, ends, strict=True):
         for a in range(window.begin, window.begin + window.count):
             for b in range(a, min(a + longest, window.begin + window.count)):
                 if window.best[a]:
                     span = int(window.offsets[a, 0]), int(window.offsets[b, 1])
                     every.append((-first[a] - last[b], *span))
-    choice = choose(found, starts, ends, longest, kept)
-    assert [-s.score for s in choice.spans] == [one[0] for one in sorted(every)[:kept]]
+    choice = choose(windows, starts, ends, longest, stored)
+    assert [-s.score for s in choice.spans] == [item[0] for item in sorted(every)[:stored]]
     assert {(-s.score, s.start, s.end) for s in choice.spans} <= set(every)
     assert len({(s.start, s.end) for s in choice.spans}) == len(choice.spans)
     null = min(a[0] + b[0] for a, b in zip(starts, ends, strict=True))
@@ -56,20 +56,20 @@ def test_the_best_spans_are_those_of_a_search_of_all(case, longest, kept):
 def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, count):
     last = min(first + count, len(WORDS)) - 1
     start, end = OFFSETS[first][0], OFFSETS[last][1]
-    found = made()
-    starts, ends = np.full((2, len(found), 15), -10.0)
-    for number, (a, b) in enumerate(answer_positions(found, OFFSETS, start, end)):
+    windows = made()
+    starts, ends = np.full((2, len(windows), 15), -10.0)
+    for number, (a, b) in enumerate(answer_positions(windows, OFFSETS, start, end)):
         starts[number, a] = ends[number, b] = 5 if a else 0
-    assert answer_positions(found, OFFSETS, start, end).any()
-    choice = choose(found, starts, ends)
+    assert answer_positions(windows, OFFSETS, start, end).any()
+    choice = choose(windows, starts, ends)
     assert choice.answer(CONTEXT, threshold=math.inf) == CONTEXT[start:end]
 
 
 def test_no_answer_is_given_where_the_doubt_is_above_the_threshold():
-    found = made(40)
+    windows = made(40)
     starts, ends = np.zeros((2, 1, 40))
     starts[0, 0], starts[0, 4], ends[0, 5] = 3, 1, 1
-    choice = choose(found, starts, ends)
+    choice = choose(windows, starts, ends)
     assert choice.doubt == 1
     assert choice.answer(CONTEXT) == choice.answer(CONTEXT, 0.99) == ""
     assert choice.answer(CONTEXT, 1.0) == "a0 b1"
@@ -77,29 +77,29 @@ def test_no_answer_is_given_where_the_doubt_is_above_the_threshold():
 
 def test_scores_of_a_network_that_blew_up_are_compared_all_the_same() -> None:
     for bad in [math.nan, math.inf, -math.inf]:
-        found = made()
-        choice = choose(found, np.full((len(found), 15), bad), np.full((len(found), 15), bad))
+        windows = made()
+        choice = choose(windows, np.full((len(windows), 15), bad), np.full((len(windows), 15), bad))
         assert math.isfinite(choice.doubt) and all(math.isfinite(s.score) for s in choice.spans)
         assert isinstance(choice.answer(CONTEXT), str)
 
 
 def test_without_context_there_is_no_answer():
-    found = windows([1], [], [], 101, 102)
-    choice = choose(found, np.zeros((1, 4)), np.zeros((1, 4)))
+    windows_ = windows([1], [], [], 101, 102)
+    choice = choose(windows_, np.zeros((1, 4)), np.zeros((1, 4)))
     assert choice.spans == () and choice.doubt > MAX_SCORE
     assert choice.answer("", math.inf) == ""
     assert math.isfinite(choose([], [], []).doubt)
 
 
 def test_tokens_without_characters_are_no_answer():
-    found = windows([1], [5, 6, 7], [(0, 2), (2, 2), (3, 4)], 101, 102)
-    choice = choose(found, np.zeros((1, 7)), np.zeros((1, 7)))
+    windows_ = windows([1], [5, 6, 7], [(0, 2), (2, 2), (3, 4)], 101, 102)
+    choice = choose(windows_, np.zeros((1, 7)), np.zeros((1, 7)))
     assert {(span.start, span.end) for span in choice.spans} == {(0, 2), (0, 4), (2, 4), (3, 4)}
 
 
 def test_too_few_logits_are_refused():
-    found = made()
+    windows = made()
     with pytest.raises(ValueError, match="logits"):
-        choose(found, np.zeros((len(found), 14)), np.zeros((len(found), 14)))
+        choose(windows, np.zeros((len(windows), 14)), np.zeros((len(windows), 14)))
     with pytest.raises(ValueError, match="zip"):
-        choose(found, np.zeros((1, 15)), np.zeros((1, 15)))
+        choose(windows, np.zeros((1, 15)), np.zeros((1, 15)))

@@ -30,13 +30,13 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
     true = np.array([labels for labels, _ in rows])
     logits = np.array([scores for _, scores in rows])
     predicted = logits >= math.log(threshold / (1 - threshold))
-    found = report(logits, true, LABELS, threshold)
-    assert found.examples == len(rows)
-    assert found.exact_match == pytest.approx(metrics.accuracy_score(true, predicted))
-    assert found.f1_micro == pytest.approx(
+    result = report(logits, true, LABELS, threshold)
+    assert result.examples == len(rows)
+    assert result.exact_match == pytest.approx(metrics.accuracy_score(true, predicted))
+    assert result.f1_micro == pytest.approx(
         metrics.f1_score(true, predicted, average="micro", zero_division=0)
     )
-    assert found.f1_macro == pytest.approx(
+    assert result.f1_macro == pytest.approx(
         metrics.f1_score(true, predicted, average="macro", zero_division=0)
     )
     expected = metrics.precision_recall_fscore_support(true, predicted, zero_division=0)
@@ -44,16 +44,16 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
         metrics.average_precision_score(true[:, n], logits[:, n]) if true[:, n].any() else 0
         for n in range(3)
     ]
-    for n, one in enumerate(found.labels):
-        computed = (one.precision, one.recall, one.f1, one.support)
+    for n, item in enumerate(result.labels):
+        computed = (item.precision, item.recall, item.f1, item.support)
         assert computed == pytest.approx([column[n] for column in expected])
-        assert one.average_precision == pytest.approx(ranked[n], abs=1e-12)
-        assert one.label == LABELS[n]
+        assert item.average_precision == pytest.approx(ranked[n], abs=1e-12)
+        assert item.label == LABELS[n]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn warns about labels without examples
         mean = metrics.average_precision_score(true, logits, average="macro")
-    assert found.average_precision == pytest.approx(mean)
-    assert found.loss == pytest.approx(
+    assert result.average_precision == pytest.approx(mean)
+    assert result.loss == pytest.approx(
         np.mean(
             [
                 metrics.log_loss(true[:, n], 1 / (1 + np.exp(-logits[:, n])), labels=[0, 1])
@@ -66,9 +66,9 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
 def test_a_label_on_neither_side_counts_in_the_macro_f1():
     true, logits = np.array([[1, 0, 0], [1, 1, 0]]), np.array([[2.0, -2, -2], [2, 2, -2]])
     macro = metrics.f1_score(true, logits > 0, average="macro", zero_division=0)
-    found = report(logits, true, LABELS)
-    assert found.f1_macro == pytest.approx(macro) == pytest.approx(2 / 3)
-    assert found.average_precision == pytest.approx(2 / 3)
+    result = report(logits, true, LABELS)
+    assert result.f1_macro == pytest.approx(macro) == pytest.approx(2 / 3)
+    assert result.average_precision == pytest.approx(2 / 3)
 
 
 def test_an_even_chance_is_a_yes():
@@ -76,19 +76,19 @@ def test_an_even_chance_is_a_yes():
 
 
 def test_nothing_gives_zeros():
-    found = report(np.zeros((0, 3)), np.zeros((0, 3)), LABELS)
-    computed = found.model_dump(exclude={"labels"})
+    result = report(np.zeros((0, 3)), np.zeros((0, 3)), LABELS)
+    computed = result.model_dump(exclude={"labels"})
     assert set(computed.values()) == {0}
-    assert [one.support for one in found.labels] == [0, 0, 0]
+    assert [label.support for label in result.labels] == [0, 0, 0]
 
 
 def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
-    found = report(
+    result = report(
         [[math.nan, 0.0, -math.inf], [math.inf, 0.0, 1.0]], [[1, 0, 1], [1, 0, 0]], LABELS
     )
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["loss"] is None
-    assert told["labels"][0]["average_precision"] == 1
+    stored = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert stored["loss"] is None
+    assert stored["labels"][0]["average_precision"] == 1
     assert report([[1e4, -1e4, 5.0]], [[1, 0, 1]], LABELS).loss == pytest.approx(
         0.0067 / 3, abs=1e-4
     )

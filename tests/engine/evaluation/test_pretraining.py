@@ -4,8 +4,8 @@ from engine.evaluation.pretraining import report
 
 
 def test_sums_become_means() -> None:
-    found = report(8, 16.0, 2, 6, 4, 2.0, 3)
-    assert found.metrics() == {
+    result = report(8, 16.0, 2, 6, 4, 2.0, 3)
+    assert result.metrics() == {
         "loss": 2.5,
         "loss_mlm": 2.0,
         "loss_nsp": 0.5,

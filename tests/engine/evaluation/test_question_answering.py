@@ -59,34 +59,34 @@ def official():
 
 def theirs(official, predictions, answers, doubts=None, threshold=1.0):
     examples = [
-        SimpleNamespace(qas_id=number, answers=[{"text": one} for one in true])
+        SimpleNamespace(qas_id=number, answers=[{"text": item} for item in true])
         for number, true in enumerate(answers)
     ]
     probabilities = None if doubts is None else dict(enumerate(doubts))
     return official.squad_evaluate(examples, dict(enumerate(predictions)), probabilities, threshold)
 
 
-def assert_agree(found, told, best=True):
+def assert_agree(found, official, best=True):
     percent = {"exact": found.exact_match, "f1": found.f1}
     for name, part in (("HasAns", found.has_answer), ("NoAns", found.no_answer)):
         if part.questions:
             percent |= {f"{name}_exact": part.exact_match, f"{name}_f1": part.f1}
-        assert told.get(f"{name}_total", 0) == part.questions
+        assert official.get(f"{name}_total", 0) == part.questions
     if best:
         percent |= {"best_exact": found.best_exact_match.value, "best_f1": found.best_f1.value}
     for name, value in percent.items():
-        assert 100 * value == pytest.approx(told[name], abs=1e-9), name
-    assert found.questions == told["total"]
+        assert 100 * value == pytest.approx(official[name], abs=1e-9), name
+    assert found.questions == official["total"]
 
 
 @given(evaluations(), st.sampled_from([-100.0, 0.0, 3.0, 100.0]))
 @tries(200)
 def test_figures_are_those_of_the_official_script(official, case, threshold):
     predictions, answers, doubts = case
-    found = report(predictions, answers, doubts, threshold)
+    result = report(predictions, answers, doubts, threshold)
     told = theirs(official, predictions, answers, doubts, threshold)
-    assert_agree(found, told)
-    for best, name in ((found.best_exact_match, "best_exact"), (found.best_f1, "best_f1")):
+    assert_agree(result, told)
+    for best, name in ((result.best_exact_match, "best_exact"), (result.best_f1, "best_f1")):
         nothing_answered = best.threshold < min(doubts)
         assert best.threshold == told[f"{name}_thresh"] or nothing_answered
     assert_agree(report(predictions, answers), theirs(official, predictions, answers), best=False)
@@ -107,11 +107,11 @@ def test_one_answer_is_judged_as_by_the_official_script(official, prediction, an
 def test_the_best_threshold_is_the_best_of_all(case, coarse):
     predictions, answers, doubts = case
     predictions = [prediction if normalise(prediction) else "" for prediction in predictions]
-    doubts = [round(one / 10) for one in doubts] if coarse else doubts  # many are equal
-    found = report(predictions, answers, doubts)
-    tried = [report(predictions, answers, doubts, t) for t in [-math.inf, *doubts]]
-    for name, best in (("exact_match", found.best_exact_match), ("f1", found.best_f1)):
-        highest = max(getattr(one, name) for one in tried)
+    doubts = [round(doubt / 10) for doubt in doubts] if coarse else doubts  # many are equal
+    result = report(predictions, answers, doubts)
+    reports = [report(predictions, answers, doubts, t) for t in [-math.inf, *doubts]]
+    for name, best in (("exact_match", result.best_exact_match), ("f1", result.best_f1)):
+        highest = max(getattr(item, name) for item in reports)
         reached = getattr(report(predictions, answers, doubts, best.threshold), name)
         assert best.value == pytest.approx(highest) and reached == pytest.approx(highest)
 
@@ -148,23 +148,23 @@ def test_overlap_counts_words_as_often_as_both_have_them(prediction, answer, ove
 
 
 def test_questions_with_and_without_answer_are_told_apart():
-    found = report(["cat", "", "dog", ""], [["a cat", "x"], ["b"], [], []])
-    assert (found.exact_match, found.has_answer.exact_match, found.no_answer.exact_match) == (
+    result = report(["cat", "", "dog", ""], [["a cat", "x"], ["b"], [], []])
+    assert (result.exact_match, result.has_answer.exact_match, result.no_answer.exact_match) == (
         0.5,
         0.5,
         0.5,
     )
-    assert found.best_exact_match is None
-    found = report(["cat", "b", "dog", "x"], [["a cat"], ["b"], [], []], [-3, -1, -2, 5])
-    assert found.exact_match == 0.75 and found.best_exact_match.value == 0.75
-    assert found.best_exact_match.threshold == -3
+    assert result.best_exact_match is None
+    result = report(["cat", "b", "dog", "x"], [["a cat"], ["b"], [], []], [-3, -1, -2, 5])
+    assert result.exact_match == 0.75 and result.best_exact_match.value == 0.75
+    assert result.best_exact_match.threshold == -3
     assert report(["x", "y"], [[], []], [-3, -1]).best_f1.threshold < -3
     assert report(["x", "y"], [[], []], [3, 1]).best_f1.threshold == 0
 
 
 def test_nothing_gives_zeros():
-    found = report([], [], [])
-    assert (found.questions, found.exact_match, found.f1, found.best_f1.value) == (0, 0, 0, 0)
+    result = report([], [], [])
+    assert (result.questions, result.exact_match, result.f1, result.best_f1.value) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def made_up_guess(number: int, asked: Question) -> str:
 def test_figures_of_published_questions_are_those_of_the_official_script(assets):
     lines = Lines(assets / "datasets" / "squad2-devhalf" / "dev-v2.0.json", "utf-8")
     questions = read_squad(lines, Remarks())
-    predictions = [made_up_guess(number, one) for number, one in enumerate(questions)]
-    answers = [[answer.text for answer in one.answers] for one in questions]
+    predictions = [made_up_guess(number, item) for number, item in enumerate(questions)]
+    answers = [[answer.text for answer in question.answers] for question in questions]
     doubts = [
-        7919 * number % len(questions) / len(questions) + (not one.answers) / 4
-        for number, one in enumerate(questions)
+        7919 * number % len(questions) / len(questions) + (not item.answers) / 4
+        for number, item in enumerate(questions)
     ]
-    found = report(predictions, answers, doubts, threshold=0.7)
-    assert_agree(found, OFFICIAL)
-    assert found.best_exact_match.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
-    assert found.best_f1.threshold == pytest.approx(OFFICIAL["best_f1_thresh"])
+    result = report(predictions, answers, doubts, threshold=0.7)
+    assert_agree(result, OFFICIAL)
+    assert result.best_exact_match.threshold == pytest.approx(OFFICIAL["best_exact_thresh"])
+    assert result.best_f1.threshold == pytest.approx(OFFICIAL["best_f1_thresh"])

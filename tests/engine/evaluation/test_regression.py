@@ -22,12 +22,12 @@ pairs = st.lists(st.tuples(number, number), min_size=2, max_size=60)
 def test_figures_are_those_of_scipy(rows):
     predicted, true = np.array(rows).T
     assume(len(set(predicted)) > 1 and len(set(true)) > 1)
-    found = report(predicted, true)
-    assert found.examples == len(rows)
-    assert found.pearson == pytest.approx(stats.pearsonr(predicted, true).statistic, abs=1e-12)
-    assert found.spearman == pytest.approx(stats.spearmanr(predicted, true).statistic, abs=1e-12)
-    assert found.mean_squared_error == pytest.approx(metrics.mean_squared_error(true, predicted))
-    assert found.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, predicted))
+    result = report(predicted, true)
+    assert result.examples == len(rows)
+    assert result.pearson == pytest.approx(stats.pearsonr(predicted, true).statistic, abs=1e-12)
+    assert result.spearman == pytest.approx(stats.spearmanr(predicted, true).statistic, abs=1e-12)
+    assert result.mean_squared_error == pytest.approx(metrics.mean_squared_error(true, predicted))
+    assert result.mean_absolute_error == pytest.approx(metrics.mean_absolute_error(true, predicted))
 
 
 @given(st.lists(number, max_size=60))
@@ -47,32 +47,32 @@ def test_equal_numbers_share_their_mean_rank(numbers):
 @tries(200)
 def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
     predicted, true = np.array(rows).reshape(-1, 2).T
-    found = report(predicted, true)
-    assert -1 <= found.pearson <= 1 and -1 <= found.spearman <= 1
-    assert not math.isnan(found.mean_squared_error) and not math.isnan(found.mean_absolute_error)
-    json.dumps(found.to_json(), allow_nan=False)
+    result = report(predicted, true)
+    assert -1 <= result.pearson <= 1 and -1 <= result.spearman <= 1
+    assert not math.isnan(result.mean_squared_error) and not math.isnan(result.mean_absolute_error)
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 def test_a_straight_line_is_straight_at_any_scale() -> None:
     for scale in [5e-324, 1e-300, 1.0, 1e300]:
-        found = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
-        assert found.pearson == pytest.approx(1) and found.spearman == pytest.approx(1)
+        result = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
+        assert result.pearson == pytest.approx(1) and result.spearman == pytest.approx(1)
 
 
 def test_a_constant_side_has_no_correlation() -> None:
     for predicted, true in [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]:
-        found = report(predicted, true)
-        assert (found.pearson, found.spearman) == (0, 0)
-        assert found.mean_absolute_error == pytest.approx(
+        result = report(predicted, true)
+        assert (result.pearson, result.spearman) == (0, 0)
+        assert result.mean_absolute_error == pytest.approx(
             np.abs(np.subtract(predicted, true)).sum() / max(len(true), 1)
         )
 
 
 def test_guesses_of_a_network_that_blew_up_are_null_in_json():
     for bad in (math.nan, math.inf):
-        found = report([[bad], [1.0]], [1.0, 2.0])
-        told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-        assert told == {
+        result = report([[bad], [1.0]], [1.0, 2.0])
+        stored = json.loads(json.dumps(result.to_json(), allow_nan=False))
+        assert stored == {
             "examples": 2,
             "pearson": None,
             "spearman": None,

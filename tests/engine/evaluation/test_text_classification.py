@@ -26,32 +26,34 @@ def test_figures_are_those_of_scikit_learn(rows):
     true = np.array([label for label, _ in rows])
     logits = np.array([scores for _, scores in rows])
     predicted = logits.argmax(axis=1)
-    found = report(logits, true, LABELS)
-    assert found.accuracy == pytest.approx(metrics.accuracy_score(true, predicted))
-    assert found.correct == (true == predicted).sum() and found.examples == len(rows)
-    assert found.f1_macro == pytest.approx(metrics.f1_score(true, predicted, average="macro"))
+    result = report(logits, true, LABELS)
+    assert result.accuracy == pytest.approx(metrics.accuracy_score(true, predicted))
+    assert result.correct == (true == predicted).sum() and result.examples == len(rows)
+    assert result.f1_macro == pytest.approx(metrics.f1_score(true, predicted, average="macro"))
     expected = metrics.precision_recall_fscore_support(
         true, predicted, labels=range(4), zero_division=0
     )
-    for number, one in enumerate(found.classes):
-        computed = (one.precision, one.recall, one.f1, one.support)
+    for number, item in enumerate(result.classes):
+        computed = (item.precision, item.recall, item.f1, item.support)
         assert computed == pytest.approx([column[number] for column in expected])
-        assert one.label == LABELS[number]
+        assert item.label == LABELS[number]
     matrix = metrics.confusion_matrix(true, predicted, labels=range(4))
-    assert np.array_equal(found.confusion, matrix)
+    assert np.array_equal(result.confusion, matrix)
     shifted = logits - logits.max(axis=1, keepdims=True)
     likely = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
-    assert found.loss == pytest.approx(-np.log(likely[np.arange(len(rows)), true]).mean(), abs=1e-9)
+    assert result.loss == pytest.approx(
+        -np.log(likely[np.arange(len(rows)), true]).mean(), abs=1e-9
+    )
 
 
 def test_nothing_gives_zeros():
-    found = report(np.zeros((0, 4)), [], LABELS)
-    assert (found.examples, found.accuracy, found.f1_macro, found.loss) == (0, 0, 0, 0)
+    result = report(np.zeros((0, 4)), [], LABELS)
+    assert (result.examples, result.accuracy, result.f1_macro, result.loss) == (0, 0, 0, 0)
 
 
 def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
-    found = report([[math.nan] * 4, [0, math.inf, 0, 0]], [1, 1], LABELS)
-    assert math.isnan(found.loss)
-    text = json.dumps(found.to_json(), allow_nan=False)
+    result = report([[math.nan] * 4, [0, math.inf, 0, 0]], [1, 1], LABELS)
+    assert math.isnan(result.loss)
+    text = json.dumps(result.to_json(), allow_nan=False)
     assert json.loads(text)["loss"] is None
     assert {"accuracy", "f1_macro", "examples", "confusion"} <= set(json.loads(text))

@@ -20,7 +20,7 @@ def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str
     """Sentences with gold and predicted tags, often equal."""
     tags = ["O", *(f"{mark}-{type_}" for mark in marks for type_ in TYPES)]
     tag = st.sampled_from(tags)
-    token = st.one_of(tag.map(lambda one: (one, one)), st.tuples(tag, tag))
+    token = st.one_of(tag.map(lambda x: (x, x)), st.tuples(tag, tag))
     sentence = st.lists(token, min_size=1, max_size=10)
     return st.lists(sentence, min_size=1, max_size=8).map(
         lambda rows: ([[a for a, _ in row] for row in rows], [[b for _, b in row] for row in rows])
@@ -31,36 +31,36 @@ def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str
 @tries(100)
 def test_figures_are_those_of_seqeval(rows):
     true, predicted = rows
-    found, theirs = report(true, predicted), precision_recall_fscore_support
+    result, theirs = report(true, predicted), precision_recall_fscore_support
     micro = theirs(true, predicted, average="micro", zero_division=0)
-    assert (found.precision, found.recall, found.f1) == pytest.approx(micro[:3], abs=1e-12)
+    assert (result.precision, result.recall, result.f1) == pytest.approx(micro[:3], abs=1e-12)
     each = theirs(true, predicted, average=None, zero_division=0)
-    ours = [(one.precision, one.recall, one.f1, one.support) for one in found.types]
+    ours = [(item.precision, item.recall, item.f1, item.support) for item in result.types]
     assert np.allclose(np.array(ours).reshape(-1, 4), np.transpose(each), rtol=0, atol=1e-12)
-    assert found.accuracy == pytest.approx(accuracy_score(true, predicted), abs=1e-12)
-    assert found.sentences == len(true) and found.tokens == sum(map(len, true))
+    assert result.accuracy == pytest.approx(accuracy_score(true, predicted), abs=1e-12)
+    assert result.sentences == len(true) and result.tokens == sum(map(len, true))
 
 
 def test_types_are_sorted_and_named():
-    found = report([["B-b", "B-a", "O"]], [["B-b", "O", "B-c"]])
-    assert [(one.type, one.support, one.f1) for one in found.types] == [
+    result = report([["B-b", "B-a", "O"]], [["B-b", "O", "B-c"]])
+    assert [(item.type, item.support, item.f1) for item in result.types] == [
         ("a", 1, 0),
         ("b", 1, 1),
         ("c", 0, 0),
     ]
-    assert json.loads(json.dumps(found.to_json()))["types"][1]["type"] == "b"
+    assert json.loads(json.dumps(result.to_json()))["types"][1]["type"] == "b"
 
 
 def test_a_span_with_a_wrong_end_is_wrong():
-    found = report([["B-a", "I-a", "O"]], [["B-a", "O", "O"]])
-    assert (found.precision, found.recall, found.f1) == (0, 0, 0)
-    assert found.accuracy == pytest.approx(2 / 3)
+    result = report([["B-a", "I-a", "O"]], [["B-a", "O", "O"]])
+    assert (result.precision, result.recall, result.f1) == (0, 0, 0)
+    assert result.accuracy == pytest.approx(2 / 3)
 
 
 def test_nothing_gives_zeros():
     for nothing in ([], [[]], [["O"]]):
-        found = report(nothing, nothing)
-        assert (found.precision, found.recall, found.f1, found.types) == (0, 0, 0, ())
+        result = report(nothing, nothing)
+        assert (result.precision, result.recall, result.f1, result.types) == (0, 0, 0, ())
 
 
 def test_what_cannot_be_compared_is_refused():

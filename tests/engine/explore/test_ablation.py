@@ -27,15 +27,15 @@ def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
     output matrix in each layer."""
     calls = {}
 
-    def hook(module, taken):
+    def hook(module, inputs):
         index = calls.setdefault(module, iter(layers[module])).__next__()
-        gathered = taken[0].clone()
+        gathered = inputs[0].clone()
         if seen is not None:
             seen.append(gathered[0])
         for layer, head in off:
             if layer == index:
-                place = slice(head * SIZE, (head + 1) * SIZE)
-                gathered[..., place] = 0 if means is None else means[index, place]
+                position = slice(head * SIZE, (head + 1) * SIZE)
+                gathered[..., position] = 0 if means is None else means[index, position]
         return (gathered,)
 
     layers = {}
@@ -45,23 +45,23 @@ def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
     try:
         return known.run(given).logits[0]
     finally:
-        for one in hooks:
-            one.remove()
+        for handle in hooks:
+            handle.remove()
 
 
 def test_a_head_that_is_off_is_that_of_transformers_with_a_hook(known):
-    given = known.encode_text(TEXT, PAIR, 2)
-    whole = logits(known, given)
+    inputs = known.encode_text(TEXT, PAIR, 2)
+    whole = logits(known, inputs)
     for off in (OFF, ((1, 2),), tuple((0, head) for head in range(HEADS))):
         with heads_off(known.checkpoint.network, off):
-            found = logits(known, given)
-            again = logits(known, given)
-        theirs = theirs_without(known, given, off)
-        assert (found - theirs).abs().max() < CLOSE and torch.equal(found, again)
-        assert (found - whole).abs().max() > 100 * CLOSE
-    assert torch.equal(logits(known, given), whole), "all heads are on again, bit for bit"
+            actual = logits(known, inputs)
+            again = logits(known, inputs)
+        theirs = theirs_without(known, inputs, off)
+        assert (actual - theirs).abs().max() < CLOSE and torch.equal(actual, again)
+        assert (actual - whole).abs().max() > 100 * CLOSE
+    assert torch.equal(logits(known, inputs), whole), "all heads are on again, bit for bit"
     with heads_off(known.checkpoint.network, ()):
-        assert torch.equal(logits(known, given), whole)
+        assert torch.equal(logits(known, inputs), whole)
 
 
 def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
@@ -71,7 +71,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     for text, pair in texts:
         seen: list[torch.Tensor] = []
         theirs_without(known, known.encode_text(text, pair), (), seen=seen)
-        sums += torch.stack([one.sum(0) for one in seen])
+        sums += torch.stack([item.sum(0) for item in seen])
         count += len(seen[0])
     means = sums / count
     typed = TextSet(typed=tuple(TypedText(text=text, pair=pair) for text, pair in texts))
@@ -79,26 +79,29 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     answer = average_heads(known.checkpoint, question, tmp_path, lambda _: None)
     assert answer.is_final and answer.file is not None
     assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)
-    given = known.encode_text(TEXT, PAIR, 2)
+    inputs = known.encode_text(TEXT, PAIR, 2)
     network = known.checkpoint.network
-    asked = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
-    with ablate(network, asked):
-        found = logits(known, given)
+    request = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
+    with ablate(network, request):
+        actual = logits(known, inputs)
     with heads_off(network, OFF):
-        zeros = logits(known, given)
-    assert (found - theirs_without(known, given, OFF, means)).abs().max() < CLOSE
-    assert (found - zeros).abs().max() > 100 * CLOSE
+        zeros = logits(known, inputs)
+    assert (actual - theirs_without(known, inputs, OFF, means)).abs().max() < CLOSE
+    assert (actual - zeros).abs().max() > 100 * CLOSE
 
 
 def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tmp_path):
     np.save(tmp_path / "other.npy", np.zeros((9, 9), np.float32))
     for name in ("gone.npy", "other.npy"):
-        asked = FillMask(
+        question = FillMask(
             checkpoint=tiny_folder, text="a", heads_off=((0, 0),), head_means=tmp_path / name
         )
-        with pytest.raises(StudioError, match="no longer available"), ablate(tiny.network, asked):
+        with (
+            pytest.raises(StudioError, match="no longer available"),
+            ablate(tiny.network, question),
+        ):
             pass
-        none_off = asked.model_copy(update={"heads_off": ()})
+        none_off = question.model_copy(update={"heads_off": ()})
         with ablate(tiny.network, none_off):
             pass
 

@@ -31,10 +31,10 @@ def test_rows_sum_to_one_and_the_file_holds_all_heads(tiny, tmp_path):
 
 def test_layers_can_be_read_while_more_are_computed(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(attention, "REPORT_SECONDS", 0)
-    told, read = [], []
+    answers, read = [], []
 
     def tell(so_far):
-        told.append(so_far)
+        answers.append(so_far)
         file = so_far.weights
         with open(file.path, "rb") as opened:
             np.lib.format.read_magic(opened)
@@ -45,9 +45,9 @@ def test_layers_can_be_read_while_more_are_computed(tiny, tmp_path, monkeypatch)
 
     answer = attend(tiny, question("a b c", measure="norms"), tmp_path, tell)
     whole = np.load(answer.weights.path)
-    assert [(one.layers, one.is_final) for one in told] == [(1, False)]
+    assert [(item.layers, item.is_final) for item in answers] == [(1, False)]
     assert np.array_equal(read[0], whole[:1])
-    assert told[0].largest == whole[0].max()
+    assert answers[0].largest == whole[0].max()
     assert (answer.layers, answer.largest) == (None, whole.max())
 
 

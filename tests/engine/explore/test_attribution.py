@@ -69,14 +69,14 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory) -> Pair:
-    place = tmp_path_factory.mktemp("classes") / "model"
-    return Pair(place, "pair_classification", "AutoModelForSequenceClassification")
+    path = tmp_path_factory.mktemp("classes") / "model"
+    return Pair(path, "pair_classification", "AutoModelForSequenceClassification")
 
 
 @pytest.fixture(scope="module")
 def tags(tmp_path_factory) -> Pair:
-    place = tmp_path_factory.mktemp("tags") / "model"
-    return Pair(place, "token_classification", "AutoModelForTokenClassification")
+    path = tmp_path_factory.mktemp("tags") / "model"
+    return Pair(path, "token_classification", "AutoModelForTokenClassification")
 
 
 def logit(pair: Pair, output: int, against: int | None = None, position: int | None = None):
@@ -111,18 +111,18 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
     mask = torch.tensor([[words.index(w) + 1 if w else 0 for w in pair.words]])
     ablate = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
     first = [pair.words.index(word) for word in words]
-    found = whole(pair.ours, asked(**about))
-    assert [w.effect for w in found.words] == pytest.approx(ablate[first].tolist(), abs=CLOSE)
+    result = whole(pair.ours, asked(**about))
+    assert [w.effect for w in result.words] == pytest.approx(ablate[first].tolist(), abs=CLOSE)
 
     paths = LayerIntegratedGradients(forward, layer)
     theirs = paths.attribute(ids, base, n_steps=32, method="gausslegendre").sum(-1)[0]
-    found = whole(pair.ours, asked(method="integrated_gradients", **about))
-    assert found.points == 32
-    assert [w.effect for w in found.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
-    assert found.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
+    result = whole(pair.ours, asked(method="integrated_gradients", **about))
+    assert result.points == 32
+    assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
+    assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
     with torch.no_grad():
-        assert found.explained.score == pytest.approx(float(forward(ids)), abs=CLOSE)
-        assert found.baseline_score == pytest.approx(float(forward(base)), abs=CLOSE)
+        assert result.explained.score == pytest.approx(float(forward(ids)), abs=CLOSE)
+        assert result.baseline_score == pytest.approx(float(forward(base)), abs=CLOSE)
 
     vectors = layer(ids).detach()
 
@@ -134,39 +134,39 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
             hook.remove()
 
     theirs = InputXGradient(of_vectors).attribute(vectors.requires_grad_()).sum(-1)[0]
-    found = whole(pair.ours, asked(method="input_x_gradient", **about))
-    assert found.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
-    assert [w.effect for w in found.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
+    result = whole(pair.ours, asked(method="input_x_gradient", **about))
+    assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
+    assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
 
 
 @pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
 def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind, outputs) -> None:
     pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
     text = "abc de [MASK] abcde"
-    given = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
+    inputs = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
     tokens = pair.ours.tokenizer
     groups = dict[int, list[int]]()
-    for number, word in enumerate(given.word_ids(0)):
-        if word is not None and given.input_ids[0, number] != tokens.mask:
+    for number, word in enumerate(inputs.word_ids(0)):
+        if word is not None and inputs.input_ids[0, number] != tokens.mask:
             groups.setdefault(word, []).append(number)
-    features = torch.zeros_like(given.input_ids)  # 0: never masked
-    for number, places in enumerate(groups.values(), 1):
-        features[0, places] = number
+    marks = torch.zeros_like(inputs.input_ids)  # 0: never masked
+    for number, positions in enumerate(groups.values(), 1):
+        marks[0, positions] = number
     with torch.no_grad():
-        best = int(pair.theirs(**given).logits[0].argmax())
+        best = int(pair.theirs(**inputs).logits[0].argmax())
     theirs = FeatureAblation(lambda ids: pair.theirs(input_ids=ids).logits[:, best]).attribute(
-        given.input_ids,
-        baselines=torch.full_like(given.input_ids, tokens.mask),
-        feature_mask=features,
+        inputs.input_ids,
+        baselines=torch.full_like(inputs.input_ids, tokens.mask),
+        feature_mask=marks,
     )[0]
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 20)
     assert attribute(pair.ours, asked(text)).next is not None
-    found = whole(pair.ours, asked(text))
-    assert [word.text for word in found.words] == ["abc", "de", "abcde"]
-    expected = theirs[[places[0] for places in groups.values()]].tolist()
-    assert [word.effect for word in found.words] == pytest.approx(expected, abs=CLOSE)
-    assert found.explained.label == ("" if kind == "regression" else pair.ours.labels[best])
-    assert (found.done, found.points) == (3, 3)
+    result = whole(pair.ours, asked(text))
+    assert [word.text for word in result.words] == ["abc", "de", "abcde"]
+    expected = theirs[[indices[0] for indices in groups.values()]].tolist()
+    assert [word.effect for word in result.words] == pytest.approx(expected, abs=CLOSE)
+    assert result.explained.label == ("" if kind == "regression" else pair.ours.labels[best])
+    assert (result.done, result.points) == (3, 3)
 
 
 def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None:
@@ -180,10 +180,10 @@ def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None
     tokenizer = transformers.AutoTokenizer.from_pretrained(pair.folder)
 
     def score(*hidden: int) -> float:
-        given = tokenizer("abc de", f"b {choice}", return_tensors="pt")
-        given.input_ids[0, list(hidden)] = tokenizer.mask_token_id
+        inputs = tokenizer("abc de", f"b {choice}", return_tensors="pt")
+        inputs.input_ids[0, list(hidden)] = tokenizer.mask_token_id
         with torch.no_grad():
-            rows = {name: value[None] for name, value in given.items()}
+            rows = {name: value[None] for name, value in inputs.items()}
             return float(pair.theirs(**rows).logits[0, 0])
 
     first = [n for n, token in enumerate(answer.tokens) if (token.segment, token.word) == (0, 0)]
@@ -201,16 +201,16 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     masked = (2,)
     about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
              "baseline": baseline}  # fmt: skip
-    found = whole(known.checkpoint, asked("A quiet film.", **about))
-    given = known.encode_text("A quiet film.", None, *masked)
-    theirs = known.run(given).logits[0, 2, : known.checkpoint.tokenizer.size]
-    assert found.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
-    assert found.explained.score == pytest.approx(float(theirs.max()), abs=CLOSE)
-    assert found.baseline_score is not None and found.difference is not None
-    moved = found.explained.score - found.baseline_score
-    assert abs(moved) > 1e-3 and abs(found.difference) <= 0.01 * abs(moved)
-    sums = sum(word.effect for word in found.words) + found.others
-    assert sums == pytest.approx(moved, rel=0.01) and abs(found.others) < CLOSE
+    result = whole(known.checkpoint, asked("A quiet film.", **about))
+    inputs = known.encode_text("A quiet film.", None, *masked)
+    theirs = known.run(inputs).logits[0, 2, : known.checkpoint.tokenizer.size]
+    assert result.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
+    assert result.explained.score == pytest.approx(float(theirs.max()), abs=CLOSE)
+    assert result.baseline_score is not None and result.difference is not None
+    shift = result.explained.score - result.baseline_score
+    assert abs(shift) > 1e-3 and abs(result.difference) <= 0.01 * abs(shift)
+    sums = sum(word.effect for word in result.words) + result.others
+    assert sums == pytest.approx(shift, rel=0.01) and abs(result.others) < CLOSE
     against = known.checkpoint.tokenizer.token(int(theirs.argmin()))
     other = whole(known.checkpoint, asked("A quiet film.", against=against, **about))
     assert other.explained.score == pytest.approx(float(theirs.max() - theirs.min()), abs=CLOSE)
@@ -223,10 +223,10 @@ def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None
     ask = asked(method="integrated_gradients", points=1, pair=PAIR)
     first = attribute(classes.ours, ask)
     assert (first.next, first.points) == (0, 2), "one point is not enough"
-    found = whole(classes.ours, ask)
-    assert found.points > 2 and found.difference is not None
-    assert found.effects == pytest.approx(
-        attribute_at_once(classes.ours, found.points).effects, abs=1e-5
+    result = whole(classes.ours, ask)
+    assert result.points > 2 and result.difference is not None
+    assert result.effects == pytest.approx(
+        attribute_at_once(classes.ours, result.points).effects, abs=1e-5
     )
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 10_000)
     monkeypatch.setattr(attribution, "CLOSE_ENOUGH", 0.0)
@@ -258,11 +258,11 @@ def test_the_packed_network_refuses_a_gradient(classes) -> None:
 
 def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
     _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
-    found = attribute(tags.ours, asked(method="rollout", position=5, pair=PAIR))
+    result = attribute(tags.ours, asked(method="rollout", position=5, pair=PAIR))
     first = tags.words.index(tags.words[5])
-    assert found.explained.position == first
-    assert found.effects == pytest.approx(rolled[-1, 0, first].tolist(), abs=1e-6)
-    assert sum(found.effects) == pytest.approx(1, abs=1e-5) and found.difference is None
+    assert result.explained.position == first
+    assert result.effects == pytest.approx(rolled[-1, 0, first].tolist(), abs=1e-6)
+    assert sum(result.effects) == pytest.approx(1, abs=1e-5) and result.difference is None
 
 
 def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
@@ -271,10 +271,10 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
         theirs = pair.theirs(**pair.given)
     passage = [n for n, word in enumerate(pair.words) if word and word[0] == 1]
     for label, logits in (("start", theirs.start_logits[0]), ("end", theirs.end_logits[0])):
-        found = attribute(pair.ours, asked(label=label, pair=PAIR))
+        result = attribute(pair.ours, asked(label=label, pair=PAIR))
         best = max(passage, key=lambda n: float(logits[n]))
-        assert found.explained.position == best
-        assert found.explained.score == pytest.approx(float(logits[best]), abs=CLOSE)
+        assert result.explained.position == best
+        assert result.explained.score == pytest.approx(float(logits[best]), abs=CLOSE)
     with pytest.raises(StudioError, match="passage"):
         attribute(pair.ours, asked())
 
@@ -284,10 +284,10 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
     )
-    found = whole(ours, asked(method="integrated_gradients"))
-    assert found.difference is not None and found.baseline_score is not None
-    moved = found.explained.score - found.baseline_score
-    assert abs(moved) > 1e-4 and abs(found.difference) <= 0.01 * abs(moved)
+    result = whole(ours, asked(method="integrated_gradients"))
+    assert result.difference is not None and result.baseline_score is not None
+    shift = result.explained.score - result.baseline_score
+    assert abs(shift) > 1e-4 and abs(result.difference) <= 0.01 * abs(shift)
 
 
 @pytest.mark.parametrize(
@@ -304,9 +304,9 @@ def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny) -> None:
         attribute(tiny, asked(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):
         attribute(tiny, asked(head="mlm", masked=(1,), label="xyz"))
-    given = encode_text(tiny, TEXT, None, (1,))
-    found = attribute(tiny, asked(head="mlm", masked=(1,), label="a"))
+    inputs = encode_text(tiny, TEXT, None, (1,))
+    result = attribute(tiny, asked(head="mlm", masked=(1,), label="a"))
     with torch.no_grad():
-        last = tiny.network.encoder(given.tokens, given.segments).last[0, 1]
+        last = tiny.network.encoder(inputs.tokens, inputs.segments).last[0, 1]
         own = float(tiny.network.mlm(last)[tiny.tokenizer.id("a")])
-    assert found.explained.score == pytest.approx(own, abs=CLOSE)
+    assert result.explained.score == pytest.approx(own, abs=CLOSE)

@@ -23,11 +23,11 @@ ANY = Path("any")
 
 def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(known):
     text = "A quiet film, isn't it?"
-    given = known.encode_text(text)
+    inputs = known.encode_text(text)
     at = text.index("film")
-    place = next(n for n, t in enumerate(given.described) if t.start <= at < t.end)
-    word = given.described[place].word
-    numbers = [n for n, t in enumerate(given.described) if t.word == word]
+    index = next(n for n, t in enumerate(inputs.described) if t.start <= at < t.end)
+    word = inputs.described[index].word
+    numbers = [n for n, t in enumerate(inputs.described) if t.word == word]
     first, last = numbers[0], numbers[-1]
     words = ("wonder", "quiet", "film")
     ask = ScoreCandidates(
@@ -36,35 +36,35 @@ def test_a_candidate_is_as_likely_as_the_chain_of_its_pieces_in_transformers(kno
     weighed = score(known.checkpoint, ask)
     assert weighed.to == 4
     tokenizer = known.checkpoint.tokenizer
-    for one, name in zip(weighed.candidates, words, strict=True):
-        assert (one.text, one.problem) == (name, "")
-        start = given.described[first].start
-        typed = known.encode_text(text[:start] + name + text[given.described[last].end :])
-        count = len(typed.described) - len(given.described) + len(numbers)
+    for item, name in zip(weighed.candidates, words, strict=True):
+        assert (item.text, item.problem) == (name, "")
+        start = inputs.described[first].start
+        typed = known.encode_text(text[:start] + name + text[inputs.described[last].end :])
+        count = len(typed.described) - len(inputs.described) + len(numbers)
         ids = [t.id for t in typed.described[first : first + count]]
-        assert one.tokens == tuple(tokenizer.token(number) for number in ids)
+        assert item.tokens == tuple(tokenizer.token(number) for number in ids)
         tokens = typed.tokens.clone()
         tokens[0, first : first + count] = tokenizer.mask
-        for number, (own, logarithm) in enumerate(zip(ids, one.log_probabilities, strict=True)):
+        for number, (own, logarithm) in enumerate(zip(ids, item.log_probabilities, strict=True)):
             logs = known.run(typed, tokens).logits[0, first + number].log_softmax(-1)
             assert logarithm == pytest.approx(float(logs[own]), abs=CLOSE)
             tokens[0, first + number] = own
-        assert one.log_probability == pytest.approx(sum(one.log_probabilities))
-        assert one.probability == pytest.approx(math.exp(one.log_probability))
+        assert item.log_probability == pytest.approx(sum(item.log_probabilities))
+        assert item.probability == pytest.approx(math.exp(item.log_probability))
 
 
 def test_a_word_of_one_piece_is_as_likely_as_when_it_is_guessed(tiny):
     filled = fill_mask(tiny, FillMask(checkpoint=ANY, text="a b c d", masked=(2, 3), top=100))
-    ranked = {one.label: one.probability for one in filled.predictions[0].ranked}
+    ranked = {p.label: p.probability for p in filled.predictions[0].ranked}
     ask = ScoreCandidates(
         checkpoint=ANY, text="a b c d", masked=(3,), first=2, last=2, candidates=("e", " q ")
     )
-    for one in score(tiny, ask).candidates:
-        assert one.probability == pytest.approx(ranked[one.tokens[0]], abs=CLOSE)
+    for item in score(tiny, ask).candidates:
+        assert item.probability == pytest.approx(ranked[item.tokens[0]], abs=CLOSE)
 
 
 def test_the_second_text_has_places_too(tiny):
-    one, two = (
+    first, two = (
         score(
             tiny,
             ScoreCandidates(
@@ -73,13 +73,13 @@ def test_the_second_text_has_places_too(tiny):
         )
         for text, pair, n in (("a b", "c d", 5), ("a b", "c [MASK]", 5))
     )
-    assert one.candidates == two.candidates
+    assert first.candidates == two.candidates
 
 
 def test_what_cannot_be_weighed_says_why(tiny, monkeypatch):
     words = ("", "☃", "q" + "abc" * 3, "p")
     ask = ScoreCandidates(checkpoint=ANY, text="a " * 20, first=1, last=1, candidates=words)
-    problems = [one.problem for one in score(tiny, ask).candidates]
+    problems = [item.problem for item in score(tiny, ask).candidates]
     assert "empty" in problems[0]
     assert "vocabulary" in problems[1]
     assert "do not fit" in problems[2]
@@ -107,29 +107,29 @@ def test_a_search_wide_enough_finds_the_best_of_all_rows(tmp_path, causal):
     ask = FindCandidates(
         number=2, checkpoint=ANY, text="a [MASK] [MASK] b", first=2, last=3, beams=size
     )
-    found = find(model, ask)
+    result = find(model, ask)
     gap = candidates._gap(model, ask)
     rows = torch.tensor(list(itertools.product(range(size), repeat=2)))
     sums = candidates.joint(model, gap, rows).sum(1)
     best = sums.topk(10)
-    assert (found.to, found.actual) == (2, None)
-    assert [one.log_probability for one in found.candidates] == pytest.approx(
+    assert (result.to, result.actual) == (2, None)
+    assert [candidate.log_probability for candidate in result.candidates] == pytest.approx(
         best.values.tolist(), abs=CLOSE
     )
     names = [tuple(model.tokenizer.token(n) for n in row) for row in rows[best.indices].tolist()]
-    assert [one.tokens for one in found.candidates] == names
+    assert [candidate.tokens for candidate in result.candidates] == names
     every = candidates.joint(model, gap, rows).sum(1).exp().sum()
     assert float(every) <= 1 + 1e-4, "a distribution over the rows; some ids have no piece"
 
 
 def test_the_rows_have_the_shape_of_the_word_that_stood_there(tiny):
-    found = find(tiny, FindCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, beams=8))
-    assert found.actual.tokens == ("b", "##a", "##b")
-    assert len(found.candidates) == 8
-    for one in found.candidates:
-        assert [piece.startswith("##") for piece in one.tokens] == [False, True, True]
+    result = find(tiny, FindCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, beams=8))
+    assert result.actual.tokens == ("b", "##a", "##b")
+    assert len(result.candidates) == 8
+    for candidate in result.candidates:
+        assert [piece.startswith("##") for piece in candidate.tokens] == [False, True, True]
         own = ScoreCandidates(checkpoint=ANY, text="a bab c", first=2, last=4, candidates=("bab",))
-        assert found.actual.log_probability == pytest.approx(
+        assert result.actual.log_probability == pytest.approx(
             score(tiny, own).candidates[0].log_probability, abs=CLOSE
         )
 

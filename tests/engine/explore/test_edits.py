@@ -24,9 +24,9 @@ TEXT = "abc de f g h i j k l m"
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory):
-    place = folder(tmp_path_factory.mktemp("edits") / "model", Heads(mlm=True, outputs=3))
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(place).eval()
-    return load(place), model, transformers.AutoTokenizer.from_pretrained(place)
+    path = folder(tmp_path_factory.mktemp("edits") / "model", Heads(mlm=True, outputs=3))
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
+    return load(path), model, transformers.AutoTokenizer.from_pretrained(path)
 
 
 def logits(model, tokenizer, text: str) -> torch.Tensor:
@@ -71,16 +71,16 @@ def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> N
 def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> None:
     ours, model, tokenizer = classes
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
-    given = tokenizer(TEXT, return_tensors="pt")
-    words = np.array([-1 if word is None else word for word in given.word_ids(0)])
+    inputs = tokenizer(TEXT, return_tensors="pt")
+    words = np.array([-1 if word is None else word for word in inputs.word_ids(0)])
     count = words.max() + 1
     order = tuple(reversed(range(count)))
 
     def value(hidden: tuple[int, ...]) -> float:
-        ids = given.input_ids.clone()
+        ids = inputs.input_ids.clone()
         ids[0, np.isin(words, hidden)] = tokenizer.mask_token_id
         with torch.no_grad():
-            return float(model(**{**given, "input_ids": ids}).logits[0, 1])
+            return float(model(**{**inputs, "input_ids": ids}).logits[0, 1])
 
     question = CheckFaithfulness(
         checkpoint=Path("any"), text=TEXT, order=order, label=ours.labels[1]
@@ -92,12 +92,12 @@ def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> Non
         answer = check_faithfulness(ours, question.model_copy(update=change))
         parts += 1
     assert parts > 3 and len(answer.random) == 20
-    for found, one in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
-        taken = [max(1, round(share * count)) for share in FRACTIONS]
-        gone = np.mean([value(()) - value(one[:n]) for n in taken])
-        alone = np.mean([value(()) - value(one[n:]) for n in taken])
-        assert found.comprehensiveness == pytest.approx(gone, abs=CLOSE)
-        assert found.sufficiency == pytest.approx(alone, abs=CLOSE)
+    for actual, ranking in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
+        chosen = [max(1, round(fraction * count)) for fraction in FRACTIONS]
+        gone = np.mean([value(()) - value(ranking[:n]) for n in chosen])
+        alone = np.mean([value(()) - value(ranking[n:]) for n in chosen])
+        assert actual.comprehensiveness == pytest.approx(gone, abs=CLOSE)
+        assert actual.sufficiency == pytest.approx(alone, abs=CLOSE)
 
 
 def test_an_order_names_every_word_once(classes) -> None:
@@ -112,6 +112,6 @@ def test_words_are_suggested_by_the_mask_head(classes) -> None:
     question = SuggestWords(checkpoint=Path("any"), text=TEXT, start=7, end=8, top=4)
     masked = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 7)
     fill = FillMask(checkpoint=Path("any"), text=TEXT, masked=(masked,), top=40)
-    ranked = [one.label for one in fill_mask(ours, fill).predictions[0].ranked]
+    ranked = [item.label for item in fill_mask(ours, fill).predictions[0].ranked]
     expected = [word for word in ranked if word.isalpha() and word != "f"][:4]
     assert list(suggest(ours, question).words) == expected

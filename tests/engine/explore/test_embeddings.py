@@ -16,39 +16,39 @@ def tables(known):
     part = known.model.base_model.embeddings
     others = {"position": "position_embeddings", "segment": "token_type_embeddings"}
     words = "tok_embeddings" if known.family == "modernbert" else "word_embeddings"
-    found = {"token": getattr(part, words)}
+    result = {"token": getattr(part, words)}
     for name, theirs in others.items():
         if (table := getattr(part, theirs, None)) is not None:
-            found[name] = table
-    return found, part
+            result[name] = table
+    return result, part
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("pair", [None, PAIR])
 def test_every_norm_is_that_of_transformers(known, pair):
-    given = known.encode_text(TEXT, pair, 2)
+    inputs = known.encode_text(TEXT, pair, 2)
     question = Embed(checkpoint=known.folder, text=TEXT, pair=pair, masked=(2,))
     answer = embed(known.checkpoint, question)
-    found, part = tables(known)
-    assert [one.table for one in answer.addends] == list(found)
+    result, part = tables(known)
+    assert [item.table for item in answer.addends] == list(result)
     total = 0
-    for one in answer.addends:
-        rows = found[one.table].weight[list(one.rows)].numpy()  # [T, E]
-        assert one.norms == pytest.approx(np.linalg.norm(rows, axis=1), abs=CLOSE)
+    for addend in answer.addends:
+        rows = result[addend.table].weight[list(addend.rows)].numpy()  # [T, E]
+        assert addend.norms == pytest.approx(np.linalg.norm(rows, axis=1), abs=CLOSE)
         total = total + rows
     assert answer.sums == pytest.approx(np.linalg.norm(total, axis=1), abs=CLOSE)
-    hidden = known.run(given, output_hidden_states=True).hidden_states[0][0]  # [T, D]
+    hidden = known.run(inputs, output_hidden_states=True).hidden_states[0][0]  # [T, D]
     if known.family == "albert":
         widen = known.model.albert.encoder.embedding_hidden_mapping_in
-        hidden = widen(part(given.tokens, given.segments))[0]
+        hidden = widen(part(inputs.tokens, inputs.segments))[0]
     if known.family == "electra":
-        hidden = known.model.electra.embeddings_project(part(given.tokens, given.segments))[0]
+        hidden = known.model.electra.embeddings_project(part(inputs.tokens, inputs.segments))[0]
     assert answer.outcome == pytest.approx(hidden.norm(dim=-1).numpy(), abs=CLOSE)
 
 
 def test_rows_are_ids_places_and_segments(known):
     answer = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, pair=PAIR))
-    by_table = {one.table: one.rows for one in answer.addends}
+    by_table = {addend.table: addend.rows for addend in answer.addends}
     assert by_table["token"] == tuple(token.id for token in answer.tokens)
     spec = known.checkpoint.network.spec
     first = spec.position_rows - spec.max_positions
@@ -59,8 +59,10 @@ def test_rows_are_ids_places_and_segments(known):
     if not spec.segment_rows:
         assert "segment" not in by_table
     else:
-        told = [token.segment for token in answer.tokens]
-        assert by_table["segment"] == tuple(told if known.family != "roberta" else [0] * len(told))
+        segments = [token.segment for token in answer.tokens]
+        assert by_table["segment"] == tuple(
+            segments if known.family != "roberta" else [0] * len(segments)
+        )
 
 
 def test_a_hidden_word_has_the_vector_of_the_mask(known):

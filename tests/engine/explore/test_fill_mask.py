@@ -57,7 +57,7 @@ def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
 def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
     rows = []
     hook = tiny.network.mlm.register_forward_hook(
-        lambda module, given, logits: rows.append(logits.shape[0])
+        lambda module, arguments, logits: rows.append(logits.shape[0])
     )
     try:
         fill_mask(tiny, question("a b c d e f g", masked=(2, 5)))
@@ -97,12 +97,14 @@ def test_the_published_reaction_model_completes_a_reaction(assets):
 
 
 def test_the_typed_token_has_its_rank_among_all_and_others_are_told_on_request(tiny):
-    asked = question("a b c d", masked=(2,), top=100).model_copy(update={"requested": ("e", "zzz")})
-    filled = fill_mask(tiny, asked)
-    labels = [one.label for one in filled.predictions[0].ranked]
+    request = question("a b c d", masked=(2,), top=100).model_copy(
+        update={"requested": ("e", "zzz")}
+    )
+    filled = fill_mask(tiny, request)
+    labels = [p.label for p in filled.predictions[0].ranked]
     assert filled.ranks == (labels.index("b") + 1,)
-    known = {one.label: one.probability for one in filled.predictions[0].ranked}
-    assert [(one.label, one.probability) for one in filled.requested[0]] == [("e", known["e"])]
+    known = {p.label: p.probability for p in filled.predictions[0].ranked}
+    assert [(item.label, item.probability) for item in filled.requested[0]] == [("e", known["e"])]
     assert fill_mask(tiny, question("a [MASK]")).ranks == (0,)
 
 
@@ -113,15 +115,15 @@ def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text=text, pair=pair, top=5))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
-    asked = {"return_token_type_ids": True} if EXAMPLES[family].has_segments else {}
-    encoded = tokenizer(text, pair, return_tensors="pt", **asked)
+    extra = {"return_token_type_ids": True} if EXAMPLES[family].has_segments else {}
+    encoded = tokenizer(text, pair, return_tensors="pt", **extra)
     assert [token.id for token in answer.tokens] == encoded["input_ids"][0].tolist()
-    place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+    index = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
     with torch.no_grad():
-        logits = model(**encoded).logits[0, place]
+        logits = model(**encoded).logits[0, index]
     best = logits.softmax(-1)[: checkpoint.tokenizer.size].topk(5)
     (guess,) = answer.predictions
-    assert guess.first == guess.last == place
+    assert guess.first == guess.last == index
     ids = best.indices.tolist()
     assert [likely.label for likely in guess.ranked] == [checkpoint.tokenizer.token(i) for i in ids]
     assert [likely.probability for likely in guess.ranked] == pytest.approx(

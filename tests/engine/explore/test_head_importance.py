@@ -79,13 +79,13 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
         question = WeighHeads(
             checkpoint=known.folder, texts=texts, each_head=True, replacement=replacement
         )
-        found = score_heads(checkpoint, question, lambda *_: None)
+        result = score_heads(checkpoint, question, lambda *_: None)
         for number in range(2):
             batch, loss = build_batch(checkpoint, None, rows.take([number]))
             for head in np.ndindex(spec.layers, spec.heads):
                 with torch.inference_mode(), heads_off(network, (head,), instead):
                     expected = float(loss(network, batch))
-                assert found["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
+                assert result["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
         assert list(network.encoder.iter_layers()) == list(
             type(network.encoder).iter_layers(network.encoder)
         )
@@ -103,7 +103,7 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
     """Importance against differences of losses, the loss without a head against full passes."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = asked(tmp_path / "probe", each_head=True)
-    found = score_heads(checkpoint, question, lambda *_: None)
+    result = score_heads(checkpoint, question, lambda *_: None)
     network, rows = checkpoint.network, load_rows(question.texts)
     learner, step = learner_for_rows(checkpoint, rows), 0.02
     size = network.spec.hidden_size // network.spec.heads
@@ -124,11 +124,11 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
                     scaled.append(float(loss(network, batch)))
                 hook.remove()
             slope = abs(scaled[0] - scaled[1]) / (2 * step)
-            assert found["importance"][number, layer, head] == pytest.approx(slope, 0.05, 1e-4)
-            assert found["off"][number, layer, head] == pytest.approx(scaled[2], abs=1e-6)
+            assert result["importance"][number, layer, head] == pytest.approx(slope, 0.05, 1e-4)
+            assert result["off"][number, layer, head] == pytest.approx(scaled[2], abs=1e-6)
     if features.vectors == "one layer":
-        assert not found["importance"][:, 1].any(), "nothing that it reads comes from there"
-    assert found["importance"].any()
+        assert not result["importance"][:, 1].any(), "nothing that it reads comes from there"
+    assert result["importance"].any()
 
 
 def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier) -> None:
@@ -138,8 +138,10 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
     batch = Batch(tokens, torch.zeros_like(tokens), tokens != 0, torch.zeros(1), None)
     batch = batch.plan(network)
     ways = (
-        lambda network, given: network.encoder(*given.inputs[:3]).last[given.attention_mask],
-        lambda network, given: network.encode_pooled(*given.inputs),
+        lambda network, arguments: network.encoder(*arguments.inputs[:3]).last[
+            arguments.attention_mask
+        ],
+        lambda network, arguments: network.encode_pooled(*arguments.inputs),
     )
     for way in ways:
 
@@ -147,10 +149,10 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
             return (way(network, given) ** 3).sum()
 
         with torch.inference_mode():
-            found = _each_off(network, batch, loss)
-            for head in np.ndindex(found.shape):
+            result = _each_off(network, batch, loss)
+            for head in np.ndindex(result.shape):
                 with heads_off(network, (head,)):
-                    assert found[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
+                    assert result[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
 
 
 def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
@@ -160,9 +162,9 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
     calls = []
     for number, layer in enumerate(checkpoint.network.encoder.layers):
         layer.register_forward_hook(lambda *_, number=number: calls.append(number))
-    one = TextSet(typed=(TypedText(text="a b", label="bad"),))
+    texts = TextSet(typed=(TypedText(text="a b", label="bad"),))
     score_heads(
-        checkpoint, WeighHeads(checkpoint=classifier, texts=one, each_head=True), lambda *_: None
+        checkpoint, WeighHeads(checkpoint=classifier, texts=texts, each_head=True), lambda *_: None
     )
     assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
 
@@ -170,14 +172,14 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
 def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
-    said = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
-    texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in said]
+    lines = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
+    texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in lines]
     together = measure_texts(checkpoint.network, texts, False)
     monkeypatch.setattr(work, "TOKENS", 0)
     alone = measure_texts(checkpoint.network, texts, False)
-    for one, other in zip(together, alone, strict=True):
-        assert one["loss"] == pytest.approx(other["loss"], abs=CLOSE)
-        assert one["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
+    for a, other in zip(together, alone, strict=True):
+        assert a["loss"] == pytest.approx(other["loss"], abs=CLOSE)
+        assert a["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
 
 
 def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:

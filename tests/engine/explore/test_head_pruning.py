@@ -76,12 +76,12 @@ def whole(classifier) -> HeadsPruned:
 def test_the_figure_of_each_round_is_that_of_transformers(classifier, whole):
     answer = whole
     assert answer.is_final and answer.metric == "accuracy"
-    assert [len(one.heads) for one in answer.rounds] == [0, 3, 3, 3, 2], "one head stays"
+    assert [len(entry.heads) for entry in answer.rounds] == [0, 3, 3, 3, 2], "one head stays"
     assert (1, 2) in answer.rounds[1].heads, "the head that adds nothing goes first"
     off: tuple[tuple[int, int], ...] = ()
-    for one in answer.rounds:
-        off += one.heads
-        assert one.figure == pytest.approx(accuracy(classifier, off))
+    for item in answer.rounds:
+        off += item.heads
+        assert item.figure == pytest.approx(accuracy(classifier, off))
     assert answer.pruned == tuple(sorted(off)) and len(set(off)) == 11
 
 
@@ -89,14 +89,14 @@ def test_each_round_takes_the_least_important_by_layer(classifier, whole, tmp_pa
     """Recomputed without the earlier ones, divided by the norm of the layer."""
     checkpoint = load(classifier)
     off: tuple[tuple[int, int], ...] = ()
-    for one in whole.rounds[1:3]:
+    for item in whole.rounds[1:3]:
         with heads_off(checkpoint.network, off):
             question = WeighHeads(checkpoint=classifier, texts=TYPED)
             values = np.load(weigh(checkpoint, question, tmp_path, print).file)[0, ..., 0]
-        share = values / np.linalg.norm(values, axis=1, keepdims=True)
+        scaled = values / np.linalg.norm(values, axis=1, keepdims=True)
         left = [head for head in np.ndindex(3, 4) if head not in off]
-        assert set(one.heads) == set(sorted(left, key=lambda head: share[head])[:3])
-        off += one.heads
+        assert set(item.heads) == set(sorted(left, key=lambda head: scaled[head])[:3])
+        off += item.heads
 
 
 def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
@@ -105,11 +105,11 @@ def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
         answer = prune(checkpoint, asked(classifier, max_fall=fall), print)
         *allowed, last = answer.rounds
         begin = answer.rounds[0].figure
-        assert all(one.figure >= begin - fall - 1e-6 for one in allowed)
+        assert all(item.figure >= begin - fall - 1e-6 for item in allowed)
         is_whole = len(answer.rounds) == len(every)
         assert is_whole or last.figure < begin - fall
         assert answer.rounds == every[: len(answer.rounds)]
-        counted = [h for one in (answer.rounds if is_whole else allowed) for h in one.heads]
+        counted = [h for item in (answer.rounds if is_whole else allowed) for h in item.heads]
         assert answer.pruned == tuple(sorted(counted))
 
 
@@ -122,16 +122,16 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
             cut(network, ((0, 1),))
     heads = tuple(head for unit in (every[1], every[-1]) for head in unit)
     answer = remove(RemoveHeads(checkpoint=known.folder, heads=heads, into=tmp_path / "cut"))
-    given = known.encode_text("A quiet film.", "Nobody laughs.", 2)
+    inputs = known.encode_text("A quiet film.", "Nobody laughs.", 2)
     with torch.inference_mode(), heads_off(network, heads):
-        off = network.mlm(network.encode(given.tokens, given.segments).last)[0]
+        off = network.mlm(network.encode(inputs.tokens, inputs.segments).last)[0]
     theirs = AutoModelForMaskedLM.from_pretrained(
         answer.folder, local_files_only=True, attn_implementation="eager"
     ).eval()
-    assert (known._replace(model=theirs).run(given).logits[0] - off).abs().max() < CLOSE
+    assert (known._replace(model=theirs).run(inputs).logits[0] - off).abs().max() < CLOSE
     again = load(answer.folder)
     with torch.inference_mode():
-        ours = again.network.mlm(again.network.encode(given.tokens, given.segments).last)[0]
+        ours = again.network.mlm(again.network.encode(inputs.tokens, inputs.segments).last)[0]
     assert (ours - off).abs().max() < CLOSE
     assert (answer.folder / "manifest.json").is_file()
 
@@ -140,7 +140,7 @@ def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     answer = prune(load(path), asked(path, max_fall=1, fraction=0.5), print)
     assert answer.metric == "accuracy" and len(answer.pruned) == 3
-    assert all(0 <= one.figure <= 1 for one in answer.rounds)
+    assert all(0 <= item.figure <= 1 for item in answer.rounds)
 
 
 def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch):
@@ -149,22 +149,22 @@ def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch
     question = asked(classifier, max_fall=0.02, cache=tmp_path / "kept")
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr("engine.explore.head_pruning.REPORT_SECONDS", 0.0)
-    told = []
+    answers = []
 
     def cancel(answer) -> None:
-        told.append(answer)
+        answers.append(answer)
         if len(answer.rounds) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), cancel)
-    assert told and not any(one.is_final for one in told)
-    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert answers and not any(answer.is_final for answer in answers)
+    assert [answer.done for answer in answers] == sorted(answer.done for answer in answers)
     assert work.ArrayStore(question).rows == 2
-    again = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), told.append)
+    again = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), answers.append)
     assert (again.rounds, again.pruned) == (whole.rounds, whole.pruned)
     monkeypatch.setattr("engine.explore.head_pruning.pruned_score", None)
-    less = prune(checkpoint, question, told.append)
+    less = prune(checkpoint, question, answers.append)
     assert less.rounds == whole.rounds[: len(less.rounds)]
 
 

@@ -37,28 +37,28 @@ def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=la
 
 
 def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
-    answer, found = counted(known.checkpoint, asked(TEXTS), tmp_path)
+    answer, result = counted(known.checkpoint, asked(TEXTS), tmp_path)
     sums, queries, offsets = 0.0, 0, []
     for text in TEXTS:
-        given = known.encode_text(text)
-        out = known.run(given, output_attentions=True)
+        inputs = known.encode_text(text)
+        out = known.run(inputs, output_attentions=True)
         weights = np.stack([layer[0].double().numpy() for layer in out.attentions])
-        one = head_figures(weights, given.described)
-        sums, queries = sums + one.values * one.queries, queries + one.queries
-        rows = [n for n, token in enumerate(given.described) if not token.special]
+        item = head_figures(weights, inputs.described)
+        sums, queries = sums + item.values * item.queries, queries + item.queries
+        rows = [n for n, token in enumerate(inputs.described) if not token.special]
         offsets.append(weights[:, :, rows].argmax(-1) - np.array(rows))
     assert answer.tokens == queries and answer.is_final
     for number, key in enumerate(KEYS[:-1]):
-        assert found[key][0] == pytest.approx(sums[..., number] / queries, rel=CLOSE, abs=CLOSE), (
+        assert result[key][0] == pytest.approx(sums[..., number] / queries, rel=CLOSE, abs=CLOSE), (
             key
         )
     every = np.concatenate(offsets, -1)
     for head in np.ndindex(*every.shape[:2]):
-        offset = int(found["offset"][0][head])
-        assert found["offset_share"][0][head] == pytest.approx(np.mean(every[head] == offset))
+        offset = int(result["offset"][0][head])
+        assert result["offset_share"][0][head] == pytest.approx(np.mean(every[head] == offset))
         assert np.bincount(every[head] + 99).max() == np.sum(every[head] == offset)
-    low, high = found["entropy"][1:]
-    assert (low <= found["entropy"][0]).all() and (found["entropy"][0] <= high).all()
+    low, high = result["entropy"][1:]
+    assert (low <= result["entropy"][0]).all() and (result["entropy"][0] <= high).all()
     assert (low < high).all()
 
 
@@ -68,10 +68,10 @@ def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
     together = measure_texts(known.checkpoint, pairs, [], [])
     monkeypatch.setattr(work, "TOKENS", 0)
     alone = measure_texts(known.checkpoint, pairs, [], [])
-    for one, other in zip(together, alone, strict=True):
-        assert one["queries"] == other["queries"]
-        assert one["sums"] == pytest.approx(other["sums"], rel=CLOSE, abs=CLOSE)
-        assert np.array_equal(one["offsets"], other["offsets"])
+    for a, other in zip(together, alone, strict=True):
+        assert a["queries"] == other["queries"]
+        assert a["sums"] == pytest.approx(other["sums"], rel=CLOSE, abs=CLOSE)
+        assert np.array_equal(a["offsets"], other["offsets"])
 
 
 def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
@@ -81,10 +81,10 @@ def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
         vocab_size=40, hidden_size=size, layers=1, heads=2, intermediate_size=8,
         max_positions=count,
     )  # fmt: skip
-    made = network(Heads(), spec)
-    attention = made.encoder.layers[0].attention
+    model = network(Heads(), spec)
+    attention = model.encoder.layers[0].attention
     with torch.no_grad():
-        embeddings = made.encoder.embeddings
+        embeddings = model.encoder.embeddings
         embeddings.token.weight.mul_(0.001)
         embeddings.segment.weight.zero_() if hasattr(embeddings, "segment") else None
         embeddings.position.weight.zero_()
@@ -96,11 +96,11 @@ def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
         attention.query.weight[:count, :count] = 20 * torch.eye(count).roll(-1, 0)
     path = tmp_path / "planted"
     path.mkdir()
-    write(path, made, tokenizer(path))
-    _, found = counted(load(path), asked(("a b c d e", "f g h i")), tmp_path)
-    assert found["previous"][0].argmax() == 0 and found["previous"][0][0, 0] > 0.9
-    assert found["offset"][0][0, 0] == -1 and found["offset_share"][0][0, 0] >= POSITIONAL
-    assert found["previous"][0][0, 1] < 0.5
+    write(path, model, tokenizer(path))
+    _, result = counted(load(path), asked(("a b c d e", "f g h i")), tmp_path)
+    assert result["previous"][0].argmax() == 0 and result["previous"][0][0, 0] > 0.9
+    assert result["offset"][0][0, 0] == -1 and result["offset_share"][0][0, 0] >= POSITIONAL
+    assert result["previous"][0][0, 1] < 0.5
 
 
 def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
@@ -108,29 +108,29 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
     words = ["a", "bc", "d", "ea"]
     tags, heads = ["X", "Y", "X", "Z"], [2, 0, 2, 3]
     rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
-    said = words_in(rows, [" ".join(map(str, heads))])[0]
-    assert said == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
-    (found,) = measure_texts(tiny, [(rows.texts[0], None)], [said], ["X", "Y"])
+    parsed = words_in(rows, [" ".join(map(str, heads))])[0]
+    assert parsed == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
+    (result,) = measure_texts(tiny, [(rows.texts[0], None)], [parsed], ["X", "Y"])
     tokens, alpha = weights(tiny, rows.texts[0])
     alpha = alpha.astype(np.float64)
     inside = [[n for n, t in enumerate(tokens) if not t.special and a <= t.start < b]
-              for a, b in said.spans]  # fmt: skip
+              for a, b in parsed.spans]  # fmt: skip
     queries = [n for n, token in enumerate(tokens) if not token.special]
     of_x = inside[0] + inside[2]
     mass = alpha[:, :, queries][..., of_x].sum((-1, -2))
-    assert found["mass"][..., 0] == pytest.approx(mass, abs=CLOSE)
-    assert found["share"][0] == pytest.approx(len(queries) * len(of_x) / len(tokens))
+    assert result["mass"][..., 0] == pytest.approx(mass, abs=CLOSE)
+    assert result["share"][0] == pytest.approx(len(queries) * len(of_x) / len(tokens))
     for layer, head in np.ndindex(*alpha.shape[:2]):
-        between = np.array([[np.mean([alpha[layer, head, i][to].sum() for i in one])
-                             for to in inside] for one in inside])  # fmt: skip
+        between = np.array([[np.mean([alpha[layer, head, i][to].sum() for i in item])
+                             for to in inside] for item in inside])  # fmt: skip
         np.fill_diagonal(between, -1)
         right = [
-            sum(between[w].argmax() == said.heads[w] for w in (0, 2, 3)),
-            sum(between[:, w].argmax() == said.heads[w] for w in (0, 2, 3)),
+            sum(between[w].argmax() == parsed.heads[w] for w in (0, 2, 3)),
+            sum(between[:, w].argmax() == parsed.heads[w] for w in (0, 2, 3)),
         ]
-        assert found["right"][layer, head].tolist() == right
-    assert int(found["words"]) == 3
-    assert np.flatnonzero(found["fixed"]).tolist() == [9, 11]  # −1 twice, +1 once
+        assert result["right"][layer, head].tolist() == right
+    assert int(result["words"]) == 3
+    assert np.flatnonzero(result["fixed"]).tolist() == [9, 11]  # −1 twice, +1 once
 
 
 @pytest.mark.parametrize("tags", ["upos", None])
@@ -142,11 +142,11 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
         [row.format(1, "a", "DET", 2), row.format(2, "b", "NOUN", 0)],
         [row.format(1, "c", "DET", 2), row.format(2, "d", "NOUN", 0), row.format(3, "e", "X", 2)],
     ]
-    file.write_text("\n\n".join("\n".join(one) for one in sentences) + "\n\n", encoding="utf-8")
+    file.write_text("\n\n".join("\n".join(item) for item in sentences) + "\n\n", encoding="utf-8")
     folder_ = tmp_path / "data" / "1"
-    found = recognise(file)
+    recognised = recognise(file)
     mapping = Mapping(text="text", tags=tags)
-    import_dataset("some", {"all": file}, found.reading or Reading(), mapping,
+    import_dataset("some", {"all": file}, recognised.reading or Reading(), mapping,
                    Split(validation=0, test=0), folder_)  # fmt: skip
     texts = TextSet(data=StoredData(folder=folder_), part="train")
     question = CountHeads(checkpoint=Path("any"), texts=texts)

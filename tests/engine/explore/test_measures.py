@@ -24,29 +24,39 @@ def parts(known, layer):
     family, model = known.family, known.model
     match family:
         case "distilbert":
-            one = model.distilbert.transformer.layer[layer].attention
-            return one.q_lin, one.k_lin, one.v_lin, one.out_lin
+            attention = model.distilbert.transformer.layer[layer].attention
+            return attention.q_lin, attention.k_lin, attention.v_lin, attention.out_lin
         case "albert":
-            one = model.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
-            return one.query, one.key, one.value, one.dense
+            attention = model.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
+            return attention.query, attention.key, attention.value, attention.dense
         case "deberta-v2":
-            one = model.deberta.encoder.layer[layer].attention
-            return one.self.query_proj, one.self.key_proj, one.self.value_proj, one.output.dense
+            attention = model.deberta.encoder.layer[layer].attention
+            return (
+                attention.self.query_proj,
+                attention.self.key_proj,
+                attention.self.value_proj,
+                attention.output.dense,
+            )
         case "modernbert":
-            one = model.model.layers[layer].attn
-            made = [torch.nn.Linear(24, 24, bias=False) for _ in range(3)]
-            for part, weight in zip(made, one.Wqkv.weight.chunk(3), strict=True):
+            attention = model.model.layers[layer].attn
+            result = [torch.nn.Linear(24, 24, bias=False) for _ in range(3)]
+            for part, weight in zip(result, attention.Wqkv.weight.chunk(3), strict=True):
                 part.weight = torch.nn.Parameter(weight)
-            return *made, one.Wo
+            return *result, attention.Wo
         case "nomic_bert":
-            one = model.nomic_bert.layers[layer].self_attn
-            return one.q_proj, one.k_proj, one.v_proj, one.o_proj
+            attention = model.nomic_bert.layers[layer].self_attn
+            return attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj
         case "mpnet":
-            one = model.mpnet.encoder.layer[layer].attention.attn
-            return one.q, one.k, one.v, one.o
+            attention = model.mpnet.encoder.layer[layer].attention.attn
+            return attention.q, attention.k, attention.v, attention.o
         case _:
-            one = getattr(model, family).encoder.layer[layer].attention
-            return one.self.query, one.self.key, one.self.value, one.output.dense
+            attention = getattr(model, family).encoder.layer[layer].attention
+            return (
+                attention.self.query,
+                attention.self.key,
+                attention.self.value,
+                attention.output.dense,
+            )
 
 
 def by_head(x):
@@ -80,10 +90,10 @@ def turned(known, layer, x):
     """Apply rotary embeddings to [H, T, K], if the family has them."""
     if known.checkpoint.spec.parts.positions != "rotary":
         return x
-    model, given = known.model.base_model, torch.tensor(x).float()[None]
+    model, inputs = known.model.base_model, torch.tensor(x).float()[None]
     kind = (model.config.layer_types[layer],) if known.family == "modernbert" else ()
-    cos, sin = model.rotary_emb(given, torch.arange(x.shape[1])[None], *kind)
-    return apply_rotary_pos_emb(given, given, cos, sin)[0][0].double().numpy()
+    cos, sin = model.rotary_emb(inputs, torch.arange(x.shape[1])[None], *kind)
+    return apply_rotary_pos_emb(inputs, inputs, cos, sin)[0][0].double().numpy()
 
 
 def test_weights_and_their_mean_are_those_of_transformers(known):
@@ -115,9 +125,11 @@ def test_norms_are_the_lengths_of_what_each_token_takes(known):
         values = by_head(linear(value, read(known, layer, hidden)))  # [H, T, K]
         matrix = output.weight.detach().double().numpy()  # [D, D]
         for head in range(HEADS):
-            share = matrix[:, head * 6 : (head + 1) * 6]
-            taken = theirs[layer, head][:, :, None] * (values[head] @ share.T)[None]  # [T, T, D]
-            expected = np.sqrt((taken**2).sum(-1))
+            fraction = matrix[:, head * 6 : (head + 1) * 6]
+            weighted = (
+                theirs[layer, head][:, :, None] * (values[head] @ fraction.T)[None]
+            )  # [T, T, D]
+            expected = np.sqrt((weighted**2).sum(-1))
             assert np.abs(ours[layer, head] - expected).max() < CLOSE
 
 
@@ -126,15 +138,15 @@ def disentangled(known, layer, query_part, key_part, x):
     encoder = known.model.deberta.encoder
     part = encoder.layer[layer].attention.self
     q, k = (torch.tensor(by_head(linear(m, x))).float() for m in (query_part, key_part))
-    found = {}
+    result = {}
     for name, term in (("content to position", "c2p"), ("position to content", "p2c")):
         part.pos_att_type = [term]
         with torch.no_grad():
-            found[name] = part.disentangled_attention_bias(
+            result[name] = part.disentangled_attention_bias(
                 q, k, encoder.get_rel_pos(torch.tensor(x)[None]), encoder.get_rel_embedding(), 3
             ).numpy()
     part.pos_att_type = ["p2c", "c2p"]
-    return found
+    return result
 
 
 def test_a_query_and_a_key_lead_to_the_weight(known):
@@ -160,7 +172,9 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
     if known.family == "deberta-v2":
         added = disentangled(known, layer, query_part, key_part, hidden[layer])
         assert [part.term for part in shown.parts] == ["content", *added]
-        values = {"content": content} | {name: one[head, row] for name, one in added.items()}
+        values = {"content": content} | {
+            name: attention[head, row] for name, attention in added.items()
+        }
         for part in shown.parts:
             assert part.value == pytest.approx(values[part.term][column], abs=CLOSE)
         scores = sum(values.values())
@@ -168,9 +182,9 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
         model, tokens = known.model.mpnet.encoder, len(hidden[0])
         added = model.compute_position_bias(torch.zeros(1, tokens, 1)).detach().numpy()
         scores = content + added[0, head, row]
-        told = {part.term: part.value for part in shown.parts}
-        assert told["content"] == pytest.approx(content[column], abs=CLOSE)
-        assert told["distance"] == pytest.approx(added[0, head, row, column], abs=CLOSE)
+        terms = {part.term: part.value for part in shown.parts}
+        assert terms["content"] == pytest.approx(content[column], abs=CLOSE)
+        assert terms["distance"] == pytest.approx(added[0, head, row, column], abs=CLOSE)
     assert np.allclose(shown.query, query, atol=CLOSE)
     assert np.allclose(shown.key, keys[column], atol=CLOSE)
     assert np.allclose(shown.products, query * keys[column] * scale, atol=CLOSE)

@@ -20,13 +20,13 @@ def test_a_checkpoint_is_loaded_once(tiny_folder):
 
 
 def test_a_checkpoint_that_changed_on_the_disk_is_loaded_again(tmp_path, tiny_folder):
-    place = tmp_path / "model"
-    shutil.copytree(tiny_folder, place)
+    path = tmp_path / "model"
+    shutil.copytree(tiny_folder, path)
     own = ModelCache()
-    before = own.take(place)
-    shutil.rmtree(place)
-    folder(place)
-    after = own.take(place)
+    before = own.take(path)
+    shutil.rmtree(path)
+    folder(path)
+    after = own.take(path)
     assert before is not after
     assert after.network.task is None
 
@@ -39,12 +39,12 @@ def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monke
         "load",
         lambda path, tokenizer: loaded.append(path.name) or load(path, tokenizer=tokenizer),
     )
-    own, places = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
-    for place in places:
-        shutil.copytree(tiny_folder, place)
-    for place in (*places[:MAX_MODELS], places[0], places[MAX_MODELS], places[0], places[1]):
-        own.take(place)
-    assert loaded == [*(p.name for p in places), places[1].name]
+    own, folders = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
+    for target in folders:
+        shutil.copytree(tiny_folder, target)
+    for target in (*folders[:MAX_MODELS], folders[0], folders[MAX_MODELS], folders[0], folders[1]):
+        own.take(target)
+    assert loaded == [*(p.name for p in folders), folders[1].name]
 
 
 def test_a_device_that_is_not_there_is_named(tiny_folder):
@@ -82,8 +82,8 @@ print("free again")
 def test_more_than_the_files_can_need_is_refused_and_only_inside(tmp_path):
     (tmp_path / "model.bin").write_bytes(bytes(1000))
     run = [sys.executable, "-c", GREEDY, str(tmp_path)]
-    told = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    assert told.split("\n")[:2] == ["refused", "free again"]
+    output = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert output.split("\n")[:2] == ["refused", "free again"]
 
 
 def test_a_folder_that_is_not_there_is_no_error(tmp_path):

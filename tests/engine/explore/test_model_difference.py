@@ -28,10 +28,10 @@ def asked(a: Path, b: Path) -> CompareModels:
 
 
 def differed(a: Path, b: Path, scratch: Path):
-    made = [Serving(load(path)) for path in (a, b)]
-    answer = compare(*made, asked(a, b), scratch, lambda _: None)
-    with np.load(answer.file) as found:
-        return answer, {name: found[name] for name in found.files}
+    serving = [Serving(load(path)) for path in (a, b)]
+    answer = compare(*serving, asked(a, b), scratch, lambda _: None)
+    with np.load(answer.file) as actual:
+        return answer, {name: actual[name] for name in actual.files}
 
 
 @pytest.fixture(scope="module")
@@ -50,27 +50,27 @@ def pair(tmp_path_factory) -> tuple[Path, Path]:
 
 
 def test_a_model_does_not_differ_from_itself(pair, tmp_path) -> None:
-    answer, found = differed(pair[0], pair[0], tmp_path)
+    answer, result = differed(pair[0], pair[0], tmp_path)
     assert answer.comparable and not answer.of_words
-    assert not found["divergence"].any() and not found["columns"].any() and not found["kl"].any()
-    assert found["cka"] == pytest.approx(1.0, abs=1e-9)
+    assert not result["divergence"].any() and not result["columns"].any() and not result["kl"].any()
+    assert result["cka"] == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_sentence_encoder_says_nothing_of_texts_that_stand_alone(tmp_path) -> None:
-    answer, found = differed(minilm(), minilm(), tmp_path)
-    assert set(answer.predictions) == {("", "")} and not found["divergence"].any()
+    answer, result = differed(minilm(), minilm(), tmp_path)
+    assert set(answer.predictions) == {("", "")} and not result["divergence"].any()
 
 
 def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path) -> None:
-    (there, one), (back, two) = (differed(*way, tmp_path) for way in (pair, pair[::-1]))
-    assert np.array_equal(one["columns"], -two["columns"]) and one["columns"].any()
-    assert one["divergence"] == pytest.approx(two["divergence"], abs=1e-12)
-    assert one["cka"] == pytest.approx(two["cka"], abs=1e-9)
+    (there, item), (back, two) = (differed(*way, tmp_path) for way in (pair, pair[::-1]))
+    assert np.array_equal(item["columns"], -two["columns"]) and item["columns"].any()
+    assert item["divergence"] == pytest.approx(two["divergence"], abs=1e-12)
+    assert item["cka"] == pytest.approx(two["cka"], abs=1e-9)
     assert [p[::-1] for p in there.predictions] == list(back.predictions)
 
 
 def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
-    answer, found = differed(*pair, tmp_path)
+    answer, result = differed(*pair, tmp_path)
     theirs = [
         AutoModelForSequenceClassification.from_pretrained(p, attn_implementation="eager").eval()
         for p in pair
@@ -81,21 +81,21 @@ def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
         encoded = known.encode(text)
         with torch.no_grad():
             out = [m(torch.tensor([encoded.ids]), output_attentions=True) for m in theirs]
-        weights = [np.stack([a[0].double().numpy() for a in one.attentions]) for one in out]
+        weights = [np.stack([a[0].double().numpy() for a in entry.attentions]) for entry in out]
         rows = [n for n, token in enumerate(encoded.tokens) if not token.special]
-        p, q = (one[:, :, rows] for one in weights)
+        p, q = (weight[:, :, rows] for weight in weights)
         divergence = divergence + (jensenshannon(p, q, axis=-1) ** 2).sum(-1)
         queries += len(rows)
-        for n, one in enumerate(weights):
-            means[n] = means[n] + head_figures(one, encoded.tokens).values * len(rows)
-        shares = [one.logits[0].double().softmax(-1).numpy() for one in out]
-        kl.append(entropy(*shares))
-    assert found["divergence"] == pytest.approx(divergence / queries, abs=1e-6)
-    assert (found["divergence"] >= 0).all() and (found["divergence"] <= math.log(2)).all()
+        for n, item in enumerate(weights):
+            means[n] = means[n] + head_figures(item, encoded.tokens).values * len(rows)
+        probabilities = [entry.logits[0].double().softmax(-1).numpy() for entry in out]
+        kl.append(entropy(*probabilities))
+    assert result["divergence"] == pytest.approx(divergence / queries, abs=1e-6)
+    assert (result["divergence"] >= 0).all() and (result["divergence"] <= math.log(2)).all()
     expected = (means[1] - means[0])[..., :-1] / queries
-    assert found["columns"][..., :-1] == pytest.approx(expected, abs=1e-5)
-    assert found["columns"].shape[-1] == len(KEYS)
-    assert found["kl"] == pytest.approx(kl, abs=1e-5)
+    assert result["columns"][..., :-1] == pytest.approx(expected, abs=1e-5)
+    assert result["columns"].shape[-1] == len(KEYS)
+    assert result["kl"] == pytest.approx(kl, abs=1e-5)
     assert answer.vectors == queries and len(answer.predictions) == len(TEXTS)
 
 
@@ -105,10 +105,10 @@ def test_models_without_lineage_have_a_cka_alone(pair, tmp_path) -> None:
     path.mkdir()
     write(path, strange, tokenizer(path, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                           *"abcdefghijklmnopq")), ("x", "y", "z"))  # fmt: skip
-    answer, found = differed(pair[0], path, tmp_path)
-    assert not answer.comparable and "divergence" not in found
-    assert len(found["cka"]) == 3 and np.isnan(found["kl"]).all()
-    assert found["layers"].tolist() == [[0, 1, 2]] * 2
+    answer, result = differed(pair[0], path, tmp_path)
+    assert not answer.comparable and "divergence" not in result
+    assert len(result["cka"]) == 3 and np.isnan(result["kl"]).all()
+    assert result["layers"].tolist() == [[0, 1, 2]] * 2
 
 
 def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:
@@ -144,9 +144,9 @@ def test_divergences_are_those_of_scipy() -> None:
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.full(5, 0.2), 20), rng.dirichlet(np.full(5, 0.2), 20)
     p[0], q[0] = np.eye(5)[0], np.eye(5)[1]
-    found = jensen_shannon(p, q)
-    assert found == pytest.approx(jensenshannon(p, q, axis=1) ** 2, abs=1e-9)
-    assert found[0] == pytest.approx(math.log(2))
+    result = jensen_shannon(p, q)
+    assert result == pytest.approx(jensenshannon(p, q, axis=1) ** 2, abs=1e-9)
+    assert result[0] == pytest.approx(math.log(2))
     assert class_kl(p[1:], q[1:], False) == pytest.approx(entropy(p[1:], q[1:], axis=1))
     both = entropy([0.2, 0.8], [0.5, 0.5]) + entropy([0.9, 0.1], [0.4, 0.6])
     assert class_kl(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx([both])

@@ -25,12 +25,14 @@ TEXT = "a warm happy film"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("data")
-    file = sentences(place / "rows.csv", rows=40)
-    found = recognise(file)
-    assert found.mapping is not None
-    import_dataset("rows", {"all": file}, found.reading, found.mapping, Split(), place / "rows/1")
-    return place / "rows/1"
+    folder = tmp_path_factory.mktemp("data")
+    file = sentences(folder / "rows.csv", rows=40)
+    recognised = recognise(file)
+    assert recognised.mapping is not None
+    import_dataset(
+        "rows", {"all": file}, recognised.reading, recognised.mapping, Split(), folder / "rows/1"
+    )
+    return folder / "rows/1"
 
 
 @pytest.fixture(scope="module")
@@ -45,27 +47,27 @@ def asked(data: Path, file: Path) -> FindNearest:
 
 
 def encoded(model: Checkpoint, data: Path, file: Path) -> list[Working]:
-    said = list[Working]()
+    messages = list[Working]()
     question = EncodeRows(number=2, checkpoint=Path(), data=data, part="train", file=file)
-    answer = encode_rows(model, question, said.append)
+    answer = encode_rows(model, question, messages.append)
     assert (answer.to, answer.rows) == (2, len(open_dataset(data).rows("train")))
-    return said
+    return messages
 
 
 def test_the_nearest_are_those_of_sentence_transformers(
     model: Checkpoint, data: Path, tmp_path: Path
 ) -> None:
-    said = encoded(model, data, tmp_path / "cache" / "rows.npy")
-    assert said and said[-1].done == said[-1].total > 0
-    found = find_nearest(model, asked(data, tmp_path / "cache" / "rows.npy"))
+    answer = encoded(model, data, tmp_path / "cache" / "rows.npy")
+    assert answer and answer[-1].done == answer[-1].total > 0
+    result = find_nearest(model, asked(data, tmp_path / "cache" / "rows.npy"))
     texts = open_dataset(data).rows("train").texts
     vectors = sentence_vectors(model, list(texts))
     hits = util.semantic_search(sentence_vectors(model, [TEXT]), vectors, top_k=5)[0]
-    assert [row.cosine for row in found.nearest] == pytest.approx(
+    assert [row.cosine for row in result.nearest] == pytest.approx(
         [hit["score"] for hit in hits], abs=1e-5
     )
-    assert [row.text for row in found.nearest] == [texts[row.number - 1] for row in found.nearest]
-    assert (found.to, found.rows, len(found.nearest)) == (3, len(texts), 5)
+    assert [row.text for row in result.nearest] == [texts[row.number - 1] for row in result.nearest]
+    assert (result.to, result.rows, len(result.nearest)) == (3, len(texts), 5)
 
 
 def test_vectors_that_are_gone_or_of_other_rows_are_told(

@@ -45,8 +45,8 @@ ALL = TextSet(
         WeighHeads,
         AverageHeads,
         PlaceTexts,
-        lambda **given: FindWords(**given, text="a b", start=0, end=1, layer=2),
-        lambda **given: CompareModels(**given, other=given["checkpoint"]),
+        lambda **arguments: FindWords(**arguments, text="a b", start=0, end=1, layer=2),
+        lambda **arguments: CompareModels(**arguments, other=arguments["checkpoint"]),
     ],
 )
 def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
@@ -58,25 +58,25 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     question = make(checkpoint=classifier, texts=ALL)
     context = WorkerContext(tmp_path, lambda _: None)
     whole = answer_fields(question, context)
-    kept, told = question.model_copy(update={"cache": tmp_path / "kept"}), list[Answer]()
+    stored, answers = question.model_copy(update={"cache": tmp_path / "kept"}), list[Answer]()
 
     def cancel(answer: Answer) -> None:
-        told.append(answer)
+        answers.append(answer)
         if answer.done == 3:  # type: ignore[attr-defined]
             raise KeyboardInterrupt
 
     context.emit = cancel
     with pytest.raises(KeyboardInterrupt):
-        ANSWERERS[type(kept)](kept, context)
-    assert work.ArrayStore(kept).rows == 3
-    assert work.ArrayStore(kept.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
-    if isinstance(told[-1], HeadsCounted):
-        assert np.isnan(np.load(told[-1].file)[1:, ..., 0]).all(), "no interval yet"
-    told.clear()
-    context.emit = told.append
-    last = ANSWERERS[type(kept)](kept, context)
-    assert [one.done for one in told] == [3, 4, 5] and last.is_final  # type: ignore[attr-defined]
-    assert max_difference(answer_fields(kept, context), whole) <= 1e-6
+        ANSWERERS[type(stored)](stored, context)
+    assert work.ArrayStore(stored).rows == 3
+    assert work.ArrayStore(stored.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
+    if isinstance(answers[-1], HeadsCounted):
+        assert np.isnan(np.load(answers[-1].file)[1:, ..., 0]).all(), "no interval yet"
+    answers.clear()
+    context.emit = answers.append
+    last = ANSWERERS[type(stored)](stored, context)
+    assert [answer.done for answer in answers] == [3, 4, 5] and last.is_final  # type: ignore[attr-defined]
+    assert max_difference(answer_fields(stored, context), whole) <= 1e-6
 
 
 def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
@@ -90,11 +90,11 @@ def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None
 def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
     """Regardless of the speed of the machine and of a resume, the same texts are batched."""
 
-    def groups(kept: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
-        asked: list[tuple[int, int]] = []
+    def groups(store: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
+        calls: list[tuple[int, int]] = []
 
         def compute(first: int, stop: int) -> dict[str, np.ndarray]:
-            asked.append((first, stop))
+            calls.append((first, stop))
             return {"n": np.arange(first, stop)}
 
         def tell(_: object, first: int, done: int) -> None:
@@ -102,17 +102,17 @@ def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatc
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):
-            assert np.array_equal(work.over_texts(kept, 300, compute, tell, step)["n"], range(300))
-        return asked
+            assert np.array_equal(work.over_texts(store, 300, compute, tell, step)["n"], range(300))
+        return calls
 
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
     quick = groups(work.ArrayStore(question))
     monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     slow = groups(work.ArrayStore(question))
-    kept = work.ArrayStore(question)
-    cut = groups(kept, 100)
-    assert quick == slow == cut + groups(kept) and len(cut) < len(quick)
+    store = work.ArrayStore(question)
+    cut = groups(store, 100)
+    assert quick == slow == cut + groups(store) and len(cut) < len(quick)
     assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]
 
 

@@ -35,12 +35,12 @@ def test_classes_are_ranked_and_sum_to_one(tiny):
 def test_an_answer_is_a_span_of_the_second_text(tmp_path):
     asks = load(folder(tmp_path / "asks", Heads(outputs=2, kind="question_answering")))
     passage = "a b c d e " * 30
-    said = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
-    assert (said.to, said.task, said.truncated) == (4, "question_answering", True)
-    assert len(said.spans) == 5
-    for one in said.spans:
-        assert passage[one.start : one.end] == one.text
-    assert 0 < said.value < 1
+    answer = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
+    assert (answer.to, answer.task, answer.truncated) == (4, "question_answering", True)
+    assert len(answer.spans) == 5
+    for span in answer.spans:
+        assert passage[span.start : span.end] == span.text
+    assert 0 < answer.value < 1
     with pytest.raises(StudioError, match="finds the answer to a question"):
         predict(asks, Predict(checkpoint=tmp_path, text="a b"))
 
@@ -55,33 +55,33 @@ def test_classes_are_those_of_transformers(assets, pair):
     words = transformers.BertTokenizerFast.from_pretrained(source, local_files_only=True)
     text = "a warm , funny film"
     expected = theirs(**words(text, pair, return_tensors="pt")).logits.softmax(-1)[0]
-    asked = Predict(checkpoint=source, text=text, pair=pair)
-    for likely in predict(load(source), asked).predictions[0].ranked:
-        wanted = expected[theirs.config.label2id[likely.label]]
-        assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
+    question = Predict(checkpoint=source, text=text, pair=pair)
+    for likely in predict(load(source), question).predictions[0].ranked:
+        probability = expected[theirs.config.label2id[likely.label]]
+        assert likely.probability == pytest.approx(float(probability), abs=CLOSE)
 
 
 def test_tags_are_spans_of_the_typed_text(tmp_path):
     text = "(A b) c, q zzz"
     path = folder(tmp_path / "tags", Heads(outputs=3, kind="token_classification"))
-    given = load(path)
-    asked = Predict(checkpoint=path, text=text)
+    checkpoint = load(path)
+    question = Predict(checkpoint=path, text=text)
     for labels in (("O", "B-x", "I-x"), ("N", "V", "P")):
-        named = replace(given, labels=labels)
-        said = predict(named, asked)
-        assert said.task == "token_classification" and not said.truncated
+        named = replace(checkpoint, labels=labels)
+        answer = predict(named, question)
+        assert answer.task == "token_classification" and not answer.truncated
         learner = checkpoint_learner(named)
         words = [text[a:b] for a, b in word_spans(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
         rows = Rows([json.dumps(words)])
         (expected,) = collect_predictions(named, learner, rows, 24, 1).predictions()
-        assert all(text[one.start : one.end] == one.text for one in said.spans)
-        ours = [(one.label, one.text.replace(" ", "")) for one in said.spans]
-        chances = [one.probability for one in said.spans]
+        assert all(text[span.start : span.end] == span.text for span in answer.spans)
+        ours = [(span.label, span.text.replace(" ", "")) for span in answer.spans]
+        chances = [span.probability for span in answer.spans]
         if labels[0] == "O":
             spans = expected["spans"]
-            assert ours == [(one["type"], one["text"].replace(" ", "")) for one in spans]
-            assert chances == pytest.approx([one["probability"] for one in spans], abs=CLOSE)
+            assert ours == [(span["type"], span["text"].replace(" ", "")) for span in spans]
+            assert chances == pytest.approx([span["probability"] for span in spans], abs=CLOSE)
         else:
             assert ours == list(zip(expected["tags"], words, strict=True))
             assert chances == pytest.approx(expected["probabilities"], abs=CLOSE)
@@ -93,19 +93,19 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
         return kind.from_pretrained(tmp_path / name).eval()
 
     words = {"text": "a b c", "pair": "d e"}
-    given = load(folder(tmp_path / "any", Heads())).tokenizer.encode("a b c", "d e", 24)
+    encoded = load(folder(tmp_path / "any", Heads())).tokenizer.encode("a b c", "d e", 24)
     inputs = {
-        "input_ids": torch.tensor([given.ids]),
-        "token_type_ids": torch.tensor([given.segments]),
+        "input_ids": torch.tensor([encoded.ids]),
+        "token_type_ids": torch.tensor([encoded.segments]),
     }
     labels = load(folder(tmp_path / "labels", Heads(outputs=3, kind="multi_label")))
-    said = predict(labels, Predict(checkpoint=Path("any"), **words)).predictions[0].ranked
+    ranked = predict(labels, Predict(checkpoint=Path("any"), **words)).predictions[0].ranked
     model = theirs(transformers.BertForSequenceClassification, "labels")
-    wanted = model(**inputs).logits.sigmoid()[0]
-    for likely in said:
+    expected = model(**inputs).logits.sigmoid()[0]
+    for likely in ranked:
         number = model.config.label2id[likely.label]
-        assert likely.probability == pytest.approx(float(wanted[number]), abs=CLOSE)
-    assert list(said) == sorted(said, key=lambda likely: -likely.probability)
+        assert likely.probability == pytest.approx(float(expected[number]), abs=CLOSE)
+    assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
 
     number = load(folder(tmp_path / "number", Heads(outputs=1, kind="regression")))
     answer = predict(number, Predict(checkpoint=Path("any"), **words))
@@ -114,21 +114,21 @@ def test_labels_a_number_and_choices_are_those_of_transformers(tmp_path):
     assert answer.range is None
 
     chooser = load(folder(tmp_path / "choices", Heads(outputs=1, kind="multiple_choice")))
-    asked = Predict(checkpoint=Path("any"), text="a b", pair="d", endings=("e", "f f", " ", "g"))
-    said = predict(chooser, asked).predictions[0].ranked
+    question = Predict(checkpoint=Path("any"), text="a b", pair="d", endings=("e", "f f", " ", "g"))
+    ranked = predict(chooser, question).predictions[0].ranked
     model = theirs(transformers.BertForMultipleChoice, "choices")
     pairs = [chooser.tokenizer.encode("a b", f"d {ending}", 24) for ending in ("e", "g")]
     both = {
         "input_ids": torch.tensor([[pair.ids for pair in pairs]]),
         "token_type_ids": torch.tensor([[pair.segments for pair in pairs]]),
     }
-    wanted = model(**both).logits[0]  # of “e” and “g”, which are equally long
-    found = {likely.label: likely.probability for likely in said}
-    assert set(found) == {"e", "f f", "g"} and sum(found.values()) == pytest.approx(1)
-    ratio = float((wanted[0] - wanted[1]).exp())
-    assert found["e"] / found["g"] == pytest.approx(ratio, rel=1e-3)
+    expected = model(**both).logits[0]  # of “e” and “g”, which are equally long
+    actual = {likely.label: likely.probability for likely in ranked}
+    assert set(actual) == {"e", "f f", "g"} and sum(actual.values()) == pytest.approx(1)
+    ratio = float((expected[0] - expected[1]).exp())
+    assert actual["e"] / actual["g"] == pytest.approx(ratio, rel=1e-3)
     with pytest.raises(StudioError, match="one of several choices"):
-        predict(chooser, asked.model_copy(update={"endings": ("e", " ")}))
+        predict(chooser, question.model_copy(update={"endings": ("e", " ")}))
 
 
 @torch.no_grad()
@@ -139,8 +139,8 @@ def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
         path, local_files_only=True
     ).eval()
     ours = load(path)
-    given = encode_text(ours, "a b c", "d e", masked)
-    logits = theirs(given.tokens, token_type_ids=given.segments).logits
+    inputs = encode_text(ours, "a b c", "d e", masked)
+    logits = theirs(inputs.tokens, token_type_ids=inputs.segments).logits
     ask = PredictNextSentence(number=5, checkpoint=path, text="a b c", pair="d e", masked=masked)
     answer = predict_next_sentence(ours, ask)
     assert answer.to == 5

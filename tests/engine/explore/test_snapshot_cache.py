@@ -48,10 +48,10 @@ def half(run: RunFolder, tmp_path: Path) -> Path:
     return folder
 
 
-def without_places(said: object) -> object:
-    if isinstance(said, dict):
-        return {name: without_places(v) for name, v in said.items() if name not in PLACES}
-    return [without_places(one) for one in said] if isinstance(said, list | tuple) else said
+def without_places(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: without_places(v) for name, v in value.items() if name not in PLACES}
+    return [without_places(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
@@ -60,8 +60,8 @@ def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
     models = asking.Models(folder, nothing, nothing, nothing, nothing, nothing)
     mine = []
     for question in asking.questions(models, tmp_path):
-        said = question.model_dump_json()
-        if str(nothing) not in said and getattr(question, "checkpoint", None) == folder:
+        text = question.model_dump_json()
+        if str(nothing) not in text and getattr(question, "checkpoint", None) == folder:
             mine.append(question)
     return mine
 
@@ -73,22 +73,22 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
     theirs = of_texts(half, tmp_path)
     kinds = {question.kind for question in ours}
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
-    for one, other in zip(ours, theirs, strict=True):
+    for a, other in zip(ours, theirs, strict=True):
         desks = [WorkerContext(tmp_path, lambda _: None) for _ in range(2)]
-        found = [
-            asking.answer_fields(q, context) for q, context in zip((one, other), desks, strict=True)
+        result = [
+            asking.answer_fields(q, context) for q, context in zip((a, other), desks, strict=True)
         ]
-        said = [without_places(one_said) for one_said in found]
-        assert repr(said[0]) == repr(said[1]), one.kind
+        expected = [without_places(one_said) for one_said in result]
+        assert repr(expected[0]) == repr(expected[1]), a.kind
 
 
 def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
     context = WorkerContext(tmp_path, lambda _: None)
     question = FillMask(checkpoint=snapshot(run, 4), text="a [MASK] film", exact=False)
-    said = answer(question, context)
+    reply = answer(question, context)
     while context.models.prepare():
         pass
-    assert (said.computed, said.why_exact) == ("float32", "snapshot")  # type: ignore[attr-defined]
+    assert (reply.computed, reply.why_exact) == ("float32", "snapshot")  # type: ignore[attr-defined]
     assert answer(question, context).why_exact == "snapshot"  # type: ignore[attr-defined]
 
 
@@ -113,8 +113,8 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     real = psutil.virtual_memory()
 
     def set_free(free: int) -> None:
-        said = real._replace(available=free, total=8 * GB)
-        monkeypatch.setattr(model_cache.psutil, "virtual_memory", lambda: said)
+        memory = real._replace(available=free, total=8 * GB)
+        monkeypatch.setattr(model_cache.psutil, "virtual_memory", lambda: memory)
 
     set_free(6 * GB)
     return set_free

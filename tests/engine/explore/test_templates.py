@@ -19,9 +19,9 @@ TEMPLATES = ("[TARGET] is a [FILLER].", "The [filler] said that [Target] laughs.
 def chain(known, text: str, target: str, masked: str = "") -> float:
     """Joint log-probability of a target from left to right, with the filler in `masked` masked."""
     tokenizer = known.checkpoint.tokenizer
-    given = known.encode_text(text.replace("@", target))
-    start, tokens = text.index("@"), given.tokens.clone()
-    own = [(n, t) for n, t in enumerate(given.described) if not t.special]
+    inputs = known.encode_text(text.replace("@", target))
+    start, tokens = text.index("@"), inputs.tokens.clone()
+    own = [(n, t) for n, t in enumerate(inputs.described) if not t.special]
     inside = within(own, start, start + len(target))
     if masked:
         at = text.replace("@", target).index(masked)
@@ -29,9 +29,9 @@ def chain(known, text: str, target: str, masked: str = "") -> float:
     tokens[0, inside] = tokenizer.mask
     total = 0.0
     for n in inside:
-        logs = known.run(given, tokens).logits[0, n].log_softmax(-1)
-        total += float(logs[given.described[n].id])
-        tokens[0, n] = given.described[n].id
+        logs = known.run(inputs, tokens).logits[0, n].log_softmax(-1)
+        total += float(logs[inputs.described[n].id])
+        tokens[0, n] = inputs.described[n].id
     return total
 
 
@@ -50,24 +50,24 @@ def test_scores_are_those_of_transformers(known):
     assert (answer.to, answer.total, answer.next) == (3, 4, None)
     assert [(row.template, row.filler) for row in answer.rows] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     spelled = ("@ is a {0}.", "The {0} said that @ laughs.")
-    assert any(len(one.tokens) > 1 for row in answer.rows for one in row.targets)
+    assert any(len(item.tokens) > 1 for row in answer.rows for item in row.targets)
     for row in answer.rows:
         text, filler = spelled[row.template].format(fillers[row.filler]), fillers[row.filler]
         assert row.tokens
-        for target, found in zip(targets, row.targets, strict=True):
-            given, prior = chain(known, text, target), chain(known, text, target, filler)
-            assert found.given == pytest.approx(given, abs=CLOSE * len(found.tokens))
-            assert found.prior == pytest.approx(prior, abs=CLOSE * len(found.tokens))
-            assert found.association == found.given - found.prior
+        for target, actual in zip(targets, row.targets, strict=True):
+            inputs, prior = chain(known, text, target), chain(known, text, target, filler)
+            assert actual.given == pytest.approx(inputs, abs=CLOSE * len(actual.tokens))
+            assert actual.prior == pytest.approx(prior, abs=CLOSE * len(actual.tokens))
+            assert actual.association == actual.given - actual.prior
 
 
 def test_slots_are_found_whatever_their_order_and_case():
-    made = fill_template("The [filler] and [TARGET].", "big dog", "[MASK]")
-    assert made.text == "The big dog and [MASK]."
-    assert made.text[slice(*made.filler)] == "big dog"
-    assert made.text[made.target :].startswith("[MASK]")
-    made = fill_template("[TARGET], a [FILLER]", "dog", "<mask>")
-    assert made == ("<mask>, a dog", (10, 13), 0)
+    result = fill_template("The [filler] and [TARGET].", "big dog", "[MASK]")
+    assert result.text == "The big dog and [MASK]."
+    assert result.text[slice(*result.filler)] == "big dog"
+    assert result.text[result.target :].startswith("[MASK]")
+    result = fill_template("[TARGET], a [FILLER]", "dog", "<mask>")
+    assert result == ("<mask>, a dog", (10, 13), 0)
 
 
 def test_answers_come_in_slices_that_make_the_whole(tiny):
@@ -77,13 +77,13 @@ def test_answers_come_in_slices_that_make_the_whole(tiny):
         fillers=tuple("abcdefg"),
         targets=("h", "i j"),
     )
-    found, start = [], 0
+    result, start = [], 0
     while start is not None:
         answer = score(tiny, question.model_copy(update={"start": start}))
         assert 0 < len(answer.rows) <= ROWS and answer.total == 14
-        found += answer.rows
+        result += answer.rows
         start = answer.next
-    assert [(row.template, row.filler) for row in found] == [
+    assert [(row.template, row.filler) for row in result] == [
         (template, filler) for template in range(2) for filler in range(7)
     ]
 
@@ -98,8 +98,10 @@ def test_a_word_without_a_number_says_why(tiny):
     good, unknown, empty = score(tiny, question).rows
     assert good.targets[0].association is not None and not good.targets[0].problem
     assert good.targets[1].association is None and "vocabulary" in good.targets[1].problem
-    assert {one.problem for one in unknown.targets} == {"The filler is not in the vocabulary."}
-    assert {one.problem for one in empty.targets} == {"The filler is empty."}
+    assert {target.problem for target in unknown.targets} == {
+        "The filler is not in the vocabulary."
+    }
+    assert {target.problem for target in empty.targets} == {"The filler is empty."}
     long = question.model_copy(update={"templates": ("[FILLER]" + " a" * 60 + " [TARGET]",)})
     assert "maximum length" in score(tiny, long).rows[0].targets[0].problem
 

@@ -36,38 +36,40 @@ def asked(path: Path, **more) -> PlaceTexts:
 
 def test_vectors_are_those_of_transformers(classifier) -> None:
     serving = Serving(load(classifier))
-    found = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
+    result = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
     theirs = AutoModel.from_pretrained(classifier).eval()
     for number, text in enumerate(TEXTS[:2]):
         ids = serving.exact.tokenizer.encode(text).ids
         with torch.no_grad():
             out = theirs(torch.tensor([ids]), output_hidden_states=True)
         hidden = torch.cat(out.hidden_states).numpy()
-        assert found["cls"][number] == pytest.approx(hidden[:, 0], abs=5e-3)  # float16
-        assert found["mean"][number] == pytest.approx(hidden[:, 1:-1].mean(1), abs=5e-3)
-        assert found["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
+        assert result["cls"][number] == pytest.approx(hidden[:, 0], abs=5e-3)  # float16
+        assert result["mean"][number] == pytest.approx(hidden[:, 1:-1].mean(1), abs=5e-3)
+        assert result["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
 
 
 def test_what_a_text_goes_with_changes_no_vector(classifier, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
-    found = encode_texts(serving, rows)
+    result = encode_texts(serving, rows)
     monkeypatch.setattr(text_map, "batches", lambda tokens: [[n] for n in range(len(tokens))])
     alone = encode_texts(serving, rows)
     assert alone["mean"].std() > 0.1
     for name in ("cls", "mean", "pooled"):
-        assert found[name].astype(float) == pytest.approx(alone[name].astype(float), abs=5e-3), name
-    assert found["prediction"].tolist() == alone["prediction"].tolist()
+        assert result[name].astype(float) == pytest.approx(alone[name].astype(float), abs=5e-3), (
+            name
+        )
+    assert result["prediction"].tolist() == alone["prediction"].tolist()
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
 def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
     x = np.random.default_rng(0).normal(size=shape) * np.arange(1, shape[1] + 1)
-    points, shares = pca(x)
+    points, ratios = pca(x)
     theirs = PCA(2)
     expected = theirs.fit_transform(x)
     assert np.abs(points) == pytest.approx(np.abs(expected), abs=1e-9)
-    assert shares == pytest.approx(theirs.explained_variance_ratio_.tolist())
+    assert ratios == pytest.approx(theirs.explained_variance_ratio_.tolist())
     axes = np.linalg.lstsq(x - x.mean(0), points, rcond=None)[0].T
     assert (axes[np.arange(2), np.abs(axes).argmax(1)] > 0).all()
     assert np.isfinite(pca(np.ones(shape))[0]).all()
@@ -75,9 +77,9 @@ def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
 
 def test_what_differs_in_one_number_lies_on_a_line() -> None:
     line = np.array([[1.0], [2.0], [4.0]])
-    points, shares = pca(line)
+    points, ratios = pca(line)
     assert points == pytest.approx(np.hstack([line - line.mean(), np.zeros((3, 1))]))
-    assert shares == (1, 0)
+    assert ratios == (1, 0)
 
 
 def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
@@ -86,15 +88,15 @@ def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
     x = rng.normal(size=(len(ids), 4)) + 2 * ids[:, None]
     between = distances(x, x)
     np.fill_diagonal(between, 0)
-    found = label_separation(between, ids)
-    assert found.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
+    result = label_separation(between, ids)
+    assert result.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
     monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # no ties with two labels
     two = ids > 1
     theirs = cross_val_score(KNeighborsClassifier(5), x, two, cv=LeaveOneOut()).mean()
     assert label_separation(between, two.astype(int)).neighbours == pytest.approx(theirs)
-    assert 0.5 < found.neighbours <= 1
+    assert 0.5 < result.neighbours <= 1
     shuffled = label_separation(between, rng.permutation(ids))
-    assert shuffled.silhouette < found.silhouette and shuffled.neighbours < found.neighbours
+    assert shuffled.silhouette < result.silhouette and shuffled.neighbours < result.neighbours
 
 
 def test_another_height_or_method_is_answered_from_what_is_kept(
@@ -102,21 +104,24 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
 ) -> None:
     serving = Serving(load(classifier))
     question = asked(classifier, cache=tmp_path / "kept")
-    told: list = []
-    first = map_texts(serving, question, tmp_path, told.append)
+    answers: list = []
+    first = map_texts(serving, question, tmp_path, answers.append)
     assert len(work.ArrayStore(question.model_copy(update={"layer": 0})).chunks) > 0
     monkeypatch.setattr(text_map, "encode_texts", None)  # nothing is computed again
     other = map_texts(
-        serving, question.model_copy(update={"layer": 0, "pooling": "cls"}), tmp_path, told.append
+        serving,
+        question.model_copy(update={"layer": 0, "pooling": "cls"}),
+        tmp_path,
+        answers.append,
     )
     assert not np.array_equal(np.load(first.file), np.load(other.file))
     assert first.layers == 3 and len(first.silhouettes) == len(first.neighbours_shuffled) == 3
     assert first.labels == LABELS and set(first.predictions) <= {"bad", "good", "so-so"}
     assert 0 < sum(first.explained) <= 1
-    moved = map_texts(
-        serving, question.model_copy(update={"method": "tsne"}), tmp_path, told.append
+    second = map_texts(
+        serving, question.model_copy(update={"method": "tsne"}), tmp_path, answers.append
     )
-    assert moved.placed == tuple(range(len(TEXTS))) and moved.explained is None
+    assert second.placed == tuple(range(len(TEXTS))) and second.explained is None
 
 
 def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_between(
@@ -126,14 +131,14 @@ def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_betw
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
-    told: list = []
-    last = map_texts(Serving(load(classifier)), asked(classifier), tmp_path, told.append)
-    assert [answer.done for answer in told] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
-    assert [answer.kind for answer in told] == [last.kind] * 3 + ["working"] + [last.kind]
-    of_five = np.load(told[2].file)
+    answers: list = []
+    last = map_texts(Serving(load(classifier)), asked(classifier), tmp_path, answers.append)
+    assert [answer.done for answer in answers] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
+    assert [answer.kind for answer in answers] == [last.kind] * 3 + ["working"] + [last.kind]
+    of_five = np.load(answers[2].file)
     few = asked(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": tuple(range(5))})})
-    expected = map_texts(Serving(load(classifier)), few, tmp_path, told.append)
+    expected = map_texts(Serving(load(classifier)), few, tmp_path, answers.append)
     assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
 
 
@@ -155,8 +160,8 @@ def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch) ->
     """A third of the texts is the perplexity, 30 at most; many texts are approximated."""
     monkeypatch.setattr(text_map, "MAX_EXACT", 100)
     x = np.random.default_rng(6).normal(size=(count, 5))
-    given = {"init": "pca", "random_state": text_map.SEED, "method": method}
-    theirs = TSNE(perplexity=perplexity, **given).fit_transform(x)
+    options = {"init": "pca", "random_state": text_map.SEED, "method": method}
+    theirs = TSNE(perplexity=perplexity, **options).fit_transform(x)
     points, placed = tsne(x)
     assert len(placed) == count and points == pytest.approx(theirs, abs=1e-4)
 
@@ -173,8 +178,8 @@ def test_few_texts_and_no_pooler_are_said_in_a_sentence(classifier, tmp_path) ->
 
 def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_path) -> None:
     """In a file they may be label indices; labels of another task are left unchanged."""
-    for given, expected in (("0", "bad"), ("purple", "purple")):
-        typed = tuple(TypedText(text=text, label=given) for text in TEXTS[:3])
+    for label, expected in (("0", "bad"), ("purple", "purple")):
+        typed = tuple(TypedText(text=text, label=label) for text in TEXTS[:3])
         question = PlaceTexts(checkpoint=classifier, texts=TextSet(typed=typed))
-        found = map_texts(Serving(load(classifier)), question, tmp_path, lambda _: None)
-        assert found.labels == (expected,) * 3 and found.silhouettes == ()
+        result = map_texts(Serving(load(classifier)), question, tmp_path, lambda _: None)
+        assert result.labels == (expected,) * 3 and result.silhouettes == ()

@@ -22,54 +22,54 @@ ALL = TextSet(
 
 def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
     """The scores of the last answer after those of the earlier ones."""
-    told: list = []
-    told.append(score(serving, question, told.append))
-    assert [one.is_final for one in told] == [False] * (len(told) - 1) + [True]
-    assert [one.first for one in told] == [0, *(one.done for one in told[:-1])]
-    return [each for one in told for each in one.scores]
+    answers: list = []
+    answers.append(score(serving, question, answers.append))
+    assert [answer.is_final for answer in answers] == [False] * (len(answers) - 1) + [True]
+    assert [answer.first for answer in answers] == [0, *(answer.done for answer in answers[:-1])]
+    return [each for answer in answers for each in answer.scores]
 
 
 def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
     checkpoint = load(classifier)
-    found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
+    result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
     theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
-    for text, gold, one in zip(TEXTS, GOLD, found, strict=True):
+    for text, gold, item in zip(TEXTS, GOLD, result, strict=True):
         ids = checkpoint.tokenizer.encode(text).ids
         with torch.no_grad():
-            shares = theirs(torch.tensor([ids])).logits[0].softmax(-1)
-        assert one.prediction == LABELS[int(shares.argmax())]
-        assert one.probability == pytest.approx(float(shares.max()), abs=1e-5)
-        assert one.tokens == len(ids)
+            probabilities = theirs(torch.tensor([ids])).logits[0].softmax(-1)
+        assert item.prediction == LABELS[int(probabilities.argmax())]
+        assert item.probability == pytest.approx(float(probabilities.max()), abs=1e-5)
+        assert item.tokens == len(ids)
         if not gold:
-            assert (one.loss, one.right, one.label) == (None, None, "")
+            assert (item.loss, item.right, item.label) == (None, None, "")
             continue
-        assert one.loss == pytest.approx(-float(shares[LABELS.index(gold)].log()), abs=1e-5)
-        assert one.right == (one.prediction == gold) and one.label == gold
+        assert item.loss == pytest.approx(-float(probabilities[LABELS.index(gold)].log()), abs=1e-5)
+        assert item.right == (item.prediction == gold) and item.label == gold
 
 
 def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path) -> None:
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     checkpoint = load(path)
-    found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))
+    result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))
     theirs = AutoModelForMaskedLM.from_pretrained(path).eval()
     ids = torch.tensor([checkpoint.tokenizer.encode(TEXTS[1]).ids])
     losses = []
-    for place in range(1, ids.size(1) - 1):
+    for position in range(1, ids.size(1) - 1):
         masked = ids.clone()
-        masked[0, place] = checkpoint.tokenizer.mask
+        masked[0, position] = checkpoint.tokenizer.mask
         with torch.no_grad():
-            logits = theirs(masked).logits[0, place]
-        losses.append(-float(logits.log_softmax(-1)[ids[0, place]]))
-    assert found[1].loss == pytest.approx(np.mean(losses), abs=1e-5)
-    assert found[1].right is None and found[1].prediction == ""
+            logits = theirs(masked).logits[0, position]
+        losses.append(-float(logits.log_softmax(-1)[ids[0, position]]))
+    assert result[1].loss == pytest.approx(np.mean(losses), abs=1e-5)
+    assert result[1].right is None and result[1].prediction == ""
 
 
 def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
     path = folder(tmp_path / "bare", Heads())
-    told: list = []
-    last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), told.append)
+    answers: list = []
+    last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), answers.append)
     assert last.loss == "none"
-    assert [one.tokens for one in last.scores] == [5, 6, 3, 7, 4, 6][-len(last.scores) :]
+    assert [score.tokens for score in last.scores] == [5, 6, 3, 7, 4, 6][-len(last.scores) :]
 
 
 def test_labels_that_the_model_does_not_know_are_refused(classifier) -> None:

@@ -28,29 +28,29 @@ def scored(checkpoint, text, pair=None):
         ask = ScoreTokens(number=3, checkpoint=Path("any"), text=text, pair=pair, start=start)
         answers.append(score(checkpoint, ask))
         start = answers[-1].next
-    return [place for answer in answers for place in answer.scores], answers
+    return [entry for answer in answers for entry in answer.scores], answers
 
 
 def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
-    given = known.encode_text(TEXT, PAIR)
-    places, answers = scored(known.checkpoint, TEXT, PAIR)
-    ordinary = [n for n, token in enumerate(given.described) if not token.special]
-    assert [place.position for place in places] == ordinary
+    inputs = known.encode_text(TEXT, PAIR)
+    scores, answers = scored(known.checkpoint, TEXT, PAIR)
+    ordinary = [n for n, token in enumerate(inputs.described) if not token.special]
+    assert [item.position for item in scores] == ordinary
     assert answers[-1].total == len(ordinary)
     size, sum_of_logs = known.checkpoint.tokenizer.size, 0.0
-    for place in places:
-        tokens = given.tokens.clone()
-        own = int(tokens[0, place.position])
-        tokens[0, place.position] = known.checkpoint.tokenizer.mask
-        logits = known.run(given, tokens).logits[0, place.position].double()
+    for entry in scores:
+        tokens = inputs.tokens.clone()
+        own = int(tokens[0, entry.position])
+        tokens[0, entry.position] = known.checkpoint.tokenizer.mask
+        logits = known.run(inputs, tokens).logits[0, entry.position].double()
         logs = logits.log_softmax(-1)
-        assert place.log_probability == pytest.approx(float(logs[own]), abs=CLOSE)
+        assert entry.log_probability == pytest.approx(float(logs[own]), abs=CLOSE)
         order = logits[:size].argsort(descending=True).tolist()
-        assert place.rank == order.index(own) + 1
-        assert place.top.label == known.checkpoint.tokenizer.token(order[0])
-        assert place.top.probability == pytest.approx(float(logs[order[0]].exp()), abs=CLOSE)
+        assert entry.rank == order.index(own) + 1
+        assert entry.top.label == known.checkpoint.tokenizer.token(order[0])
+        assert entry.top.probability == pytest.approx(float(logs[order[0]].exp()), abs=CLOSE)
         sum_of_logs += float(logs[own])
-    assert perplexity(places) == pytest.approx(math.exp(-sum_of_logs / len(places)), rel=CLOSE)
+    assert perplexity(scores) == pytest.approx(math.exp(-sum_of_logs / len(scores)), rel=CLOSE)
 
 
 def test_a_long_text_comes_in_parts_that_make_up_the_whole(tiny, monkeypatch):
@@ -66,15 +66,15 @@ def test_a_long_text_comes_in_parts_that_make_up_the_whole(tiny, monkeypatch):
 
 
 def test_typed_masks_stay_masks_and_have_no_score(tiny):
-    places, answers = scored(tiny, "a [MASK] c")
-    assert [place.position for place in places] == [1, 3]
+    scores, answers = scored(tiny, "a [MASK] c")
+    assert [entry.position for entry in scores] == [1, 3]
     assert answers[0].total == 2
 
 
 def test_a_text_without_pieces_has_no_perplexity(tiny):
-    places, answers = scored(tiny, "")
-    assert (places, answers[0].total, answers[0].next) == ([], 0, None)
-    assert math.isnan(perplexity(places))
+    scores, answers = scored(tiny, "")
+    assert (scores, answers[0].total, answers[0].next) == ([], 0, None)
+    assert math.isnan(perplexity(scores))
 
 
 @torch.no_grad()
@@ -85,14 +85,14 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
     theirs = transformers.BertLMHeadModel.from_pretrained(
         path, local_files_only=True, is_decoder=True
     ).eval()
-    places, (answer,) = scored(ours, "a b c d")
+    scores, (answer,) = scored(ours, "a b c d")
     ids = torch.tensor([ours.tokenizer.encode("a b c d").ids])
     logs = theirs(ids).logits[0].log_softmax(-1)
     assert answer.causal
-    assert [p.position for p in places] == [1, 2, 3, 4]
-    for place in places:
-        expected = float(logs[place.position - 1, ids[0, place.position]])
-        assert place.log_probability == pytest.approx(expected, abs=CLOSE)
+    assert [p.position for p in scores] == [1, 2, 3, 4]
+    for entry in scores:
+        expected = float(logs[entry.position - 1, ids[0, entry.position]])
+        assert entry.log_probability == pytest.approx(expected, abs=CLOSE)
 
 
 def test_weights_that_are_not_finite_are_told(tmp_path):
@@ -126,12 +126,12 @@ def get_head(known):
 
 @torch.no_grad()
 def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
-    given = known.encode_text(TEXT, None, 2)
+    inputs = known.encode_text(TEXT, None, 2)
     ask = ApplyLens(
         number=9, checkpoint=known.folder, text=TEXT, masked=(2,), positions=(4, 2), top=3
     )
     traced = apply_lens(known.checkpoint, ask)
-    hidden = known.run(given, output_hidden_states=True).hidden_states
+    hidden = known.run(inputs, output_hidden_states=True).hidden_states
     assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
     size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.token
     for layer, vectors in zip(traced.layers, hidden, strict=True):
@@ -139,11 +139,13 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
         for guess, actual in zip(layer.predictions, layer.actual, strict=True):
             chances = logits[guess.first].softmax(-1)
             best = chances[:size].topk(3)
-            assert [one.label for one in guess.ranked] == [piece(n) for n in best.indices.tolist()]
-            assert [one.probability for one in guess.ranked] == pytest.approx(
+            assert [item.label for item in guess.ranked] == [
+                piece(n) for n in best.indices.tolist()
+            ]
+            assert [item.probability for item in guess.ranked] == pytest.approx(
                 best.values.tolist(), abs=CLOSE
             )
-            own = given.described[guess.first].id
+            own = inputs.described[guess.first].id
             assert math.exp(actual.log_probability) == pytest.approx(float(chances[own]), abs=CLOSE)
             assert actual.rank == int((chances[:size] > chances[own]).sum()) + 1
 
@@ -156,9 +158,9 @@ def test_the_last_height_is_what_is_guessed(tmp_path, causal):
     filled = fill_mask(model, FillMask(**ask))
     last = apply_lens(model, ApplyLens(**ask, positions=(2, 3))).layers[-1]
     for ours, theirs in zip(last.predictions, filled.predictions, strict=True):
-        assert [one.label for one in ours.ranked] == [one.label for one in theirs.ranked]
-        assert [one.probability for one in ours.ranked] == pytest.approx(
-            [one.probability for one in theirs.ranked], abs=CLOSE
+        assert [guess.label for guess in ours.ranked] == [guess.label for guess in theirs.ranked]
+        assert [guess.probability for guess in ours.ranked] == pytest.approx(
+            [guess.probability for guess in theirs.ranked], abs=CLOSE
         )
     assert last.actual[1] is None
     assert math.exp(last.actual[0].log_probability) == pytest.approx(
@@ -172,6 +174,6 @@ def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
         score(bare, ScoreTokens(checkpoint=tmp_path, text="a"))
     with pytest.raises(StudioError, match="no MLM head"):
         apply_lens(bare, ApplyLens(checkpoint=Path("any"), text="a", positions=(1,)))
-    for places in ((), (3,), (-1,)):
+    for scores in ((), (3,), (-1,)):
         with pytest.raises(StudioError, match="no such position"):
-            apply_lens(tiny, ApplyLens(checkpoint=Path("any"), text="a", positions=places))
+            apply_lens(tiny, ApplyLens(checkpoint=Path("any"), text="a", positions=scores))

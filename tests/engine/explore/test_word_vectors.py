@@ -30,21 +30,21 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
     answer = compare(known.checkpoint, CompareWord(checkpoint=Path("any"), word="film",
                                                    texts=TEXTS))  # fmt: skip
-    assert [place.text for place in answer.places] == [0, 1, 3, 3] and answer.missing == (2,)
+    assert [entry.text for entry in answer.places] == [0, 1, 3, 3] and answer.missing == (2,)
     assert [TEXTS[p.text][p.start : p.end].lower() for p in answer.places] == ["film"] * 4
     vectors, static = [], []
     table = known.model.get_input_embeddings().weight.detach().double().numpy()
     for place in answer.places:
-        given = known.encode_text(TEXTS[place.text])
-        out = known.run(given, output_hidden_states=True)
+        inputs = known.encode_text(TEXTS[place.text])
+        out = known.run(inputs, output_hidden_states=True)
         hidden = torch.cat(out.hidden_states).double().numpy()
         inside = [
             n
-            for n, token in enumerate(given.described)
+            for n, token in enumerate(inputs.described)
             if not token.special and token.start < place.end and token.end > place.start
         ]
         vectors.append(hidden[:, inside].mean(1))
-        static.append(table[[given.described[n].id for n in inside]].mean(0))
+        static.append(table[[inputs.described[n].id for n in inside]].mean(0))
     layers = len(vectors[0])
     assert len(answer.layers) == layers
     for layer, shown in enumerate(answer.layers):
@@ -85,30 +85,32 @@ FILM = {"text": "A quiet film.", "start": 8, "end": 12, "layer": 1}
 
 def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
     norms = np.maximum(np.linalg.norm(others, axis=1), 1e-12)  # that of [PAD] may be 0
-    found: np.ndarray = others @ vector / norms / np.linalg.norm(vector)
-    return found
+    result: np.ndarray = others @ vector / norms / np.linalg.norm(vector)
+    return result
 
 
 def film_of(known) -> np.ndarray:
     """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
-    given = known.encode_text(FILM["text"])
-    hidden = known.run(given, output_hidden_states=True).hidden_states[1][0].double().numpy()
-    inside = [n for n, token in enumerate(given.described) if token.end > 8 and token.start < 12]
-    found: np.ndarray = hidden[inside].mean(0)
-    return found
+    inputs = known.encode_text(FILM["text"])
+    hidden = known.run(inputs, output_hidden_states=True).hidden_states[1][0].double().numpy()
+    inside = [n for n, token in enumerate(inputs.described) if token.end > 8 and token.start < 12]
+    result: np.ndarray = hidden[inside].mean(0)
+    return result
 
 
 def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
     """The mean vector of each word by its characters, from transformers."""
-    given = known.encode_text(text)
-    out = known.run(given, output_hidden_states=True)
+    inputs = known.encode_text(text)
+    out = known.run(inputs, output_hidden_states=True)
     hidden = out.hidden_states[layer][0].double().numpy()
     numbers: dict[int, list[int]] = {}
-    for number, token in enumerate(given.described):
+    for number, token in enumerate(inputs.described):
         if not token.special:
             numbers.setdefault(token.word, []).append(number)
     return {
-        (given.described[inside[0]].start, given.described[inside[-1]].end): hidden[inside].mean(0)
+        (inputs.described[inside[0]].start, inputs.described[inside[-1]].end): hidden[inside].mean(
+            0
+        )
         for inside in numbers.values()
     }
 
@@ -121,32 +123,32 @@ def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known) -> N
         with pytest.raises(StudioError, match="narrower than its layers"):
             find_tokens(known.checkpoint, question)
         return
-    found = find_tokens(known.checkpoint, question)
+    result = find_tokens(known.checkpoint, question)
     expected = cosines(vector, table[: known.checkpoint.tokenizer.size])
     best = np.argsort(-expected)[:5]
-    assert [one.cosine for one in found.tokens] == pytest.approx(expected[best], abs=CLOSE)
-    assert found.tokens[0].token == known.checkpoint.tokenizer.tokens[best[0]]
-    assert found.rows == len(expected)
+    assert [token.cosine for token in result.tokens] == pytest.approx(expected[best], abs=CLOSE)
+    assert result.tokens[0].token == known.checkpoint.tokenizer.tokens[best[0]]
+    assert result.rows == len(expected)
 
 
 def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
-    found = find_words(
+    result = find_words(
         known.checkpoint, FindWords(checkpoint=known.folder, texts=SET, **FILM), lambda _: None
     )
     query = film_of(known)
     every = {
-        (row, *place): float(cosines(query, vector[None])[0])
+        (row, *position): float(cosines(query, vector[None])[0])
         for row, text in enumerate(SENTENCES)
-        for place, vector in words_of(known, text, 1).items()
+        for position, vector in words_of(known, text, 1).items()
     }
-    assert found.is_final and found.vectors == len(every)
+    assert result.is_final and result.vectors == len(every)
     (itself,) = (place for place in every if place[0] == 0 and place[1] <= 8 < place[2])
     del every[itself]
-    told = {(one.row, one.start, one.end): one.cosine for one in found.words}
-    assert told.keys() == every.keys(), "all words of these texts but the word itself"
-    assert max(abs(told[place] - every[place]) for place in told) < 2e-3, "kept in 16 bits"
-    assert [one.cosine for one in found.words] == sorted(told.values(), reverse=True)
-    assert SENTENCES[found.words[0].row] == found.words[0].text
+    by_word = {(word.row, word.start, word.end): word.cosine for word in result.words}
+    assert by_word.keys() == every.keys(), "all words of these texts but the word itself"
+    assert max(abs(by_word[answer] - every[answer]) for answer in by_word) < 2e-3, "kept in 16 bits"
+    assert [word.cosine for word in result.words] == sorted(by_word.values(), reverse=True)
+    assert SENTENCES[result.words[0].row] == result.words[0].text
 
 
 def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path, monkeypatch):

@@ -90,8 +90,8 @@ def test_other_shapes_and_other_pieces_are_refused():
 
 
 def test_a_comparison_is_told_in_a_sentence():
-    told = compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])).sentence()
-    assert told == (
+    sentence = compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])).sentence()
+    assert sentence == (
         "logits: largest difference 5.0e-05 of the largest number (1), at most 1e-04 allowed; "
         "100.0 % of 1 predictions agree, at least 100 % required; "
         "probabilities differ by at most 1.2e-05."

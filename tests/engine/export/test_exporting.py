@@ -43,7 +43,7 @@ def left_in(folder: Path) -> list[str]:
 def test_a_tensorflow_export_is_loaded_again(tmp_path):
     done = exported(tmp_path, "pre-training", form="tf1")
     assert done.report.weights_equal
-    assert [one.output for one in done.report.comparisons] == [
+    assert [comparison.output for comparison in done.report.comparisons] == [
         "prediction_logits",
         "seq_relationship_logits",
     ]
@@ -105,9 +105,9 @@ def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
     ids, segments, real = batch(LONG, 3, 60)
     ours = checkpoint.load(done.folder).network
     with torch.no_grad():
-        said = named_outputs(ours, ids, segments, real)["logits"]
+        logits = named_outputs(ours, ids, segments, real)["logits"]
         other = theirs.eval()(ids, real.long(), segments).logits
-    assert torch.allclose(said, other, atol=1e-5)
+    assert torch.allclose(logits, other, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
@@ -127,19 +127,19 @@ def test_every_head_is_exported(tmp_path, here, kind):
         done = exported(tmp_path, kind, form=form, into=tmp_path / form)
         compared = done.report.comparisons
         assert done.report.labels == labels
-        assert [one.output for one in compared] == [one.name for one in head_outputs(heads)]
-        assert all(one.difference == 0 and one.agreement in (1, None) for one in compared)
+        assert [item.output for item in compared] == [output.name for output in head_outputs(heads)]
+        assert all(item.difference == 0 and item.agreement in (1, None) for item in compared)
         assert checkpoint.load(done.folder).network.heads == heads
 
 
 def test_a_report_lies_beside_the_export(tmp_path, here):
     (model(tmp_path / "model", "text_classification") / "README.md").write_text("A card.")
-    told: list[Working] = []
+    events: list[Working] = []
     done = exporting.export(
-        Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), emit=told.append
+        Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), emit=events.append
     )
-    assert [working.stage for working in told] == list(exporting.STAGES)
-    assert {working.to for working in told} == {done.to} == {7}
+    assert [working.stage for working in events] == list(exporting.STAGES)
+    assert {working.to for working in events} == {done.to} == {7}
     written = ExportReport.model_validate_json((done.folder / exporting.REPORT_DATA).read_bytes())
     assert written == done.report
     loaded = checkpoint.load(tmp_path / "model")
@@ -182,9 +182,9 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
 
     dev = resolve(job.data, run.dataset).rows("validation").texts
     saved = run.checkpoints / "step-00000001"
-    found = examples(saved, None, chooses=False)
-    assert [example[0][0] for example in found.examples[len(BUILT_IN) :]] == dev[:MAX_EXAMPLES]
-    assert found.sources[1] == f"{min(len(dev), MAX_EXAMPLES)} validation rows of the run run"
+    result = examples(saved, None, chooses=False)
+    assert [example[0][0] for example in result.examples[len(BUILT_IN) :]] == dev[:MAX_EXAMPLES]
+    assert result.sources[1] == f"{min(len(dev), MAX_EXAMPLES)} validation rows of the run run"
     assert examples(tmp_path / "elsewhere", None, chooses=False).examples == BUILT_IN
 
 
@@ -206,9 +206,9 @@ def test_rows_are_read_as_their_task_reads_them(tmp_path):
 def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
     run = RunFolder.create(tmp_path / "run", training.classifying(tmp_path))
     run.dataset.mkdir()
-    found = examples(run.checkpoints / "step-00000001", None, chooses=False)
-    assert found.examples == BUILT_IN
-    assert "could not be read" in found.sources[1]
+    result = examples(run.checkpoints / "step-00000001", None, chooses=False)
+    assert result.examples == BUILT_IN
+    assert "could not be read" in result.sources[1]
 
 
 # ── what is refused, and leaves nothing ──────────────────────────────────────────────────────
@@ -289,17 +289,17 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 def tensors(change: Any) -> Any:
     def corrupt(folder: Path) -> None:
-        found = load_file(folder / WEIGHTS)
-        change(found)
-        save_file(found, folder / WEIGHTS, {"format": "pt"})
+        tensors = load_file(folder / WEIGHTS)
+        change(tensors)
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
     return corrupt
 
 
 def config(**fields: object) -> Any:
     def corrupt(folder: Path) -> None:
-        found = json.loads((folder / CONFIG).read_text())
-        (folder / CONFIG).write_text(json.dumps(found | fields))
+        content = json.loads((folder / CONFIG).read_text())
+        (folder / CONFIG).write_text(json.dumps(content | fields))
 
     return corrupt
 
@@ -316,9 +316,9 @@ def cut_short(folder: Path) -> None:
 
 
 BROKEN = (
-    ("weights differ", tensors(lambda found: found["classifier.weight"][0, 0].add_(1e-6))),
-    ("missing or unexpected", tensors(lambda found: found.pop("bert.pooler.dense.bias"))),
-    ("missing or unexpected", tensors(lambda found: found.update(stray=torch.ones(3)))),
+    ("weights differ", tensors(lambda result: result["classifier.weight"][0, 0].add_(1e-6))),
+    ("missing or unexpected", tensors(lambda result: result.pop("bert.pooler.dense.bias"))),
+    ("missing or unexpected", tensors(lambda result: result.update(stray=torch.ones(3)))),
     ("labels differ", config(id2label=dict(enumerate(reversed(LABELS))))),
     ("differs by|matches the model", config(hidden_act="relu")),
     ("different tokens", vocabulary),

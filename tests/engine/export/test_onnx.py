@@ -46,15 +46,15 @@ def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...]]) -> None:
     session = onnxruntime.InferenceSession(folder / GRAPH)
     outputs = head_outputs(ours.heads)
-    assert tuple(one.name for one in session.get_inputs()) == INPUTS
-    assert [one.name for one in session.get_outputs()] == [one.name for one in outputs]
+    assert tuple(item.name for item in session.get_inputs()) == INPUTS
+    assert [item.name for item in session.get_outputs()] == [item.name for item in outputs]
     for shape in shapes:
         inputs = given(shape)
         ids, real, segments = (torch.from_numpy(inputs[name]) for name in INPUTS)
         with torch.no_grad():
-            wanted = named_outputs(ours, ids, segments, real > 0)
+            target = named_outputs(ours, ids, segments, real > 0)
         for output, value in zip(outputs, session.run(None, inputs), strict=True):
-            expected = wanted[output.name].numpy()
+            expected = target[output.name].numpy()
             assert value.dtype == np.float32
             assert value.shape == expected.shape
             if output.of == "token":  # outputs at padding are meaningless
@@ -122,7 +122,7 @@ def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here, monkey
     assert_same(done.folder, pruned, SIZES)
     graph = onnx.load(done.folder / GRAPH).graph
     half, whole = SHALLOW.head_size, SHALLOW.hidden_size
-    shapes = [tuple(one.dims) for one in graph.initializer]
+    shapes = [tuple(item.dims) for item in graph.initializer]
     assert shapes.count((whole, half)) + shapes.count((half, whole)) == 4, "and value, output"
 
 
@@ -176,7 +176,7 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
 
 def test_int8_is_smaller_and_says_how_far_it_is_off(done, tmp_path, here, traced):
     small = exported(tmp_path, "text_classification", form="onnx", precision="int8")
-    size = [(one.folder / GRAPH).stat().st_size for one in (done, small)]
+    size = [(item.folder / GRAPH).stat().st_size for item in (done, small)]
     assert size[1] < 0.8 * size[0]
     (compared,) = small.report.comparisons
     assert compared.bound is None
@@ -189,10 +189,10 @@ def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeyp
     predict = exporting.predict
 
     def turned(*given: object) -> object:
-        said = predict(*given)
-        for value in said.values["logits"][:2]:  # two of ten
+        answer = predict(*given)
+        for value in answer.values["logits"][:2]:  # two of ten
             value[:] = 10 * np.roll(np.eye(3, dtype=np.float32)[value.argmax()], 1)
-        return said
+        return answer
 
     monkeypatch.setattr(exporting, "predict", turned)
     with pytest.raises(BrokenExport, match=r"80\.0 % of 10 cases; at least 90 % are required"):
@@ -226,15 +226,15 @@ def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, fami
     operations = {node.op_type for node in onnx.load(done.folder / GRAPH).graph.node}
     assert "Log" not in operations, "of a distance: it could round to another bucket elsewhere"
     session = onnxruntime.InferenceSession(done.folder / GRAPH)
-    names = [one.name for one in session.get_inputs()]
+    names = [item.name for item in session.get_inputs()]
     assert names == list(INPUTS[: 3 if EXAMPLES[family].has_segments else 2])
     tokenizer = transformers.AutoTokenizer.from_pretrained(done.folder, local_files_only=True)
-    given = tokenizer(
+    inputs = tokenizer(
         ["a quiet film", "quiet", "A quiet wonder of a film, isn't it?"],
         padding=True,
         return_token_type_ids=EXAMPLES[family].has_segments,
         return_tensors="pt",
     )
-    (logits,) = session.run(None, {name: given[name].numpy() for name in names})
+    (logits,) = session.run(None, {name: inputs[name].numpy() for name in names})
     with torch.no_grad():
-        assert np.abs(logits - theirs(**given).logits.numpy()).max() <= 1e-4
+        assert np.abs(logits - theirs(**inputs).logits.numpy()).max() <= 1e-4

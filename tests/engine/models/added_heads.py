@@ -16,13 +16,13 @@ class NomicBertForQuestionAnswering(NomicBertPreTrainedModel):
         self.post_init()
 
     def forward(self, input_ids: Tensor, **given: Any) -> QuestionAnsweringModelOutput:
-        found = self.nomic_bert(input_ids, **given)
-        start, end = self.qa_outputs(found.last_hidden_state).unbind(-1)
+        result = self.nomic_bert(input_ids, **given)
+        start, end = self.qa_outputs(result.last_hidden_state).unbind(-1)
         return QuestionAnsweringModelOutput(
             start_logits=start,
             end_logits=end,
-            hidden_states=found.hidden_states,
-            attentions=found.attentions,
+            hidden_states=result.hidden_states,
+            attentions=result.attentions,
         )
 
 
@@ -38,10 +38,10 @@ class NomicBertForMultipleChoice(NomicBertPreTrainedModel):
     ) -> MultipleChoiceModelOutput:
         flat = (x.flatten(0, 1) for x in (input_ids, attention_mask, token_type_ids))
         ids, mask, segments = flat
-        found = self.nomic_bert(ids, attention_mask=mask, token_type_ids=segments, **given)
-        logits = self.classifier(found.pooler_output)
+        result = self.nomic_bert(ids, attention_mask=mask, token_type_ids=segments, **given)
+        logits = self.classifier(result.pooler_output)
         return MultipleChoiceModelOutput(
             logits=logits.view(input_ids.shape[:2]),
-            hidden_states=found.hidden_states,
-            attentions=found.attentions,
+            hidden_states=result.hidden_states,
+            attentions=result.attentions,
         )

@@ -31,13 +31,13 @@ def assert_close(ours: Tensor, other: Tensor) -> None:
 def assert_equal(ours: Network, model: nn.Module, given: tuple[Tensor, Tensor, Tensor]) -> None:
     """Hidden states of every layer, attention of every head, and what each head says."""
     ids, segments, real = given
-    asked = {"input_ids": ids, "attention_mask": real.long()}
+    inputs = {"input_ids": ids, "attention_mask": real.long()}
     if ours.spec.segment_rows > 1:
-        asked["token_type_ids"] = segments
+        inputs["token_type_ids"] = segments
     suffix = re.sub(r".*(?=For|Model)", "", type(model).__name__)
     if suffix == "ForMultipleChoice":  # all sequences are choices of one question there
-        asked = {name: value[None] for name, value in asked.items()}
-    other = model(**asked, output_hidden_states=True, output_attentions=True)
+        inputs = {name: value[None] for name, value in inputs.items()}
+    other = model(**inputs, output_hidden_states=True, output_attentions=True)
     explicit = ours.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     fused = ours.encoder(ids, segments, real, keep_hidden=True)
     for a, c in zip(explicit.weights, other.attentions, strict=True):

@@ -406,9 +406,9 @@ def _pickled(make: Callable[[Path, Path], bytes | None]) -> Spoil:
     return spoil
 
 
-def _saved(thing: object, **how: Any) -> bytes:
+def _saved(content: object, **how: Any) -> bytes:
     buffer = io.BytesIO()
-    torch.save(thing, buffer, **how)
+    torch.save(content, buffer, **how)
     return buffer.getvalue()
 
 
@@ -432,16 +432,16 @@ def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = 
 
 def _far_offset(content: bytes) -> bytes:
     """An archive whose list of members begins at a place beyond all numbers of the system."""
-    place = content.rindex(b"PK\x06\x06") + 48  # zip64: offset of the central directory
-    return content[:place] + b"\xff" * 8 + content[place + 8 :]
+    index = content.rindex(b"PK\x06\x06") + 48  # zip64: offset of the central directory
+    return content[:index] + b"\xff" * 8 + content[index + 8 :]
 
 
 def _encrypted(content: bytes) -> bytes:
     """An archive whose members claim to be encrypted."""
     bad = bytearray(content)
     for mark, flags in ((rb"PK\x01\x02", 8), (rb"PK\x03\x04", 6)):
-        for found in re.finditer(mark, content):
-            bad[found.start() + flags] |= 1
+        for item in re.finditer(mark, content):
+            bad[item.start() + flags] |= 1
     return bytes(bad)
 
 
@@ -460,8 +460,8 @@ def _endless_old(path: Path) -> bytes:
     """An old file whose storage claims 2^40 numbers."""
     content = _saved({WORDS: torch.zeros(16)}, _use_new_zipfile_serialization=False)
     old = b"K\x10"  # BININT1 16: the size of the storage comes first
-    place = content.index(old, content.index(b"cpu"))
-    return content[:place] + b"\x8a\x06" + (2**40).to_bytes(6, "little") + content[place + 2 :]
+    index = content.index(old, content.index(b"cpu"))
+    return content[:index] + b"\x8a\x06" + (2**40).to_bytes(6, "little") + content[index + 2 :]
 
 
 OLD = {"_use_new_zipfile_serialization": False}

@@ -143,8 +143,8 @@ def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
         entry_of(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
     )
     index += bytes(4) + (1).to_bytes(4, "little")
-    place = encode_varint(len(data)) + encode_varint(len(index))
-    return data + sealed(index) + (bytes(2) + place).ljust(40, b"\0") + MAGIC
+    handle = encode_varint(len(data)) + encode_varint(len(index))
+    return data + sealed(index) + (bytes(2) + handle).ljust(40, b"\0") + MAGIC
 
 
 def one_block(block: bytes, packing: int = 0) -> bytes:

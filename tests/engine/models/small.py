@@ -27,22 +27,22 @@ def sized(tokenizer: Tokenizer, **more: object) -> BertSpec:
 def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
     """A network with fresh weights, wide enough apart that a mistake shows."""
     torch.manual_seed(seed)
-    made = Network(spec.model_copy(update={"initializer_range": 0.2}), heads)
+    model = Network(spec.model_copy(update={"initializer_range": 0.2}), heads)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter) * 0.1)
-    made.spec = spec
-    return made.eval()
+    model.spec = spec
+    return model.eval()
 
 
 def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
     """A vocabulary that is smaller than the network's."""
     path = folder / "words.txt"
     path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    made = Tokenizer.from_vocabulary(path, lowercase=True)
+    result = Tokenizer.from_vocabulary(path, lowercase=True)
     path.unlink()
-    return made
+    return result
 
 
 def folder(path: Path, heads: Heads = ALL, spec: BertSpec = SPEC, **more: object) -> Path:

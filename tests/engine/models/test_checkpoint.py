@@ -29,17 +29,17 @@ def parameters(made: Network) -> dict[str, torch.Tensor]:
     return dict(made.named_parameters())
 
 
-def assert_same(one: Network, other: Network) -> None:
-    assert list(parameters(one)) == list(parameters(other))
-    for name, parameter in parameters(one).items():
+def assert_same(first: Network, other: Network) -> None:
+    assert list(parameters(first)) == list(parameters(other))
+    for name, parameter in parameters(first).items():
         assert torch.equal(parameter, parameters(other)[name]), name
 
 
 def rewritten(folder: Path, change) -> None:
     """Put `change` of the stored tensors in their place."""
     tensors = load_file(folder / SAFE)
-    made = change(tensors) or tensors
-    save_file({name: t.contiguous() for name, t in made.items()}, folder / SAFE, {"format": "pt"})
+    result = change(tensors) or tensors
+    save_file({name: t.contiguous() for name, t in result.items()}, folder / SAFE, {"format": "pt"})
 
 
 def reconfigured(folder: Path, **values: object) -> None:
@@ -81,18 +81,18 @@ def specs(draw: st.DrawFn) -> BertSpec:
 def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, labels, dtype):
     names = tuple(labels or ())
     heads = Heads(mlm, nsp, len(names))
-    made = network(heads, spec)
+    model = network(heads, spec)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             parameter.copy_(parameter.to(dtype))  # what half precision can hold
     folder = tmp_path_factory.mktemp("any")
-    save(folder / "model", made, tokenizer(folder), names, dtype)
+    save(folder / "model", model, tokenizer(folder), names, dtype)
     loaded = load(folder / "model")
-    assert_same(loaded.network, made)
+    assert_same(loaded.network, model)
     assert (loaded.spec, loaded.labels, loaded.network.heads) == (spec, names, heads)
     assert loaded.dtype == str(dtype).removeprefix("torch.") and not loaded.network.training
     assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
-    assert set(loaded.report.loaded) == set(parameters(made))
+    assert set(loaded.report.loaded) == set(parameters(model))
     assert loaded.tokenizer.tokens == list(small.WORDS)
     shutil.rmtree(folder)
 
@@ -128,22 +128,22 @@ def test_a_save_replaces_the_folder_whole(tmp_path):
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     small.folder(tmp_path / "model")
     before = (tmp_path / "model" / SAFE).read_bytes()
-    made = network()
+    model = network()
     with torch.no_grad():
-        made.encoder.embeddings.token.weight[3, 2] = float("nan")
+        model.encoder.embeddings.token.weight[3, 2] = float("nan")
     with pytest.raises(StudioError, match="NaN or infinite"):
-        save(tmp_path / "model", made, tokenizer(tmp_path))
+        save(tmp_path / "model", model, tokenizer(tmp_path))
     assert (tmp_path / "model" / SAFE).read_bytes() == before
 
 
 def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
-    made = network()
+    model = network()
     with torch.no_grad():
-        made.encoder.embeddings.token.weight[3, 2] = 1e6
+        model.encoder.embeddings.token.weight[3, 2] = 1e6
     with pytest.raises(StudioError, match="too large for float16") as caught:
-        save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.float16)
+        save(tmp_path / "model", model, tokenizer(tmp_path), dtype=torch.float16)
     assert "bfloat16" in caught.value.advice
-    save(tmp_path / "model", made, tokenizer(tmp_path), dtype=torch.bfloat16)
+    save(tmp_path / "model", model, tokenizer(tmp_path), dtype=torch.bfloat16)
 
 
 # ── heads that are wanted, there, or not ─────────────────────────────────────────────────────
@@ -376,8 +376,8 @@ def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
     folder = small.folder(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-    kept = (*sizes, "intermediate_size", "max_position_embeddings")
-    (folder / "config.json").write_text(json.dumps({name: config[name] for name in kept}))
+    required = (*sizes, "intermediate_size", "max_position_embeddings")
+    (folder / "config.json").write_text(json.dumps({name: config[name] for name in required}))
     assert load(folder).spec == SPEC
 
 
@@ -407,8 +407,8 @@ def test_a_changed_byte_in_what_the_studio_saved_is_noticed(tmp_path):
         path = tmp_path / "model" / name
         good = path.read_bytes()
         last = bytearray(good)
-        place = len(last) - 2 if name != "config.json" else last.index(b"0.02") + 3
-        last[place] = last[place] ^ 1
+        index = len(last) - 2 if name != "config.json" else last.index(b"0.02") + 3
+        last[index] = last[index] ^ 1
         path.write_bytes(bytes(last))
         with pytest.raises(BadCheckpoint):
             load(tmp_path / "model")

@@ -83,12 +83,12 @@ def as_in_files(model: torch.nn.Module, tensors: dict[str, Tensor]) -> dict[str,
 
 def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
     """Tensors of transformers with what is fused there in its parts."""
-    found = dict(tensors)
+    result = dict(tensors)
     for stem, count in FAMILIES[family].fused.items():
-        for whole in [name for name in found if stem in name]:
-            for number, part in enumerate(found.pop(whole).chunk(count)):
-                found[whole.replace(stem, f"{stem}{number}.")] = part
-    return found
+        for whole in [name for name in result if stem in name]:
+            for number, part in enumerate(result.pop(whole).chunk(count)):
+                result[whole.replace(stem, f"{stem}{number}.")] = part
+    return result
 
 
 @pytest.mark.parametrize("family,suffix", CASES)
@@ -99,20 +99,20 @@ def test_theirs_is_loaded_here_and_ours_there(family, suffix, tmp_path):
     assert not loaded.report.missing
     assert not loaded.report.unexpected
     assert type(loaded.spec) is type(EXAMPLES[family].spec)
-    given = drawn(family)
-    assert_equal(loaded.network, model, given)
+    inputs = drawn(family)
+    assert_equal(loaded.network, model, inputs)
     count = sum(p.numel() for p in model.parameters())
     assert sum(p.numel() for p in loaded.network.parameters()) == count
 
     save(tmp_path / "ours", loaded.network, loaded.tokenizer, loaded.labels)
     back = theirs(type(model), tmp_path / "ours")
     assert back.config.architectures == [type(model).__name__]
-    assert_equal(loaded.network, back, given)
+    assert_equal(loaded.network, back, inputs)
     again = load(tmp_path / "ours")
     assert not again.report.missing
     assert not again.report.unexpected
     assert again.spec == loaded.spec
-    assert_equal(again.network, model, given)
+    assert_equal(again.network, model, inputs)
     assert again.info == checkpoint_info(tmp_path / "ours") and again.info.family == family
     blocks = outline(again.spec, again.info.task_heads, len(again.info.labels))
     assert parameters(blocks) == again.info.parameters
@@ -163,14 +163,14 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     if ours.spec.parts.positions != "rotary":  # angles are float32 in transformers
         ours, model, close = ours.double(), model.double(), 1e-9
     ids, segments, real = drawn(family)
-    wanted = (ids % 3)[real]
-    told = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
-    said = model(input_ids=ids, attention_mask=real.long(), **told).logits[real]
-    torch.nn.functional.cross_entropy(said, wanted).backward()
+    expected = (ids % 3)[real]
+    extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
+    output = model(input_ids=ids, attention_mask=real.long(), **extra).logits[real]
+    torch.nn.functional.cross_entropy(output, expected).backward()
     logits = ours.task(ours.encode(ids, segments, real).last)[real]
-    torch.nn.functional.cross_entropy(logits, wanted).backward()
-    found = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-    gradients = apart(as_in_files(model, found), family)
+    torch.nn.functional.cross_entropy(logits, expected).backward()
+    actual = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    gradients = apart(as_in_files(model, actual), family)
     compared = 0
     for name, parameter in ours.named_parameters():
         other = gradients.get(published_name(name, FAMILIES[family], ours.heads))
@@ -211,9 +211,9 @@ def test_roberta_counts_places_from_behind_padding(padding):
 def test_a_head_that_is_not_there_is_newly_made_and_named(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
-    made = {name.rpartition(".")[0] for name in loaded.report.missing}
+    result = {name.rpartition(".")[0] for name in loaded.report.missing}
     shared = {"encoder.pooler.dense"} if family == "modernbert" else set()  # with masked words
-    assert made == {"encoder.pooler.dense", "task.dense"} - shared
+    assert result == {"encoder.pooler.dense", "task.dense"} - shared
     assert loaded.report.unexpected  # the head for masked words
     assert loaded.labels == LABELS
 
@@ -396,20 +396,20 @@ def test_a_config_that_cannot_be_right_is_refused(family, tmp_path):
 def as_first_published(config: dict[str, Any]) -> dict[str, Any]:
     """A config of NomicBERT as its own files have it, with the names of GPT-2."""
     now = {new: old for old, new in FIRST_FORM.items()}
-    kept = {now.get(name, name): value for name, value in config.items() if name != "head_dim"}
-    kept |= {
-        "rotary_emb_base": kept.pop("rope_parameters")["rope_theta"],
+    stored = {now.get(name, name): value for name, value in config.items() if name != "head_dim"}
+    stored |= {
+        "rotary_emb_base": stored.pop("rope_parameters")["rope_theta"],
         "rotary_emb_fraction": 1.0,
     }
-    return kept | {"activation_function": "swiglu", "prenorm": False, "qkv_proj_bias": False}
+    return stored | {"activation_function": "swiglu", "prenorm": False, "qkv_proj_bias": False}
 
 
 @pytest.mark.parametrize("prefix", ["", "bert.", "nomic_bert."])
 def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
     folder, model = published_folder("nomic_bert", "ForMaskedLM", tmp_path / "theirs")
-    told = as_first_published(json.loads((folder / "config.json").read_bytes()))
-    del told["hidden_act"]
-    (folder / "config.json").write_text(json.dumps(told))
+    config = as_first_published(json.loads((folder / "config.json").read_bytes()))
+    del config["hidden_act"]
+    (folder / "config.json").write_text(json.dumps(config))
     tensors = load_file(folder / "model.safetensors")
     renamed = {name.replace("nomic_bert.", prefix): tensor for name, tensor in tensors.items()}
     save_file(renamed, folder / "model.safetensors", {"format": "pt"})
@@ -418,8 +418,8 @@ def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
     assert loaded.spec == EXAMPLES["nomic_bert"].spec
     assert loaded.info == checkpoint_info(folder)
     assert_equal(loaded.network, model, drawn("nomic_bert"))
-    told |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
-    assert parse_spec(told).max_positions == 40  # behind which angles would change
+    config |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
+    assert parse_spec(config).max_positions == 40  # behind which angles would change
 
 
 def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):

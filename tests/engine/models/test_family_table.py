@@ -36,8 +36,8 @@ def made(family: str, heads: Heads) -> Network:
 def specs(kind: type[EncoderSpec] = EncoderSpec) -> list[type[EncoderSpec]]:
     """All specs of the program that name a family."""
     is_ours = kind.__module__.startswith("engine.config.families.")
-    found = [kind] if "family" in vars(kind) and is_ours else []
-    return found + [one for below in kind.__subclasses__() for one in specs(below)]
+    result = [kind] if "family" in vars(kind) and is_ours else []
+    return result + [spec for below in kind.__subclasses__() for spec in specs(below)]
 
 
 def test_every_spec_has_its_family_and_every_family_an_example() -> None:
@@ -73,10 +73,10 @@ def test_every_parameter_has_one_published_name_and_a_layer(family: str) -> None
 
 @every_family
 def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
-    wanted = [Heads(), Heads(mlm=True), Heads(outputs=3)]
+    expected = [Heads(), Heads(mlm=True), Heads(outputs=3)]
     if FAMILIES[family].has_nsp_head:
-        wanted.append(Heads(nsp=True))
-    assert all(hasattr(transformers, architecture(heads, family)) for heads in wanted)
+        expected.append(Heads(nsp=True))
+    assert all(hasattr(transformers, architecture(heads, family)) for heads in expected)
 
 
 @every_family
@@ -96,12 +96,12 @@ def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -
 
 @every_family
 def test_it_is_adapted_packed_and_exported(family: str) -> None:
-    network, given = made(family, Heads(outputs=3)), drawn(family)
+    network, inputs = made(family, Heads(outputs=3)), drawn(family)
     with torch.inference_mode():
-        said = named_outputs(network, *given)
-        packed = named_outputs(pack_network(network, "float32"), *given)
-    assert list(said) == [output.name for output in head_outputs(network.heads)]
-    assert torch.allclose(said["logits"], packed["logits"], atol=1e-5)
+        outputs = named_outputs(network, *inputs)
+        packed = named_outputs(pack_network(network, "float32"), *inputs)
+    assert list(outputs) == [output.name for output in head_outputs(network.heads)]
+    assert torch.allclose(outputs["logits"], packed["logits"], atol=1e-5)
     names = {name for name, _ in network.named_parameters()}
     add_adapters(network, 2, 4, 0.0, "all")
     assert set(merge_adapters(network)) == names

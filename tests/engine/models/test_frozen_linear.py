@@ -49,10 +49,10 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
     """The outputs and gradients of a pass in bfloat16, and which weights were rounded in it."""
     network.zero_grad()
     with torch.autocast("cpu", torch.bfloat16), Casts() as casts:
-        found = dict(named_outputs(network, *drawn(family)))
-    sum(one.float().square().sum() for one in found.values()).backward()
+        result = dict(named_outputs(network, *drawn(family)))
+    sum(item.float().square().sum() for item in result.values()).backward()
     learning = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
-    return {n: one.clone() for n, one in (found | learning).items()}, set(casts.of)
+    return {n: item.clone() for n, item in (result | learning).items()}, set(casts.of)
 
 
 @every_network
@@ -83,8 +83,8 @@ def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:
     cache_frozen_weights(probing, IN_BF16)
     frozen = made("bert", Heads(outputs=3)).requires_grad_(False)
     cache_frozen_weights(frozen, replace(IN_BF16, precision_name="fp32"))
-    for one in (network, probing, frozen):
-        assert not any(isinstance(module, FrozenLinear) for module in one.modules())
+    for model in (network, probing, frozen):
+        assert not any(isinstance(module, FrozenLinear) for module in model.modules())
     cache_frozen_weights(frozen, IN_BF16)
     assert any(isinstance(module, FrozenLinear) for module in frozen.modules())
 

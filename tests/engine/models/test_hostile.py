@@ -76,13 +76,13 @@ def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_pa
     drawn = set[tuple[int, int, int]]()
     for _ in range(count):
         pieces, rows = (chance.randint(len(words), len(words) + 6) for _ in range(2))
-        said = chance.choice([pieces, rows, rows, chance.randint(6, 60)])
-        if (pieces, rows, said) in drawn:
+        size = chance.choice([pieces, rows, rows, chance.randint(6, 60)])
+        if (pieces, rows, size) in drawn:
             continue  # the very same files as before
-        drawn.add((pieces, rows, said))
+        drawn.add((pieces, rows, size))
         more = [f"more{n}" for n in range(pieces - len(words))]
         (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
-        (folder / "config.json").write_text(json.dumps(settings | {"vocab_size": said}))
+        (folder / "config.json").write_text(json.dumps(settings | {"vocab_size": size}))
         save_file(tensors | {embedding: torch.rand(rows, tensors[embedding].shape[1])},
                   folder / "model.safetensors")  # fmt: skip
         try:
@@ -130,8 +130,8 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
         for _ in range(chance.randint(1, 4)):
             # mostly at either end, in the headers
             near = chance.choice([200, 2_000, len(whole)])
-            place = chance.randrange(min(near, len(whole)))
-            mutant[chance.choice([place, len(whole) - 1 - place])] = chance.randrange(256)
+            index = chance.randrange(min(near, len(whole)))
+            mutant[chance.choice([index, len(whole) - 1 - index])] = chance.randrange(256)
         path.write_bytes(mutant[: len(mutant) - chance.choice([0, 0, 0, 1, 100])])
         try:
             load(folder)
@@ -180,12 +180,12 @@ def test_pickles_are_read_in_one_place_alone():
     asking = re.compile(
         r"(?<!safetensors\.)torch\.load\(|pickle\.loads?\(|Unpickler|allow_pickle=True"
     )
-    found = {
+    result = {
         path.relative_to(REPOSITORY).as_posix()
         for folder in ("app", "engine")
         for path in (REPOSITORY / folder).rglob("*.py")
         if asking.search(path.read_text("utf-8"))
     }
-    assert found == {"engine/models/pickled.py"}
+    assert result == {"engine/models/pickled.py"}
     source = (REPOSITORY / "engine/models/pickled.py").read_text("utf-8")
     assert source.count("torch.load(") == source.count("weights_only=True)")

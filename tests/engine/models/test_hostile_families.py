@@ -84,13 +84,13 @@ def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(
     good: Good, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(good.folder, tmp_path / "model")
-    said = set[str]()
+    seen_values = set[str]()
     for entry, value in broken(good):
         (folder / "config.json").write_text(json.dumps(good.config | {entry: value}))
         problem = refusal(folder, everywhere=value == NO_VALUES[0])
         assert entry in problem or "config.json" in problem, (entry, value, problem)
-        said.add(problem)
-    assert len(said) >= len(good.family.settings)
+        seen_values.add(problem)
+    assert len(seen_values) >= len(good.family.settings)
 
 
 ODD_VALUES: tuple[object, ...] = (

@@ -99,8 +99,8 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
             assert not torch.equal(weight, before[name]), name
     adapters = 2 * 2 * 3 * 2 * NETWORK.hidden_size  # layers, matrices, rank, A and B
     head = 2 * NETWORK.hidden_size + 2 + NETWORK.hidden_size**2 + NETWORK.hidden_size
-    said = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
-    assert any(text.startswith(f"Training {adapters + head:,} of ") for text in said), said
+    notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
+    assert any(text.startswith(f"Training {adapters + head:,} of ") for text in notes), notes
 
 
 def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ def test_weights_that_are_rounded_once_give_the_same_run(
 ) -> None:
     job = with_hardware(job, precision="bf16")
     once = trained(tmp_path / "once", job)
-    kept = list[object]()
+    stored = list[object]()
     monkeypatch.setattr(
-        "engine.training.start.cache_frozen_weights", lambda *given: kept.append(given)
+        "engine.training.start.cache_frozen_weights", lambda *arguments: stored.append(arguments)
     )
     always = trained(tmp_path / "always", job)
-    assert len(kept) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
+    assert len(stored) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
 
 
 def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:

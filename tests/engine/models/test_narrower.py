@@ -18,30 +18,30 @@ def test_every_family_says_the_same_without_its_pruned_heads(family, tmp_path):
     every = units(pruned)
     gone = tuple(head for unit in every[1 : len(every) // 2] for head in unit)
     cut(pruned, gone)
-    made = remove_pruned_heads(pruned)
+    result = remove_pruned_heads(pruned)
     assert count_pruned_heads(pruned) == len(every[1 : len(every) // 2]) > 0
-    assert sum(p.numel() for p in made.parameters()) < sum(p.numel() for p in pruned.parameters())
-    for attention in (one for one in made.modules() if isinstance(one, Attention)):
+    assert sum(p.numel() for p in result.parameters()) < sum(p.numel() for p in pruned.parameters())
+    for attention in (module for module in result.modules() if isinstance(module, Attention)):
         width = attention.heads * attention.head_size
         assert attention.query.weight.size(0) == attention.output.weight.size(1) == width
     ids, segments, real = batch(SPEC, 3, 12)
     with torch.no_grad():
-        said = made.encoder(ids, segments, real).last
-        wanted = pruned.encoder(ids, segments, real).last
-    assert torch.allclose(said[real], wanted[real], atol=1e-5)
+        output = result.encoder(ids, segments, real).last
+        expected = pruned.encoder(ids, segments, real).last
+    assert torch.allclose(output[real], expected[real], atol=1e-5)
 
 
 def test_a_layer_whose_heads_are_all_pruned_keeps_one():
     pruned = network()
     cut(pruned, ((0, 0), (0, 1)))
-    made = remove_pruned_heads(pruned)
+    result = remove_pruned_heads(pruned)
     assert count_pruned_heads(pruned) == 1
-    assert made.encoder.layers[0].attention.heads == 1
+    assert result.encoder.layers[0].attention.heads == 1
     ids, segments, real = batch()
     with torch.no_grad():
-        said = made.encoder(ids, segments, real).last
-        wanted = pruned.encoder(ids, segments, real).last
-    assert torch.allclose(said[real], wanted[real], atol=1e-5)
+        output = result.encoder(ids, segments, real).last
+        expected = pruned.encoder(ids, segments, real).last
+    assert torch.allclose(output[real], expected[real], atol=1e-5)
 
 
 def test_a_network_whose_heads_all_add_something_stays_as_it_is():

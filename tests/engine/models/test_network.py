@@ -45,8 +45,8 @@ def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
 
 def test_fresh_weights_are_as_the_paper_begins():
     torch.manual_seed(3)
-    made = Network(PRESETS["tiny"], Heads(mlm=True, outputs=2))
-    for name, parameter in made.named_parameters():
+    model = Network(PRESETS["tiny"], Heads(mlm=True, outputs=2))
+    for name, parameter in model.named_parameters():
         if name.endswith("norm.weight"):
             assert (parameter == 1).all(), name
         elif parameter.dim() == 1:
@@ -57,27 +57,27 @@ def test_fresh_weights_are_as_the_paper_begins():
 
 
 def test_the_decoder_is_the_token_embedding():
-    made = network()
-    assert made.mlm.decoder is made.encoder.embeddings.token.weight
-    assert "mlm.decoder" not in dict(made.named_parameters())
+    model = network()
+    assert model.mlm.decoder is model.encoder.embeddings.token.weight
+    assert "mlm.decoder" not in dict(model.named_parameters())
 
 
 @pytest.mark.parametrize("padded", [True, False])
 def test_both_ways_of_attention_and_their_gradients_are_equal(padded):
-    made = network()
+    model = network()
     ids, segments, real = batch()
-    given = (ids, segments, real if padded else None)
+    inputs = (ids, segments, real if padded else None)
     vectors, gradients = [], []
     for keep in (False, True):
-        made.zero_grad()
-        encoded = made.encoder(*given, keep_weights=keep)
+        model.zero_grad()
+        encoded = model.encoder(*inputs, keep_weights=keep)
         assert len(encoded.weights) == keep * SPEC.layers
         vectors.append(encoded.last[real])
         vectors[-1].square().sum().backward()
-        gradients.append([p.grad.clone() for p in made.encoder.layers.parameters()])
+        gradients.append([p.grad.clone() for p in model.encoder.layers.parameters()])
     assert torch.allclose(*vectors, atol=1e-6)
-    for one, other in zip(*gradients, strict=True):
-        assert torch.allclose(one, other, atol=1e-4, rtol=1e-4)
+    for a, other in zip(*gradients, strict=True):
+        assert torch.allclose(a, other, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("padded", [True, False])
@@ -89,28 +89,28 @@ def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
     else:
         spec = SPEC.model_copy(update={"causal": family == "left-to-right"})
         ids, segments, real = batch(spec)
-    made = network(Heads(outputs=3), spec)
+    model = network(Heads(outputs=3), spec)
     real = real if padded else None
-    places = torch.tensor([[4, 0], [0, 1], [2, 2]])
+    positions = torch.tensor([[4, 0], [0, 1], [2, 2]])
     with torch.no_grad():
-        whole = made.encoder(ids, segments, real)
-        some = made.encode_at(ids, segments, places, real)
-        summed_up = made.encode_pooled(ids, segments, real)
-    assert torch.allclose(some, whole.last[torch.arange(3)[:, None], places], atol=CLOSE)
+        whole = model.encoder(ids, segments, real)
+        some = model.encode_at(ids, segments, positions, real)
+        summed_up = model.encode_pooled(ids, segments, real)
+    assert torch.allclose(some, whole.last[torch.arange(3)[:, None], positions], atol=CLOSE)
     assert torch.allclose(summed_up, whole.pooled, atol=CLOSE)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_it_trains_under_autocast_with_weights_in_float32(dropout):
     spec = SPEC.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
-    made = network(Heads(mlm=True, outputs=2), spec).train()
+    model = network(Heads(mlm=True, outputs=2), spec).train()
     ids, segments, real = batch()
     with torch.autocast("cpu", torch.bfloat16):
-        encoded = made.encoder(ids, segments, real)
-        loss = made.mlm(encoded.last[real]).float().logsumexp(-1).mean()
-        loss = loss + made.task(encoded.pooled).float().square().mean()
+        encoded = model.encoder(ids, segments, real)
+        loss = model.mlm(encoded.last[real]).float().logsumexp(-1).mean()
+        loss = loss + model.task(encoded.pooled).float().square().mean()
     loss.backward()
-    for name, parameter in made.named_parameters():
+    for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.dtype == torch.float32, name
         assert parameter.grad.isfinite().all(), name
@@ -135,8 +135,8 @@ def test_heads_that_read_the_pooled_vector_bring_the_pooler():
     assert Heads(outputs=2).pooler
     assert Heads(nsp=True).pooler
     assert not Heads(mlm=True).pooler
-    made = network(Heads(mlm=True, outputs=3))
-    assert made.heads == Heads(mlm=True, outputs=3)
+    model = network(Heads(mlm=True, outputs=3))
+    assert model.heads == Heads(mlm=True, outputs=3)
 
 
 def test_the_product_of_a_query_and_a_key_depends_on_their_distance():

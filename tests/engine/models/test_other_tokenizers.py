@@ -36,18 +36,18 @@ def _write(folder: Path, **config: object) -> None:
 
 def unigram(folder: Path) -> dict:
     """As multilingual-e5: the Unigram of XLM-RoBERTa under a BERT."""
-    found = LibraryTokenizer(models.Unigram())
-    found.normalizer = normalizers.Sequence(
+    tokenizer = LibraryTokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace("  ", " "), normalizers.Strip()]
     )
-    found.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
-    found = learned_unigram(found, TEXTS, 120, NAMES)
-    found.post_processor = processors.TemplateProcessing(
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
+    tokenizer = learned_unigram(tokenizer, TEXTS, 120, NAMES)
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",
         special_tokens=[("<s>", 0), ("</s>", 2)],
     )
-    found.save(str(folder / "tokenizer.json"))
+    tokenizer.save(str(folder / "tokenizer.json"))
     keys = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
     named = dict(zip(keys, NAMES, strict=True))
     _write(folder, tokenizer_class="PreTrainedTokenizerFast", **named)
@@ -72,16 +72,16 @@ def bytes_of(folder: Path) -> dict:
 
 def pieces(folder: Path) -> dict:
     """As KLUE: WordPiece under a RoBERTa, with RoBERTa's padding id."""
-    found = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
-    found.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     names = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(
         vocab_size=200, special_tokens=names, show_progress=False, min_frequency=1
     )
-    found.train_from_iterator(TEXTS, trainer)
-    found.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
-    found.save(str(folder / "tokenizer.json"))
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
+    tokenizer.save(str(folder / "tokenizer.json"))
     _write(
         folder,
         tokenizer_class="BertTokenizer",
@@ -113,15 +113,15 @@ def of_xlm_roberta_unnamed(folder: Path) -> dict:
 
 def cased(folder: Path) -> dict:
     """As multilingual BERT: a cased WordPiece of every script."""
-    found = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
-    found.normalizer = normalizers.BertNormalizer(lowercase=False)
-    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(
         vocab_size=500, special_tokens=names, show_progress=False, min_frequency=1
     )
-    found.train_from_iterator([*TEXTS, *SCRIPTS[::2]], trainer)
-    words = sorted(found.get_vocab().items(), key=lambda one: one[1])
+    tokenizer.train_from_iterator([*TEXTS, *SCRIPTS[::2]], trainer)
+    words = sorted(tokenizer.get_vocab().items(), key=lambda x: x[1])
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word, _ in words), "utf-8")
     _write(folder, tokenizer_class="BertTokenizer", do_lower_case=False)
     return {"pad_token_id": 0}
@@ -159,18 +159,18 @@ def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
         + [(SCRIPTS[0], SCRIPTS[1])]
         + [(INPUTS[0], INPUTS[1])]
     ):
-        given = published(first, second, return_tensors="pt")
-        wanted = model(**given).logits
+        inputs = published(first, second, return_tensors="pt")
+        expected = model(**inputs).logits
         there = reread(first, second, return_tensors="pt")
-        assert there["input_ids"].equal(given["input_ids"])
-        if "token_type_ids" in given and EXAMPLES[family].has_segments:
-            assert there["token_type_ids"].equal(given["token_type_ids"])
+        assert there["input_ids"].equal(inputs["input_ids"])
+        if "token_type_ids" in inputs and EXAMPLES[family].has_segments:
+            assert there["token_type_ids"].equal(inputs["token_type_ids"])
         for ours in (loaded, again):
             encoded = ours.tokenizer.encode(first, second)
-            assert encoded.ids == given["input_ids"][0].tolist()
+            assert encoded.ids == inputs["input_ids"][0].tolist()
             ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
-            found = ours.network.mlm(ours.network.encode(ids, segments).last)
-            assert torch.allclose(found, wanted, atol=1e-5)
+            actual = ours.network.mlm(ours.network.encode(ids, segments).last)
+            assert torch.allclose(actual, expected, atol=1e-5)
 
 
 @torch.no_grad()
@@ -184,5 +184,5 @@ def test_a_second_text_has_the_first_segment_where_the_network_has_no_other(tmp_
     encoded = loaded.tokenizer.encode(INPUTS[0], INPUTS[1])
     ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     assert segments.any()
-    found = loaded.network.mlm(loaded.network.encode(ids, segments).last)
-    assert torch.allclose(found, model(input_ids=ids).logits, atol=1e-5)
+    actual = loaded.network.mlm(loaded.network.encode(ids, segments).last)
+    assert torch.allclose(actual, model(input_ids=ids).logits, atol=1e-5)

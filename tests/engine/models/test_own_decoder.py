@@ -27,12 +27,12 @@ CASES = [("bert", "ForPreTraining"), *((name, "ForMaskedLM") for name in ("bert"
 @torch.no_grad()
 def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
     ids, segments, real = drawn(family)
-    told = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
-    said = model(input_ids=ids, attention_mask=real.long(), **told)
-    wanted = getattr(said, "prediction_logits", None)
-    wanted = said.logits if wanted is None else wanted
-    found = loaded.network.mlm(loaded.network.encoder(ids, segments, real).last)
-    assert_close(found[real], wanted[real])
+    extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
+    output = model(input_ids=ids, attention_mask=real.long(), **extra)
+    expected = getattr(output, "prediction_logits", None)
+    expected = output.logits if expected is None else expected
+    actual = loaded.network.mlm(loaded.network.encoder(ids, segments, real).last)
+    assert_close(actual[real], expected[real])
 
 
 def rewritten(folder: Path, change: Any) -> None:

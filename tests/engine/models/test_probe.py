@@ -37,13 +37,13 @@ def test_answers_and_gradients_are_those_of_padded_sequences(tokens: bool, plann
         packed = pack_padded_sequence(x, lengths, True, enforce_sorted=False)
         return pad_packed_sequence(lstm(packed)[0], True, total_length=9)[0]
 
-    found = []
+    result = []
     for way in (None, theirs):
         if way is not None:
             probe._run_lstm = way  # type: ignore[method-assign, assignment]
         probe.zero_grad()
-        said = probe.forward(vectors, mask, order)
-        said.pow(2).sum().backward()
-        found.append([said.detach(), *(p.grad.clone() for p in probe.parameters())])  # type: ignore[union-attr]
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        output = probe.forward(vectors, mask, order)
+        output.pow(2).sum().backward()
+        result.append([output.detach(), *(p.grad.clone() for p in probe.parameters())])  # type: ignore[union-attr]
+    for a, other in zip(*result, strict=True):
+        torch.testing.assert_close(a, other)

@@ -87,8 +87,8 @@ def test_we_write_what_tensorflow_wrote(tmp_path):
     assert list(theirs.entries) == list(ours.entries)
     for name, entry in theirs.entries.items():
         mine = ours.entries[name]
-        told = (entry.dtype, entry.shape, entry.size, entry.checksum)
-        assert (mine.dtype, mine.shape, mine.size, mine.checksum) == told, name
+        written = (entry.dtype, entry.shape, entry.size, entry.checksum)
+        assert (mine.dtype, mine.shape, mine.size, mine.checksum) == written, name
     config = json.loads((tmp_path / "bert_config.json").read_text())
     assert config.items() >= json.loads((WRITTEN / "shards/bert_config.json").read_text()).items()
     vocabulary = (tmp_path / "vocab.txt").read_bytes()
@@ -98,14 +98,14 @@ def test_we_write_what_tensorflow_wrote(tmp_path):
 def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
     """Each byte, once each: it is refused, or says the same."""
     folder = shutil.copytree(WRITTEN / "shards", tmp_path / "shards")
-    whole, said = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
+    whole, expected = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
     problems = []
-    for place in range(len(whole)):
+    for index in range(len(whole)):
         mutant = bytearray(whole)
-        mutant[place] ^= 1 << place % 8
+        mutant[index] ^= 1 << index % 8
         (folder / INDEX).write_bytes(mutant)
         try:
-            assert open_bundle(folder, INDEX) == said, place
+            assert open_bundle(folder, INDEX) == expected, index
         except BadCheckpoint as error:
             problems.append(error.problem)
     assert len(problems) > len(whole) - 80  # the footer is padded; nothing reads the empty block
@@ -118,17 +118,17 @@ def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
 @tries(25, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=specs(), mlm=st.booleans(), nsp=st.booleans(), classes=st.sampled_from([0, 2, 5]))
 def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, classes):
-    made = network(Heads(mlm, nsp, classes), spec)
+    model = network(Heads(mlm, nsp, classes), spec)
     folder = tmp_path_factory.mktemp("any")
     words = tokenizer(folder)
-    write_tf1(folder, made, words)
+    write_tf1(folder, model, words)
     loaded = load(folder)
-    assert_same(loaded.network, made)
-    assert (loaded.spec, loaded.network.heads) == (spec, made.heads)
+    assert_same(loaded.network, model)
+    assert (loaded.spec, loaded.network.heads) == (spec, model.heads)
     assert loaded.tokenizer.fingerprint == words.fingerprint
     assert loaded.report.missing == loaded.report.unexpected == ()
     assert loaded.info == checkpoint_info(folder)
-    assert sorted(loaded.report.loaded) == sorted(parameters(made))
+    assert sorted(loaded.report.loaded) == sorted(parameters(model))
     shutil.rmtree(folder)
 
 
@@ -161,9 +161,9 @@ def test_a_config_of_google_will_do_for_weights_of_torch(tmp_path):
 
 def test_of_two_checkpoints_the_one_is_read_that_the_saver_names(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "model")
-    made = network(ALL_HEADS, seed=2)
+    model = network(ALL_HEADS, seed=2)
     (tmp_path / "later").mkdir()
-    write_tf1(tmp_path / "later", made, tokenizer(tmp_path), LABELS)
+    write_tf1(tmp_path / "later", model, tokenizer(tmp_path), LABELS)
     for name in (INDEX, DATA):
         later = name.replace("bert_model.ckpt", "model.ckpt-20")
         shutil.move(tmp_path / "later" / name, folder / later)
@@ -171,7 +171,7 @@ def test_of_two_checkpoints_the_one_is_read_that_the_saver_names(good, tmp_path)
         'model_checkpoint_path: "/home/them/run/model.ckpt-20"\n'
         'all_model_checkpoint_paths: "/home/them/run/bert_model.ckpt"\n'
     )
-    assert_same(load(folder).network, made)
+    assert_same(load(folder).network, model)
     assert not any("checkpoint" in note for note in load(folder).report.notes)
 
 
@@ -180,8 +180,8 @@ def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
     folder = shutil.copytree(good, tmp_path / "model")
     (folder / "checkpoint").write_text(note)
     notes = load(folder).report.notes
-    said = "“checkpoint” lists model.ckpt-3, which is missing; bert_model.ckpt.index was loaded."
-    assert any(said in one for one in notes) == note.startswith("model")
+    warning = "“checkpoint” lists model.ckpt-3, which is missing; bert_model.ckpt.index was loaded."
+    assert any(warning in item for item in notes) == note.startswith("model")
 
 
 def test_a_class_head_may_be_for_words_and_that_is_said(good, tmp_path):
@@ -226,14 +226,14 @@ def test_the_name_tells_whether_it_is_lowercase_or_else_the_pieces(
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    made: Network = network()
+    model: Network = network()
     odd = Tokenizer(WordPiece(tokens=(*small.WORDS, "a\nb")))
     with pytest.raises(StudioError, match="line break"):
-        write_tf1(tmp_path, made, odd)
+        write_tf1(tmp_path, model, odd)
     with torch.no_grad():
-        made.encoder.layers[0].attention.query.weight[0, 0] = torch.inf
+        model.encoder.layers[0].attention.query.weight[0, 0] = torch.inf
     with pytest.raises(StudioError, match="NaN or infinite"):
-        write_tf1(tmp_path, made, tokenizer(tmp_path))
+        write_tf1(tmp_path, model, tokenizer(tmp_path))
     assert not list(tmp_path.iterdir())
 
 

@@ -15,7 +15,7 @@ from engine.results.predictions import PredictionInfo, Predictions
 
 
 def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionInfo:
-    told = {
+    fields = {
         "task": task,
         "labels": tuple(labels),
         "part": "validation",
@@ -24,7 +24,7 @@ def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionIn
         "model": "First",
         "made": datetime(2026, 1, 1, tzinfo=UTC),
     }
-    return PredictionInfo(**(told | changes))
+    return PredictionInfo(**(fields | changes))
 
 
 def classified(
@@ -38,7 +38,7 @@ def classified(
 ) -> Predictions:
     """Predictions of classes; without `scores`, the prediction has probability 1."""
     if scores is None:
-        scores = [[float(label == one) for label in labels] for one in predicted]
+        scores = [[float(label == item) for label in labels] for item in predicted]
     scores = np.asarray(scores, dtype=np.float32).reshape(len(gold), len(labels))
     record = {
         "row": range(len(gold)),
@@ -109,21 +109,21 @@ def answered(
     rows: Sequence[tuple[str, list[str], float | None]], threshold: float = 0.0, **cells: list[str]
 ) -> Predictions:
     """Rows of the best span, the gold answers, and the no-answer score."""
-    said = ["" if null is not None and null > threshold else best for best, _, null in rows]
+    answers = ["" if null is not None and null > threshold else best for best, _, null in rows]
     scored = [
         question_answering.report([text], [gold])
-        for text, (_, gold, _) in zip(said, rows, strict=True)
+        for text, (_, gold, _) in zip(answers, rows, strict=True)
     ]
     record = {
         "row": range(len(rows)),
         "gold": [" | ".join(gold) for _, gold, _ in rows],
-        "predicted": said,
-        "score": [one.f1 for one in scored],
+        "predicted": answers,
+        "score": [item.f1 for item in scored],
         "details": [
             json.dumps(
-                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[best, 0, 1, 0.5]]}
+                {"gold": gold, "exact": item.exact_match, "null": null, "best": [[best, 0, 1, 0.5]]}
             )
-            for (best, gold, null), one in zip(rows, scored, strict=True)
+            for (best, gold, null), item in zip(rows, scored, strict=True)
         ],
     }
     mapping = Mapping(text="question", pair="passage", answers="answers")
@@ -138,19 +138,19 @@ def masked_tokens(rows: int = 40) -> Predictions:
         "gold": gold,
         "predicted": ["the"] * rows,
         "probability": [0.5] * rows,
-        "loss": [0.7 if one == "the" else 9.0 for one in gold],
-        "score": [float(one == "the") for one in gold],
-        "details": ['{"top5": true}' if one == "the" else '{"top5": false}' for one in gold],
+        "loss": [0.7 if item == "the" else 9.0 for item in gold],
+        "score": [float(item == "the") for item in gold],
+        "details": ['{"top5": true}' if item == "the" else '{"top5": false}' for item in gold],
     }
     cells = {
         "text": [f"here is [MASK] number {n}" for n in range(rows)],
         "position": [str(n) for n in range(rows)],
-        "occurrences": ["2500" if one == "the" else "3" for one in gold],
+        "occurrences": ["2500" if item == "the" else "3" for item in gold],
     }
     settings = {"training_tokens": 10_000.0, "vocabulary": 100.0}
     mapping, metrics = Mapping(text="text"), {"loss": 4.85, "accuracy": 0.5, "top5": 0.5}
-    made = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
-    return Predictions.from_columns(made, record, cells)
+    result = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
+    return Predictions.from_columns(result, record, cells)
 
 
 def bootstrap_rows(

@@ -27,11 +27,11 @@ def classes(count: int, rows: int, seed: int, sure: float = 2.0) -> Predictions:
     """Predictions that are `sure` times overconfident."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (rows, count))
-    shares = special.softmax(logits, axis=1)
-    gold = [str(rng.choice(count, p=row)) for row in shares]
-    said = special.softmax(sure * logits, axis=1)
+    probabilities = special.softmax(logits, axis=1)
+    gold = [str(rng.choice(count, p=row)) for row in probabilities]
+    softmax = special.softmax(sure * logits, axis=1)
     names = [str(number) for number in range(count)]
-    return classified(gold, [names[n] for n in said.argmax(axis=1)], names, said)
+    return classified(gold, [names[n] for n in softmax.argmax(axis=1)], names, softmax)
 
 
 def several(rows: int, seed: int) -> Predictions:
@@ -45,41 +45,41 @@ def several(rows: int, seed: int) -> Predictions:
 
 
 def test_a_reliability_diagram_is_that_of_scikit_learn():
-    made = classes(3, 500, 0)
-    confidence, right = made.numbers("probability"), made.numbers("score") == 1
-    found = reliability(made)
+    predictions = classes(3, 500, 0)
+    confidence, right = predictions.numbers("probability"), predictions.numbers("score") == 1
+    result = reliability(predictions)
     true, mean = calibration.calibration_curve(right, confidence, n_bins=10)
-    assert sum(one.count for one in found) == 500
-    np.testing.assert_allclose([one.confidence for one in found], mean, rtol=1e-5)
-    np.testing.assert_allclose([one.accuracy.value for one in found], true)
-    for one in found:
-        chosen = mask(made, one.conditions)
-        assert chosen.sum() == one.count
-        assert confidence[chosen].mean() == pytest.approx(one.confidence)
+    assert sum(entry.count for entry in result) == 500
+    np.testing.assert_allclose([entry.confidence for entry in result], mean, rtol=1e-5)
+    np.testing.assert_allclose([entry.accuracy.value for entry in result], true)
+    for group in result:
+        chosen = mask(predictions, group.conditions)
+        assert chosen.sum() == group.count
+        assert confidence[chosen].mean() == pytest.approx(group.confidence)
     rough = sum(
         abs((right[inside] - confidence[inside].astype(float)).sum())
         for low in range(10)
         if (inside := (confidence >= low / 10) & (confidence < (low + 1) / 10)).any()
     )
-    assert ece(found) == pytest.approx(rough / 500)
+    assert ece(result) == pytest.approx(rough / 500)
 
 
 @tries(50)
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20))
 def test_every_row_stands_in_one_bin(probabilities):
-    made = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
+    predictions = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
                       probability=probabilities)  # fmt: skip
-    found = reliability(made)
-    assert sum(one.count for one in found) == len(probabilities)
-    total = sum((mask(made, one.conditions).astype(int) for one in found),
+    result = reliability(predictions)
+    assert sum(group.count for group in result) == len(probabilities)
+    total = sum((mask(predictions, group.conditions).astype(int) for group in result),
                 np.zeros(len(probabilities)))  # fmt: skip
     assert (total == 1).all()
-    assert np.isnan(ece(found)) == (not probabilities)
+    assert np.isnan(ece(result)) == (not probabilities)
 
 
 def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities():
-    found = reliability(several(200, 3))
-    assert sum(one.count for one in found) == 600 and not found[0].conditions
+    result = reliability(several(200, 3))
+    assert sum(group.count for group in result) == 600 and not result[0].conditions
 
 
 @tries(20)
@@ -87,10 +87,12 @@ def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities():
     st.integers(2, 5), st.integers(2, 60), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])
 )
 def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
-    made = classes(count, rows, seed, sure)
-    names = made.info.labels
-    truth = np.array([[gold == name for name in names] for gold in made.table["gold"].to_pylist()])
-    logits = to_logits(made.scores)
+    predictions = classes(count, rows, seed, sure)
+    names = predictions.info.labels
+    truth = np.array(
+        [[gold == name for name in names] for gold in predictions.table["gold"].to_pylist()]
+    )
+    logits = to_logits(predictions.scores)
 
     def nll(log_temperature: float) -> float:
         return -special.log_softmax(logits / np.exp(log_temperature), axis=1)[truth].mean()
@@ -101,47 +103,50 @@ def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
         method="bounded",
         options={"xatol": 1e-9},
     )
-    found = temperature(made)
-    assert found is not None
-    assert nll(np.log(found.value)) <= theirs.fun + 1e-9
-    if not found.is_at_limit:
-        assert found.value == pytest.approx(np.exp(theirs.x), rel=1e-4)
+    fit = temperature(predictions)
+    assert fit is not None
+    assert nll(np.log(fit.value)) <= theirs.fun + 1e-9
+    if not fit.is_at_limit:
+        assert fit.value == pytest.approx(np.exp(theirs.x), rel=1e-4)
 
 
 def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
-    made = several(400, 4)
+    predictions = several(400, 4)
     truth = np.array(
-        [[label in row.split(", ") for label in "abc"] for row in made.table["gold"].to_pylist()]
+        [
+            [label in row.split(", ") for label in "abc"]
+            for row in predictions.table["gold"].to_pylist()
+        ]
     )
-    logits = to_logits(made.scores, several=True)
+    logits = to_logits(predictions.scores, several=True)
     theirs = optimize.minimize_scalar(
         lambda t: np.logaddexp(0, np.where(truth, -1, 1) * logits / np.exp(t)).mean(),
         bounds=(np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    found = temperature(made)
-    assert found is not None and not found.is_at_limit
-    assert found.value == pytest.approx(np.exp(theirs.x), rel=1e-5)
-    assert found.value == pytest.approx(2, abs=0.3)
-    assert found.nll_after < found.nll_before and found.ece_after < found.ece_before
+    fit = temperature(predictions)
+    assert fit is not None and not fit.is_at_limit
+    assert fit.value == pytest.approx(np.exp(theirs.x), rel=1e-5)
+    assert fit.value == pytest.approx(2, abs=0.3)
+    assert fit.nll_after < fit.nll_before and fit.ece_after < fit.ece_before
 
 
 def test_probabilities_survive_their_logits():
-    made, sets = classes(3, 50, 5), several(50, 6)
-    for one, several_ in ((made, False), (sets, True)):
-        logits = to_logits(one.scores, several_)
-        np.testing.assert_allclose(probabilities_at(logits, 1, several_), one.scores, atol=1e-6)
+    predictions, sets = classes(3, 50, 5), several(50, 6)
+    for group, several_ in ((predictions, False), (sets, True)):
+        logits = to_logits(group.scores, several_)
+        np.testing.assert_allclose(probabilities_at(logits, 1, several_), group.scores, atol=1e-6)
 
 
 def test_rows_that_do_not_say_a_temperature():
     right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
-    found = temperature(right)
-    assert found is not None and found.is_at_limit and np.isnan(found.nll_after)
+    fit = temperature(right)
+    assert fit is not None and fit.is_at_limit and np.isnan(fit.nll_after)
     assert fit_temperature(np.log([[0.2, 0.8]]), np.array([[True, False]])) == pytest.approx(
         MAX_TEMPERATURE
     )
     for nothing in (classified([None], ["good"]), classified(["odd"], ["good"])):
         assert temperature(nothing) is None
     broken = classified(["good", "bad"], ["good", "good"], scores=[[0.4, 0.6], [np.nan, np.nan]])
-    assert sum(one.count for one in reliability(broken)) == 1
+    assert sum(group.count for group in reliability(broken)) == 1

@@ -23,8 +23,8 @@ from tests.engine.results.test_measures import numbers
 
 def renumbered(made: Predictions, rows: list[int]) -> Predictions:
     table = made.table
-    place = table.column_names.index("row")
-    return Predictions(made.info, table.set_column(place, "row", [rows]))
+    index = table.column_names.index("row")
+    return Predictions(made.info, table.set_column(index, "row", [rows]))
 
 
 def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
@@ -33,47 +33,47 @@ def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
         classified(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
         [0, 1, 2, 9, 4],
     )
-    found = compare(first, second).matching
-    assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == [
+    comparison = compare(first, second).matching
+    assert list(zip(comparison.first.tolist(), comparison.second.tolist(), strict=True)) == [
         (0, 0),
         (1, 4),
         (2, 1),
     ]
-    assert (found.only_first, found.only_second) == (2, 2)
-    assert found.sentence == (
+    assert (comparison.only_first, comparison.only_second) == (2, 2)
+    assert comparison.sentence == (
         "3 rows are in both, 2 rows only in the first, 2 rows only in the second"
     )
     assert compare(first, first).matching.sentence == "5 rows are in both"
 
 
 def test_rows_with_equal_texts_are_matched_by_their_number() -> None:
-    made = classified(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
-    found = compare(made, made).matching
-    assert found.first.tolist() == found.second.tolist() == [0, 1, 2]
+    predictions = classified(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
+    comparison = compare(predictions, predictions).matching
+    assert comparison.first.tolist() == comparison.second.tolist() == [0, 1, 2]
 
 
 def test_rows_with_another_gold_label_are_not_compared() -> None:
     first = classified(["good", "bad", None], ["good", "good", "bad"], text=["a", "b", "c"])
     second = classified(["good", "good", None], ["bad", "good", "bad"], text=["a", "b", "c"])
-    found = compare(first, second)
-    assert found.matching.relabelled == 1 and found.rows == 1
-    assert found.worse.tolist() == [True] and found.better.tolist() == [False]
+    comparison = compare(first, second)
+    assert comparison.matching.relabelled == 1 and comparison.rows == 1
+    assert comparison.worse.tolist() == [True] and comparison.better.tolist() == [False]
 
 
 def test_flips_are_rows_on_both_sides() -> None:
     gold = ["good"] * 6
     first = classified(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
     second = classified(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
-    found = compare(first, second)
+    comparison = compare(first, second)
     for side, of_second in ((first, False), (second, True)):
-        better = mask(side, found.conditions(found.better, of_second))
-        worse = mask(side, found.conditions(found.worse, of_second))
+        better = mask(side, comparison.conditions(comparison.better, of_second))
+        worse = mask(side, comparison.conditions(comparison.worse, of_second))
         assert better.nonzero()[0].tolist() == [1, 3] and worse.nonzero()[0].tolist() == [0, 4]
-    assert found.mcnemar == 1
-    assert found.sentence == (
+    assert comparison.mcnemar == 1
+    assert comparison.sentence == (
         "The difference may be chance: accuracy 50 % and 50 % (difference from "
-        f"{100 * found.metrics[0].difference.low:+.3g} to "
-        f"{100 * found.metrics[0].difference.high:+.3g} points; McNemar p = 1, 6 rows)."
+        f"{100 * comparison.metrics[0].difference.low:+.3g} to "
+        f"{100 * comparison.metrics[0].difference.high:+.3g} points; McNemar p = 1, 6 rows)."
     )
 
 
@@ -81,13 +81,13 @@ def test_a_sure_difference_is_said_in_its_direction() -> None:
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 500)
     other = np.where(gold == "good", "bad", "good")
-    one, two = (
+    first, two = (
         classified(
-            gold, np.where(rng.random(500) < share, gold, other), text=list(map(str, range(500)))
+            gold, np.where(rng.random(500) < fraction, gold, other), text=list(map(str, range(500)))
         )
-        for share in (0.6, 0.9)
+        for fraction in (0.6, 0.9)
     )
-    up, down = compare(one, two), compare(two, one)
+    up, down = compare(first, two), compare(two, first)
     assert up.sentence.startswith("The second result is better: accuracy ")
     assert down.sentence.startswith("The second result is worse: accuracy ")
     b, c = int(up.better.sum()), int(up.worse.sum())
@@ -100,12 +100,12 @@ def test_a_sure_difference_is_said_in_its_direction() -> None:
 def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
     rng = np.random.default_rng(1)
     gold = rng.random(200)
-    one, two = (numbers(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
-    found = compare(one, two)
-    assert found.mcnemar is None and found.better.sum() > 150
-    assert found.sentence.startswith("The second result is better: ")
-    assert "paired bootstrap, 200 rows" in found.sentence
-    last = found.metrics[-1]
+    first, two = (numbers(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
+    comparison = compare(first, two)
+    assert comparison.mcnemar is None and comparison.better.sum() > 150
+    assert comparison.sentence.startswith("The second result is better: ")
+    assert "paired bootstrap, 200 rows" in comparison.sentence
+    last = comparison.metrics[-1]
     assert last.name == "mean_absolute_error" and not last.higher_is_better
     rows = [("a b", "B-x O", "B-x O"), ("c d", "B-y O", "O O"), ("e", "O", "O")]
     tags = tagged(rows)
@@ -127,53 +127,55 @@ def test_what_cannot_be_compared_is_said() -> None:
 
 
 def test_runs_with_several_seeds_are_tested() -> None:
-    one, two = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
-    found, said = compare_seeds("accuracy", one, two)
-    theirs = stats.ttest_rel(list(two.values()), list(one.values()))
-    assert found.p == pytest.approx(theirs.pvalue)
-    assert said.startswith("The second result is better: accuracy 75.33 % against 71 % ")
-    assert "paired t-test over 6 runs" in said
-    _, said = compare_seeds("accuracy", one, {4: 0.70, 5: 0.75})
-    assert said.startswith("The difference may be chance") and "Welch's t-test" in said
-    _, said = compare_seeds("accuracy", {1: 0.7}, {1: 0.9})
-    assert said.startswith("No claim over seeds: 1 and 1")
+    first, two = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
+    result, sentence = compare_seeds("accuracy", first, two)
+    theirs = stats.ttest_rel(list(two.values()), list(first.values()))
+    assert result.p == pytest.approx(theirs.pvalue)
+    assert sentence.startswith("The second result is better: accuracy 75.33 % against 71 % ")
+    assert "paired t-test over 6 runs" in sentence
+    _, sentence = compare_seeds("accuracy", first, {4: 0.70, 5: 0.75})
+    assert sentence.startswith("The difference may be chance") and "Welch's t-test" in sentence
+    _, sentence = compare_seeds("accuracy", {1: 0.7}, {1: 0.9})
+    assert sentence.startswith("No claim over seeds: 1 and 1")
 
 
 GOLD = ["good"] * 50 + ["bad"] * 10
 
 
-def predicted(said: list[str], **facts: object) -> Predictions:
-    found = classified(GOLD, said, text=[f"text {n}" for n in range(len(GOLD))])
-    return Predictions(found.info.model_copy(update=facts), found.table)
+def predicted(predicted_labels: list[str], **facts: object) -> Predictions:
+    predictions = classified(GOLD, predicted_labels, text=[f"text {n}" for n in range(len(GOLD))])
+    return Predictions(predictions.info.model_copy(update=facts), predictions.table)
 
 
 MAJORITY = predicted(["good"] * 60, model="Majority")
 
 
 @pytest.mark.parametrize(
-    "said, verdict, begins",
+    "answers, verdict, begins",
     [
         (GOLD, BETTER, "The model beats them."),
         (["good"] * 60, UNSURE, "The model is not clearly better than Majority. What usually"),
         (["bad"] * 60, WORSE, "The model is not clearly better than Majority. What usually"),
     ],
 )
-def test_what_may_be_claimed_follows_from_the_paired_interval(said, verdict, begins) -> None:
-    model = predicted(said)
-    found = compare_with_baseline(model, MAJORITY)
+def test_what_may_be_claimed_follows_from_the_paired_interval(answers, verdict, begins) -> None:
+    model = predicted(answers)
+    result = compare_with_baseline(model, MAJORITY)
     paired = difference(measures(MAJORITY)[0], measures(model)[0])
-    assert found.name == "Majority" and found.metric == "accuracy"
-    assert found.difference == paired and found.verdict == verdict
-    assert found.score.value == pytest.approx(50 / 60) and found.score.low < found.score.value
-    assert baseline_advice([found]).startswith(begins)
+    assert result.name == "Majority" and result.metric == "accuracy"
+    assert result.difference == paired and result.verdict == verdict
+    assert result.score.value == pytest.approx(50 / 60) and result.score.low < result.score.value
+    assert baseline_advice([result]).startswith(begins)
 
 
 def test_the_metric_is_that_by_which_the_model_was_chosen() -> None:
-    said = ["good"] * 44 + ["bad"] * 16  # accuracy is nearly that of the majority, macro F1 is not
-    found = compare_with_baseline(predicted(said, best_metric="f1_macro"), MAJORITY)
-    assert found.metric == "f1_macro" and found.verdict == BETTER
-    assert found.score.value == pytest.approx(np.mean([0, 2 * 50 / 110]))
-    assert compare_with_baseline(predicted(said), MAJORITY).verdict == UNSURE
+    answers = ["good"] * 44 + [
+        "bad"
+    ] * 16  # accuracy is nearly that of the majority, macro F1 is not
+    result = compare_with_baseline(predicted(answers, best_metric="f1_macro"), MAJORITY)
+    assert result.metric == "f1_macro" and result.verdict == BETTER
+    assert result.score.value == pytest.approx(np.mean([0, 2 * 50 / 110]))
+    assert compare_with_baseline(predicted(answers), MAJORITY).verdict == UNSURE
 
 
 def test_of_no_baselines_nothing_follows() -> None:

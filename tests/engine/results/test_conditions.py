@@ -70,14 +70,14 @@ CASES: list[tuple[Condition, list[int], str]] = [
 
 
 def test_a_condition_selects_rows_and_says_itself() -> None:
-    for condition, rows, said in CASES:
+    for condition, rows, expected in CASES:
         assert mask(REVIEWS, [condition]).nonzero()[0].tolist() == rows
-        assert sentence([condition]) == said
+        assert sentence([condition]) == expected
         assert CONDITIONS.validate_json(CONDITIONS.dump_json((condition,))) == (condition,)
 
 
 def test_spans_select_rows() -> None:
-    for condition, rows, said in [
+    for condition, rows, expected in [
         (HasSpan(), [0, 1, 2, 3], "the row has a span"),
         (HasSpan(error="missed"), [0], "the row has a missed span"),
         (HasSpan(error="right", gold="person"), [0], "the row has a correct span: gold “person”"),
@@ -95,7 +95,7 @@ def test_spans_select_rows() -> None:
         (HasSpan(gold="food"), [], "the row has a span: gold “food”"),
     ]:
         assert mask(TAGS, [condition]).nonzero()[0].tolist() == rows
-        assert sentence([condition]) == said
+        assert sentence([condition]) == expected
 
 
 def test_conditions_hold_together() -> None:
@@ -110,15 +110,17 @@ def test_one_of_several_labels_is_enough() -> None:
     sets = labelled_sets([["a", "a, b"], [], ["b"]], [["b"], ["a"], ["a, b", "b"]], ["a", "b"])
     for label, gold, predicted in (("a", [0], [1]), ("b", [2], [0, 2]), ("a, b", [0], [2])):
         assert mask(sets, [LabelIs(side="gold", label=label)]).nonzero()[0].tolist() == gold
-        found = mask(sets, [LabelIs(side="predicted", label=label)]).nonzero()[0].tolist()
-        assert found == predicted
+        result = mask(sets, [LabelIs(side="predicted", label=label)]).nonzero()[0].tolist()
+        assert result == predicted
 
 
 def test_a_word_is_taken_literally() -> None:
     for word in ["a.c", r"\E", r"a\Eb", "[", "日本"]:
-        made = classified(["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"])
+        predictions = classified(
+            ["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"]
+        )
         condition = CellHasWord(column="text", word=word)
-        assert mask(made, [condition]).tolist() == [True, False, False]
+        assert mask(predictions, [condition]).tolist() == [True, False, False]
 
 
 def test_what_cannot_be_selected_by_is_said() -> None:

@@ -36,8 +36,8 @@ def numbers(rng: np.random.Generator) -> Predictions:
     pairs = rng.multivariate_normal([0, 0], [[1, STRAIGHT], [STRAIGHT, 1]], ROWS)
     record = {
         "row": range(ROWS),
-        "gold": [repr(float(one)) for one in pairs[:, 0]],
-        "predicted": [repr(float(one)) for one in pairs[:, 1]],
+        "gold": [repr(float(pair)) for pair in pairs[:, 0]],
+        "predicted": [repr(float(pair)) for pair in pairs[:, 1]],
         "scores": pairs[:, 1:].astype(np.float32).tolist(),
     }
     return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * ROWS})
@@ -48,7 +48,7 @@ def entities(rng: np.random.Generator) -> Predictions:
     gold = rng.random((ROWS, 6)) < 0.2
     predicted = np.where(gold, rng.random((ROWS, 6)) < 0.8, rng.random((ROWS, 6)) < 0.05)
     sides = (
-        [" ".join("B-x" if one else "O" for one in row) for row in side]
+        [" ".join("B-x" if item else "O" for item in row) for row in side]
         for side in (gold, predicted)
     )
     return tagged([("a b c d e f", *pair) for pair in zip(*sides, strict=True)])
@@ -67,14 +67,14 @@ def label_sets(rng: np.random.Generator) -> Predictions:
 
 def answers(rng: np.random.Generator) -> Predictions:
     """Answers that are right, or have one word too many (F1 of 2/3), or share no word."""
-    said = rng.choice(["dog", "red dog", "cat"], ROWS, p=[0.6, 0.2, 0.2])
-    return answered([(str(one), ["dog"], 0.0) for one in said])
+    predicted = rng.choice(["dog", "red dog", "cat"], ROWS, p=[0.6, 0.2, 0.2])
+    return answered([(str(item), ["dog"], 0.0) for item in predicted])
 
 
 def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
     def draw(rng: np.random.Generator) -> Interval:
-        found = next(one for one in measures(made(rng)) if one.name == name)
-        return interval(found, seed=int(rng.integers(1 << 30)))
+        actual = next(measure for measure in measures(made(rng)) if measure.name == name)
+        return interval(actual, seed=int(rng.integers(1 << 30)))
 
     return draw
 
@@ -122,17 +122,17 @@ def test_the_interval_holds_the_true_metric(name: str) -> None:
     if name == "Spearman":
         least -= 0.04
     rng = np.random.default_rng(11)
-    found = [draw(rng) for _ in range(1_000)]
-    held = float(np.mean([one.low <= true <= one.high for one in found]))
+    actual = [draw(rng) for _ in range(1_000)]
+    held = float(np.mean([item.low <= true <= item.high for item in actual]))
     assert least <= held < 0.98
 
 
 def test_the_interval_over_seeds_is_that_of_scipy() -> None:
     values = [0.81, 0.79, 0.84]
-    found = seeds_interval(values)
+    result = seeds_interval(values)
     theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    np.testing.assert_allclose(found[1:], [theirs.low, theirs.high], rtol=1e-9)
-    assert found.value == pytest.approx(np.mean(values))
+    np.testing.assert_allclose(result[1:], [theirs.low, theirs.high], rtol=1e-9)
+    assert result.value == pytest.approx(np.mean(values))
     alone = seeds_interval([0.5])
     assert alone.value == 0.5 and np.isnan(alone.low)
 
@@ -141,10 +141,10 @@ def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width() -> None:
     for right in [ROWS, 3, 0]:
         record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
         record |= {"score": [1] * right + [0] * (ROWS - right)}
-        made = Predictions.from_columns(
+        predictions = Predictions.from_columns(
             facts("text_classification", LABELS), record, {"text": ["x"] * ROWS}
         )
-        found = interval(measures(made)[0])
+        result = interval(measures(predictions)[0])
         theirs = stats.binomtest(right, ROWS).proportion_ci(0.95, method="wilson")
-        np.testing.assert_allclose(found, [right / ROWS, theirs.low, theirs.high], atol=1e-12)
-        assert found.high > found.low
+        np.testing.assert_allclose(result, [right / ROWS, theirs.low, theirs.high], atol=1e-12)
+        assert result.high > result.low

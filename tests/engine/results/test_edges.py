@@ -52,7 +52,7 @@ QUESTIONS = {
 
 
 def every(*tables: dict[str, Predictions]) -> list[Predictions]:
-    return [one for table in tables for one in table.values()]
+    return [item for table in tables for item in table.values()]
 
 
 def each_label(made: Predictions) -> object:
@@ -67,43 +67,45 @@ OF_ALL: tuple[Callable[[Predictions], object], ...] = (
     slices.worst_slices,
     slices.length_figure,
     groups.row_scores,
-    lambda made: [measures.interval(one) for one in measures.measures(made)],
-    lambda made: comparing.compare(made, made).sentence,
-    lambda made: groups.group(made, ()),
-    lambda made: mask(made, [Outcome(right=True), LabelIs(side="gold", label="good")]),
-    lambda made: [mask(made, [Between(figure=name, least=0)]) for name in FIGURES],
-    lambda made: [groups.by_figure(made, name) for name in FIGURES],
+    lambda predictions: [measures.interval(measure) for measure in measures.measures(predictions)],
+    lambda predictions: comparing.compare(predictions, predictions).sentence,
+    lambda predictions: groups.group(predictions, ()),
+    lambda predictions: mask(
+        predictions, [Outcome(right=True), LabelIs(side="gold", label="good")]
+    ),
+    lambda predictions: [mask(predictions, [Between(figure=name, least=0)]) for name in FIGURES],
+    lambda predictions: [groups.by_figure(predictions, name) for name in FIGURES],
 )
 
 
 def test_of_every_task() -> None:
-    for made in every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
+    for item in every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
         for function in OF_ALL:
-            function(made)
-            assert all(figure(made, name).shape == (len(made),) for name in FIGURES)
+            function(item)
+            assert all(figure(item, name).shape == (len(item),) for name in FIGURES)
 
 
 def test_of_labels() -> None:
-    for made in every(CLASSES, SETS):
+    for item in every(CLASSES, SETS):
         for function in OF_LABELS:
-            function(made)
-            assert made.scores.shape == (len(made), 2)
+            function(item)
+            assert item.scores.shape == (len(item), 2)
 
 
 def test_of_tags() -> None:
-    for made in every(TAGS):
-        assert sum(span_figures.kind_counts(made).values()) == 0
-        assert span_figures.type_confusion(made).counts.shape == (1, 1)
-        assert span_figures.type_figures(made) == ()
+    for item in every(TAGS):
+        assert sum(span_figures.kind_counts(item).values()) == 0
+        assert span_figures.type_confusion(item).counts.shape == (1, 1)
+        assert span_figures.type_figures(item) == ()
 
 
 def test_of_numbers() -> None:
-    for made in every(NUMBERS):
-        parts = groups.groups(made, groups.by_width(made, "residual", 30))
-        assert sum(part.count for part in parts) <= len(made)
+    for item in every(NUMBERS):
+        parts = groups.groups(item, groups.by_width(item, "residual", 30))
+        assert sum(part.count for part in parts) <= len(item)
 
 
 def test_of_answered() -> None:
-    for made in every(QUESTIONS):
-        answers.by_kind(made), answers.by_length(made)
-        assert (answers.threshold_curve(made) is None) == (len(made) == 0)
+    for item in every(QUESTIONS):
+        answers.by_kind(item), answers.by_length(item)
+        assert (answers.threshold_curve(item) is None) == (len(item) == 0)

@@ -29,54 +29,61 @@ MADE = classified(
 
 def test_groups_by_a_number_part_the_rows() -> None:
     rng = np.random.default_rng(0)
-    made = classified(
+    predictions = classified(
         ["good"] * 100, ["good"] * 100, text=["x " * n for n in rng.integers(0, 9, 100)]
     )
-    for by in (by_figure(made, "words"), by_width(made, "words", 5)):
-        rows = np.array([mask(made, one) for one in by])
+    for by in (by_figure(predictions, "words"), by_width(predictions, "words", 5)):
+        rows = np.array([mask(predictions, item) for item in by])
         assert (rows.sum(axis=0) == 1).all()
-    assert by_width(made, "loss", 5) == by_figure(made, "loss") == ()
+    assert by_width(predictions, "loss", 5) == by_figure(predictions, "loss") == ()
     same = classified(["good"] * 3, ["good"] * 3, text=["x"] * 3)
-    assert [one.count for one in groups(same, by_figure(same, "words"))] == [3]
+    assert [group.count for group in groups(same, by_figure(same, "words"))] == [3]
 
 
 def test_groups_by_values_words_and_labels() -> None:
     by_file = groups(MADE, by_column(MADE, "file"))
-    assert [(one.count, one.score.value) for one in by_file] == [(3, 1), (2, 0.5), (1, 0)]
-    assert [str(one.name) for one in by_file] == ["“file” is “b”", "“file” is “a”", "“file” is “c”"]
+    assert [(item.count, item.score.value) for item in by_file] == [(3, 1), (2, 0.5), (1, 0)]
+    assert [str(item.name) for item in by_file] == [
+        "“file” is “b”",
+        "“file” is “a”",
+        "“file” is “c”",
+    ]
     by_word = groups(MADE, by_first_word(MADE, "text"))
-    assert {str(one.name): one.count for one in by_word} == {
+    assert {str(item.name): item.count for item in by_word} == {
         "“text” begins with “who”": 2,
         "“text” begins with “when”": 1,
         "“text” begins with “what”": 1,
         "“text” begins with “4”": 1,
     }
     labels = groups(MADE, by_label(MADE))
-    assert [(one.count, one.score.value) for one in labels] == [(2, 0.5), (3, pytest.approx(2 / 3))]
+    assert [(label.count, label.score.value) for label in labels] == [
+        (2, 0.5),
+        (3, pytest.approx(2 / 3)),
+    ]
     assert not by_column(classified(["good"] * 2, ["good"] * 2, text=["a", "a"]), "text")
     many = classified(["good"] * 30, ["good"] * 30, text=[str(n) for n in range(30)])
     assert not by_column(many, "text")
 
 
 def test_the_score_of_numbers_is_their_distance() -> None:
-    made = Predictions.from_columns(
+    predictions = Predictions.from_columns(
         facts("regression"),
         {"row": range(3), "gold": ["1", "2,5", None], "predicted": ["1.5", "2.5", "0"],
          "scores": [[1.5], [2.5], [0.0]]},
         {},
     )  # fmt: skip
-    scores = row_scores(made)
+    scores = row_scores(predictions)
     np.testing.assert_allclose(scores.values, [0.5, 0, np.nan])
     assert not scores.higher_is_better and not scores.is_binary
-    assert group(made, ()).score.value == pytest.approx(0.25)
+    assert group(predictions, ()).score.value == pytest.approx(0.25)
     assert row_scores(MADE).is_binary
 
 
 def test_choices_are_grouped_by_position_and_margin() -> None:
     scores = [[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
-    made = classified(["0", "1", "1", "1"], ["0", "0", "0", "1"], ("0", "1"), scores)
-    by = groups(made, by_label(made))
-    assert [(one.count, one.score.value) for one in by] == [(1, 1), (3, pytest.approx(1 / 3))]
-    np.testing.assert_allclose(figure(made, "margin"), [0.8, 0.2, 0, 0.6], atol=1e-6)
-    margins = groups(made, by_figure(made, "margin", 2))
-    assert [(one.count, one.score.value) for one in margins] == [(2, 0), (2, 1)]
+    predictions = classified(["0", "1", "1", "1"], ["0", "0", "0", "1"], ("0", "1"), scores)
+    by = groups(predictions, by_label(predictions))
+    assert [(item.count, item.score.value) for item in by] == [(1, 1), (3, pytest.approx(1 / 3))]
+    np.testing.assert_allclose(figure(predictions, "margin"), [0.8, 0.2, 0, 0.6], atol=1e-6)
+    margins = groups(predictions, by_figure(predictions, "margin", 2))
+    assert [(margin.count, margin.score.value) for margin in margins] == [(2, 0), (2, 1)]

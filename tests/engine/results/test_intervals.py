@@ -16,16 +16,16 @@ SEED_TOLERANCE = 0.01  # tolerance between two bootstraps of the same rows
 def test_the_interval_of_a_proportion_is_that_of_scipy() -> None:
     for successes, trials in [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)]:
         theirs = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
-        found = wilson(successes, trials)
-        assert found.value == successes / trials
-        np.testing.assert_allclose([found.low, found.high], [theirs.low, theirs.high], atol=1e-12)
+        result = wilson(successes, trials)
+        assert result.value == successes / trials
+        np.testing.assert_allclose([result.low, result.high], [theirs.low, theirs.high], atol=1e-12)
 
 
 def test_an_empty_sample_has_no_interval() -> None:
     empty = (wilson(0, 0), mean_interval(np.array([])), bootstrap_rows(0, lambda _: 1.0),
                bootstrap(np.zeros((0, 3)), f1_of_sums), f1_interval(0, 0, 0, 9))  # fmt: skip
-    for one in empty:
-        assert np.isnan(one).all()
+    for item in empty:
+        assert np.isnan(item).all()
     assert np.isnan(UNKNOWN).all()
     assert np.isnan(percentiles(1.0, np.array([np.nan]))[1:]).all()
 
@@ -73,6 +73,6 @@ def test_the_interval_of_f1_covers_the_true_value() -> None:
     covered = 0
     for number in range(300):
         tp, fp, fn, _ = rng.multinomial(200, [0.3, 0.15, 0.1, 0.45])
-        found = f1_interval(tp, tp + fp, tp + fn, 200, seed=number)
-        covered += found.low <= true <= found.high
+        result = f1_interval(tp, tp + fp, tp + fn, 200, seed=number)
+        covered += result.low <= true <= result.high
     assert 0.91 <= covered / 300 <= 0.98

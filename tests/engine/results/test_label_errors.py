@@ -21,23 +21,23 @@ from engine.tasks.suggesting import label_errors, most_diverse, most_uncertain, 
 
 def test_the_confident_joint_is_that_of_the_paper() -> None:
     p = np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8], [0.4, 0.6], [0.1, 0.9], [0.45, 0.55]])
-    given = np.array([0, 0, 0, 1, 1, 1])
-    assert thresholds(p, given) == pytest.approx([0.6, (0.6 + 0.9 + 0.55) / 3])
-    found = label_errors(p, given)
+    labels = np.array([0, 0, 0, 1, 1, 1])
+    assert thresholds(p, labels) == pytest.approx([0.6, (0.6 + 0.9 + 0.55) / 3])
+    result = label_errors(p, labels)
     # row 2 is above the threshold of class 1; rows 3 and 5 reach none
-    assert found.joint.tolist() == [[2, 1], [0, 1]]
-    assert np.flatnonzero(found.is_likely).tolist() == [2]
-    assert found.suggested.tolist() == [1, 1, 1, 0, 0, 0]
-    assert found.order.tolist() == [2, 5, 3, 1, 0, 4]
-    assert found.confidence[2] == pytest.approx(0.2)
+    assert result.joint.tolist() == [[2, 1], [0, 1]]
+    assert np.flatnonzero(result.is_likely).tolist() == [2]
+    assert result.suggested.tolist() == [1, 1, 1, 0, 0, 0]
+    assert result.order.tolist() == [2, 5, 3, 1, 0, 4]
+    assert result.confidence[2] == pytest.approx(0.2)
 
 
 def test_a_label_of_which_no_model_is_sure_has_a_threshold_of_its_own() -> None:
     p = np.array([[0.95, 0.05], [0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.65, 0.35]])
-    given = np.array([0, 0, 0, 1, 1])
-    found = label_errors(p, given)
-    assert found.joint[0, 1] == 1, "40 % is much for a class whose rows have 22 % in the mean"
-    assert found.joint[1, 0] == 1
+    labels = np.array([0, 0, 0, 1, 1])
+    result = label_errors(p, labels)
+    assert result.joint[0, 1] == 1, "40 % is much for a class whose rows have 22 % in the mean"
+    assert result.joint[1, 0] == 1
 
 
 def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsure() -> None:
@@ -45,25 +45,27 @@ def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsu
     own = np.linspace(0.55, 0.95, 100)
     p = np.column_stack([own, 1 - own - 0.001, np.full(100, 0.001)])
     p = np.vstack([p, p[:, [1, 0, 2]], [[0.7, 0.3, 0.0], [0.02, 0.979, 0.001]]])
-    given = np.array([0] * 100 + [1] * 100 + [2, 0])
-    found = label_errors(p, given)
-    assert thresholds(p, given)[2] == 0
-    assert np.flatnonzero(found.is_likely).tolist() == [201], "and 0.7 is below the mean of label 0"
-    assert found.suggested[201] == 1
+    labels = np.array([0] * 100 + [1] * 100 + [2, 0])
+    result = label_errors(p, labels)
+    assert thresholds(p, labels)[2] == 0
+    assert np.flatnonzero(result.is_likely).tolist() == [201], (
+        "and 0.7 is below the mean of label 0"
+    )
+    assert result.suggested[201] == 1
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
-    for p, given in ((np.ones((3, 1)), np.zeros(3, int)), (np.ones((3, 2)), np.zeros(2, int))):
+    for p, labels in ((np.ones((3, 1)), np.zeros(3, int)), (np.ones((3, 2)), np.zeros(2, int))):
         with pytest.raises(ValueError, match="at least two classes"):
-            label_errors(p, given)
+            label_errors(p, labels)
 
 
 def test_folds_are_disjoint_and_stratified() -> None:
-    given = np.array([0] * 50 + [1] * 20)
-    folds = stratified_folds(given)
-    assert [np.sum(folds[given == 1] == fold) for fold in range(FOLDS)] == [2] * FOLDS
+    labels = np.array([0] * 50 + [1] * 20)
+    folds = stratified_folds(labels)
+    assert [np.sum(folds[labels == 1] == fold) for fold in range(FOLDS)] == [2] * FOLDS
     assert [np.sum(folds == fold) for fold in range(FOLDS)] == [7] * FOLDS
-    assert np.array_equal(folds, stratified_folds(given))
+    assert np.array_equal(folds, stratified_folds(labels))
 
 
 @pytest.mark.parametrize("way, steps", [(leave_one_out, (3, 3, 3)), (cross_validate, (10, 20, 30))])
@@ -73,21 +75,21 @@ def test_labels_that_were_changed_come_first(way, steps) -> None:
     words = (("red", "hot"), ("cold", "ice"), ("green", "leaf"))
     texts = [f"{rng.choice(words[label])} thing {n % 7}" for n, label in enumerate(true)]
     wrong = rng.permutation(240)[:12]
-    given = true.copy()
-    given[wrong] = (true[wrong] + 1) % 3
-    told: list[tuple[int, int]] = []
+    labels = true.copy()
+    labels[wrong] = (true[wrong] + 1) % 3
+    messages: list[tuple[int, int]] = []
     vectors = (np.eye(3)[true] + rng.normal(0, 0.1, (240, 3))).astype(np.float32)
     noise = rng.normal(0, 1, (240, 3)).astype(np.float32)
     views = (None, vectors[:, None], np.stack([noise, vectors], axis=1))
     for own, last in zip(views, steps, strict=True):
-        p = way(texts, given, 3, own, lambda done, total: told.append((done, total)))
-        assert told[-1] == (last, last)
+        p = way(texts, labels, 3, own, lambda done, total: messages.append((done, total)))
+        assert messages[-1] == (last, last)
         assert p.sum(axis=1) == pytest.approx(1)
-        found = label_errors(p, given)
-        assert set(found.order[:12]) == set(wrong)
-        likely = set(np.flatnonzero(found.is_likely))
+        result = label_errors(p, labels)
+        assert set(result.order[:12]) == set(wrong)
+        likely = set(np.flatnonzero(result.is_likely))
         assert likely <= set(wrong) and len(likely) >= 9
-        assert np.array_equal(found.suggested[wrong], true[wrong])
+        assert np.array_equal(result.suggested[wrong], true[wrong])
 
 
 def test_each_row_is_held_against_a_fit_to_all_others() -> None:
@@ -95,7 +97,7 @@ def test_each_row_is_held_against_a_fit_to_all_others() -> None:
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(list("abcdefgh"), 6)).replace("a", "aa") for _ in range(30)]
     texts = [text.replace(" ", "x ") for text in texts]  # words of two letters
-    given = rng.integers(0, 2, 30)
+    labels = rng.integers(0, 2, 30)
     vectors = rng.normal(size=(30, 2, 4)).astype(np.float32)
     words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)).fit_transform(texts)
     flat = StandardScaler().fit_transform(vectors.reshape(30, -1))
@@ -106,36 +108,36 @@ def test_each_row_is_held_against_a_fit_to_all_others() -> None:
     ).fit_transform(texts)
     expected = []
     for of_both in (kernel, kernel + (parts @ parts.T).toarray()):
-        said = np.empty(30)
+        predicted = np.empty(30)
         for row in range(30):
             others = np.arange(30) != row
             fitted = KernelRidge(alpha=1.0, kernel="precomputed")
-            fitted.fit(of_both[np.ix_(others, others)], 2.0 * given[others] - 1)
-            said[row] = fitted.predict(of_both[[row]][:, others])[0]
-        logits = 2 * SCALES[:, None] * said  # [scales, rows]: of class 1 over class 0
-        losses = np.log1p(np.exp(np.where(given == 1, -logits, logits))).mean(axis=1)
+            fitted.fit(of_both[np.ix_(others, others)], 2.0 * labels[others] - 1)
+            predicted[row] = fitted.predict(of_both[[row]][:, others])[0]
+        logits = 2 * SCALES[:, None] * predicted  # [scales, rows]: of class 1 over class 0
+        losses = np.log1p(np.exp(np.where(labels == 1, -logits, logits))).mean(axis=1)
         expected.append(1 / (1 + np.exp(-logits[losses.argmin()])))
-    p = leave_one_out(texts, given, 2, vectors)
+    p = leave_one_out(texts, labels, 2, vectors)
     assert p[:, 1] == pytest.approx(np.mean(expected, axis=0), abs=1e-3)
 
 
 def test_of_many_rows_the_folds_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, given = [f"w{n % 5} film" for n in range(40)], np.arange(40) % 5
-    few = out_of_sample(texts, given, 5)
+    texts, labels = [f"w{n % 5} film" for n in range(40)], np.arange(40) % 5
+    few = out_of_sample(texts, labels, 5)
     monkeypatch.setattr(module, "EXACT_ROWS", 39)
-    many = out_of_sample(texts, given, 5)
-    assert np.array_equal(few, leave_one_out(texts, given, 5))
-    assert np.array_equal(many, cross_validate(texts, given, 5))
+    many = out_of_sample(texts, labels, 5)
+    assert np.array_equal(few, leave_one_out(texts, labels, 5))
+    assert np.array_equal(many, cross_validate(texts, labels, 5))
 
 
 def test_a_class_with_a_single_row_is_no_defect() -> None:
-    given = np.array([0] * 9 + [1])
+    labels = np.array([0] * 9 + [1])
     for way in (leave_one_out, cross_validate):
-        p = way(["good film", *["bad film"] * 9], given, 2)
+        p = way(["good film", *["bad film"] * 9], labels, 2)
         assert p.shape == (10, 2) and np.isfinite(p).all()
-        p = way(["", *["bad film"] * 9], given, 2, np.zeros((10, 1, 3), dtype=np.float32))
+        p = way(["", *["bad film"] * 9], labels, 2, np.zeros((10, 1, 3), dtype=np.float32))
         assert np.isfinite(p).all() and p.sum(axis=1) == pytest.approx(1)
-    p = leave_one_out([""] * 10, given, 2)  # no words at all
+    p = leave_one_out([""] * 10, labels, 2)  # no words at all
     assert np.isfinite(p).all() and p.argmax(axis=1).tolist() == [0] * 10
 
 

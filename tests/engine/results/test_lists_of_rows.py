@@ -30,22 +30,22 @@ def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last() -> N
 
 def test_a_regression_begins_with_its_largest_residual() -> None:
     record = {"row": range(3), "gold": ["1", "2", None], "scores": [[1.5], [4.0], [9.0]]}
-    found = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
-    assert mistakes_first(found).tolist() == [1, 0, 2]
+    predictions = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
+    assert mistakes_first(predictions).tolist() == [1, 0, 2]
 
 
 def test_predicted_numbers_are_sorted_as_numbers() -> None:
     record = {"row": range(3), "gold": ["10", "9", None], "predicted": ["1e-4", "12.5", "3"]}
-    found = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
-    assert sort_rows(found, "predicted").tolist() == [0, 2, 1]
-    assert sort_rows(found, "gold").tolist() == [1, 0, 2]
+    predictions = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
+    assert sort_rows(predictions, "predicted").tolist() == [0, 2, 1]
+    assert sort_rows(predictions, "gold").tolist() == [1, 0, 2]
 
 
 def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
-    found = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
-    record = found.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
+    predictions = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
+    record = predictions.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
     record = record.set_column(5, "loss", pa.array([1.0, 0.5, 3.0], pa.float32()))
-    assert mistakes_first(Predictions(found.info, record)).tolist() == [2, 0, 1]
+    assert mistakes_first(Predictions(predictions.info, record)).tolist() == [2, 0, 1]
 
 
 def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() -> None:
@@ -73,10 +73,10 @@ def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> N
 
 def test_a_cell_with_the_name_of_a_column_of_ours_is_told_apart() -> None:
     record = {"row": [0], "gold": ["a"], "predicted": ["b"]}
-    found = Predictions.from_columns(
+    predictions = Predictions.from_columns(
         facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]}
     )
-    table = plain_table(found)
+    table = plain_table(predictions)
     assert (table["gold"].to_pylist(), table["gold 2"].to_pylist()) == (["mine"], ["a"])
 
 
@@ -89,29 +89,29 @@ def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval(
 
 
 def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
-    found = mixed()
-    chosen = replace(found, info=found.info.model_copy(update={"best_metric": "f1_macro"}))
+    result = mixed()
+    chosen = replace(result, info=result.info.model_copy(update={"best_metric": "f1_macro"}))
     assert main_metric(chosen).name == "f1_macro"
-    assert main_score(chosen) != main_score(found)
-    by_loss = replace(found, info=found.info.model_copy(update={"best_metric": "loss"}))
+    assert main_score(chosen) != main_score(result)
+    by_loss = replace(result, info=result.info.model_copy(update={"best_metric": "loss"}))
     assert main_metric(by_loss).name == "accuracy", "rows do not decide a loss"
 
 
 def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
     details = [{"words": ["a", "b"], "gold": ["DET", "N"], "predicted": ["DET", "V"]}]
     record = {"row": [0], "gold": ["DET N"], "predicted": ["DET V"], "score": [np.nan]}
-    record["details"] = [json.dumps(one) for one in details]
+    record["details"] = [json.dumps(detail) for detail in details]
     tags = facts("token_classification").model_copy(update={"labels": ("DET", "N", "V")})
-    found = Predictions.from_columns(tags, record, {"text": ["a b"]})
-    assert main_metric(found).name == "accuracy"
-    assert main_score(found).value == 0.5
+    predictions = Predictions.from_columns(tags, record, {"text": ["a b"]})
+    assert main_metric(predictions).name == "accuracy"
+    assert main_score(predictions).value == 0.5
 
 
 def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:
-    made = classified(["good", "bad", None], ["bad", "bad", "good"])
-    assert [doubtful_label(made, place) for place in range(3)] == ["bad", "bad", "good"]
+    predictions = classified(["good", "bad", None], ["bad", "bad", "good"])
+    assert [doubtful_label(predictions, item) for item in range(3)] == ["bad", "bad", "good"]
     several = labelled_sets([["a"], ["a", "b"], ["a"], []], [["a", "c"], ["a"], ["a"], []], "abc")
-    assert [doubtful_label(several, place) for place in range(4)] == ["c", "b", "a", None]
+    assert [doubtful_label(several, item) for item in range(4)] == ["c", "b", "a", None]
     assert doubtful_label(tagged([("Ann", "B-PER", "O")]), 0) is None
 
 
@@ -122,5 +122,5 @@ def test_no_row_is_both_and_none_without_a_label_is_either() -> None:
             ["bad", "good", "bad", "good", "good"],
             probability=np.array([0.6, 0.99, 0.7, 0.8, 0.9]),
         )
-        found = extremes(predictions, count)
-        assert found[0].tolist() == (worst or [3, 0, 2, 4]) and found[1].tolist() == best
+        result = extremes(predictions, count)
+        assert result[0].tolist() == (worst or [3, 0, 2, 4]) and result[1].tolist() == best

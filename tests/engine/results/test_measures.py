@@ -26,19 +26,19 @@ from tests.engine.results.made import (
 from tests.often import tries
 
 LABELS = ("a", "b", "c")
-number = st.floats(-1000, 1000).map(lambda one: round(one, 3))
+number = st.floats(-1000, 1000).map(lambda x: round(x, 3))
 
 
 def found(predictions: Predictions) -> dict[str, float]:
-    return {one.name: interval(one).value for one in measures(predictions)}
+    return {measure.name: interval(measure).value for measure in measures(predictions)}
 
 
 def numbers(gold: Any, predicted: Any) -> Predictions:
     record = {
         "row": range(len(gold)),
-        "gold": [None if one is None else repr(float(one)) for one in gold],
-        "predicted": [f"{one:.2f}" for one in predicted],
-        "scores": [[float(one)] for one in predicted],
+        "gold": [None if item is None else repr(float(item)) for item in gold],
+        "predicted": [f"{item:.2f}" for item in predicted],
+        "scores": [[float(item)] for item in predicted],
     }
     return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * len(gold)})
 
@@ -66,7 +66,7 @@ def test_of_classes(rows: list[tuple[str, str]]) -> None:
     )
 )
 def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) -> None:
-    gold, predicted = ([sorted(one) for one in side] for side in zip(*rows, strict=True))
+    gold, predicted = ([sorted(item) for item in side] for side in zip(*rows, strict=True))
     truth, said = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
@@ -83,7 +83,7 @@ def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) ->
 @given(st.lists(st.tuples(number, number), min_size=1, max_size=20))
 def test_of_numbers(rows: list[tuple[float, float]]) -> None:
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
-    predicted = [float(np.float32(one)) for one in predicted]
+    predicted = [float(np.float32(item)) for item in predicted]
     theirs = report(predicted, gold)
     assert found(numbers(gold, predicted)) == pytest.approx(
         {
@@ -99,15 +99,15 @@ def test_correlations_have_the_intervals_of_scipy() -> None:
     rng = np.random.default_rng(0)
     gold = np.round(rng.normal(0, 2, 120), 3)
     predicted = (gold + rng.normal(0.3, 1, 120)).astype(np.float32)
-    made = numbers([*gold, None], [*predicted, 9.0])
-    ours = {one.name: interval(one) for one in measures(made)}
+    predictions = numbers([*gold, None], [*predicted, 9.0])
+    ours = {measure.name: interval(measure) for measure in measures(predictions)}
     theirs = stats.pearsonr(gold, predicted)
     assert ours["pearson"].value == pytest.approx(theirs.statistic)
     np.testing.assert_allclose(ours["pearson"][1:], theirs.confidence_interval(0.95), atol=0.03)
     assert ours["spearman"].value == pytest.approx(stats.spearmanr(gold, predicted).statistic)
     counts, _ = np.histogram(predicted - gold, 7)
-    bins = groups(made, by_width(made, "residual", 7))
-    assert [one.count for one in bins] == [count for count in counts if count]
+    bins = groups(predictions, by_width(predictions, "residual", 7))
+    assert [item.count for item in bins] == [count for count in counts if count]
 
 
 def test_large_numbers_keep_their_correlation() -> None:
@@ -120,20 +120,22 @@ def test_large_numbers_keep_their_correlation() -> None:
 
 def test_of_tags() -> None:
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
-    made = tagged(rows)
+    predictions = tagged(rows)
     theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
-    assert found(made) == pytest.approx({"f1": theirs.f1, "accuracy": theirs.accuracy})
+    assert found(predictions) == pytest.approx({"f1": theirs.f1, "accuracy": theirs.accuracy})
     words = tagged([("a b", "DET NOUN", "DET VERB")])
     assert found(words) == {"accuracy": 0.5}
 
 
 def test_of_answers() -> None:
-    made = answered([("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1)
-    assert found(made) == pytest.approx({"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3})
+    predictions = answered(
+        [("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1
+    )
+    assert found(predictions) == pytest.approx({"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3})
 
 
 def test_the_first_metric_is_the_one_of_the_task() -> None:
-    made = {
+    result = {
         "text_classification": classified(["good"], ["good"]),
         "multi_label": labelled_sets([["a"]], [["a"]], ["a"]),
         "regression": numbers([1, 2], [1, 2]),
@@ -142,39 +144,39 @@ def test_the_first_metric_is_the_one_of_the_task() -> None:
         "multiple_choice": classified(["0"], ["1"], (), scores=[[]], probability=[0.5],
                                       task="multiple_choice"),
     }  # fmt: skip
-    for task, one in made.items():
-        names = [measure.name for measure in measures(one)]
+    for task, item in result.items():
+        names = [measure.name for measure in measures(item)]
         known = {metric.name for metric in TASKS[task].info.metrics}
         assert names[0] == TASKS[task].info.best_metric and set(names) <= known
 
 
-def macro_f1(gold: np.ndarray, said: np.ndarray) -> float:
-    hits = [2 * ((gold == one) & (said == one)).sum() for one in LABELS]
-    sums = [(gold == one).sum() + (said == one).sum() for one in LABELS]
+def macro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
+    hits = [2 * ((gold == label) & (predicted == label)).sum() for label in LABELS]
+    sums = [(gold == label).sum() + (predicted == label).sum() for label in LABELS]
     return float(np.mean(np.divide(hits, sums)))
 
 
 def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
     rng = np.random.default_rng(1)
     gold = rng.choice(LABELS, 300)
-    said = [
+    predicted = [
         np.where(rng.random(300) < right, gold, rng.choice(LABELS, 300)) for right in (0.5, 0.6)
     ]
-    one, other = (classified(gold, side, LABELS) for side in said)
-    for place, theirs in enumerate((lambda a, b: (a == b).mean(), macro_f1)):
-        found = difference(measures(one)[place], measures(other)[place])
+    first, other = (classified(gold, side, LABELS) for side in predicted)
+    for index, theirs in enumerate((lambda a, b: (a == b).mean(), macro_f1)):
+        result = difference(measures(first)[index], measures(other)[index])
         by_rows = bootstrap_rows(
             300,
             lambda rows, theirs=theirs: (
-                theirs(gold[rows], said[1][rows]) - theirs(gold[rows], said[0][rows])
+                theirs(gold[rows], predicted[1][rows]) - theirs(gold[rows], predicted[0][rows])
             ),
             draws=300,
         )
-        assert found.value == pytest.approx(by_rows.value)
-        np.testing.assert_allclose(found, by_rows, atol=0.025)
+        assert result.value == pytest.approx(by_rows.value)
+        np.testing.assert_allclose(result, by_rows, atol=0.025)
 
 
 def test_rows_without_gold_have_no_metric() -> None:
-    for made in (classified([None], ["good"]), numbers([None], [1.0]), tagged([("a", "", "B-x")])):
-        assert all(np.isnan(value) for value in found(made).values())
-        assert np.isnan(difference(measures(made)[0], measures(made)[0]).value)
+    for item in (classified([None], ["good"]), numbers([None], [1.0]), tagged([("a", "", "B-x")])):
+        assert all(np.isnan(value) for value in found(item).values())
+        assert np.isnan(difference(measures(item)[0], measures(item)[0]).value)

@@ -41,15 +41,15 @@ def predictions() -> Predictions:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     written = predictions()
     written.write(tmp_path / "results" / "validation.parquet")
-    found = read_predictions(tmp_path / "results" / "validation.parquet")
-    assert found.info == written.info
-    assert found.table.equals(written.table)
-    assert found.columns == ("text", "label")
-    assert found.cells("text").to_pylist() == ["fine", "poor"]
-    assert found.is_labelled
-    np.testing.assert_allclose(found.scores, [[0.1, 0.9], [0.2, 0.8]])
-    np.testing.assert_array_equal(found.numbers("loss"), np.array([0.1, np.nan], np.float32))
-    assert found.table["details"].to_pylist() == ["", ""]
+    result = read_predictions(tmp_path / "results" / "validation.parquet")
+    assert result.info == written.info
+    assert result.table.equals(written.table)
+    assert result.columns == ("text", "label")
+    assert result.cells("text").to_pylist() == ["fine", "poor"]
+    assert result.is_labelled
+    np.testing.assert_allclose(result.scores, [[0.1, 0.9], [0.2, 0.8]])
+    np.testing.assert_array_equal(result.numbers("loss"), np.array([0.1, np.nan], np.float32))
+    assert result.table["details"].to_pylist() == ["", ""]
 
 
 def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def of(part: str, step: int, fingerprint: str = "one") -> Predictions:
-    made = predictions()
+    rows = predictions()
     update = {"part": part, "step": step, "fingerprint": fingerprint}
-    return Predictions(made.info.model_copy(update=update), made.table)
+    return Predictions(rows.info.model_copy(update=update), rows.table)
 
 
 def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
     store.predictions_file(other, "test").write_bytes(b"no parquet")
     (tmp_path / "elsewhere").mkdir()
     of("validation", 5).write(store.predictions_file(tmp_path / "elsewhere", "validation"))
-    found = store.stored_predictions(tmp_path)
-    assert [(one.info.part, one.info.step, one.rows) for one in found] == [
+    result = store.stored_predictions(tmp_path)
+    assert [(item.info.part, item.info.step, item.rows) for item in result] == [
         ("validation", 9, 2),
         ("test", 9, 2),
         ("validation", 4, 2),
     ]
-    assert found[2].file == store.predictions_file(other, "validation")
+    assert result[2].file == store.predictions_file(other, "validation")
 
 
 def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:

@@ -34,14 +34,14 @@ def test_tails_of_t_are_those_of_scipy() -> None:
 )
 def test_the_test_of_welch_is_that_of_scipy(a: list[float], b: list[float]) -> None:
     both = stats.ttest_ind(b, a, equal_var=False)
-    found = significance.over_seeds(a, b, paired=False)
-    assert found.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
+    result = significance.over_seeds(a, b, paired=False)
+    assert result.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
     low, high = both.confidence_interval(0.95)
-    np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose([result.low, result.high], [low, high], rtol=1e-4, atol=1e-6)
 
 
 def moments(values: np.ndarray) -> list[np.ndarray]:
-    return [np.array([float(one)]) for one in (len(values), values.sum(), (values**2).sum())]
+    return [np.array([float(item)]) for item in (len(values), values.sum(), (values**2).sum())]
 
 
 def test_the_permutation_test_is_that_of_scipy() -> None:
@@ -72,10 +72,12 @@ def test_equal_rows_are_no_proof() -> None:
 def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
     a, b = [0.70, 0.72, 0.69, 0.75], [0.72, 0.73, 0.70, 0.77]
     theirs = stats.ttest_rel(b, a)
-    found = significance.over_seeds(a, b, paired=True)
-    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6)
+    result = significance.over_seeds(a, b, paired=True)
+    assert result.p == pytest.approx(theirs.pvalue, rel=1e-6)
     low, high = theirs.confidence_interval(0.95)
-    np.testing.assert_allclose([found.value, found.low, found.high], [0.015, low, high], rtol=1e-5)
+    np.testing.assert_allclose(
+        [result.value, result.low, result.high], [0.015, low, high], rtol=1e-5
+    )
     assert significance.over_seeds([0.5, 0.5], [0.5, 0.5], paired=True).p == 1
     assert significance.over_seeds([0.5, 0.5], [0.75, 0.75], paired=False) == (0.25, 0.25, 0.25, 0)
     assert math.isnan(significance.over_seeds([0.5], [0.75], paired=True).p)
@@ -88,9 +90,9 @@ def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: i
     hits = data.draw(st.integers(0, rows))
     drawn = data.draw(st.integers(0, rows))
     least, most = max(0, drawn + hits - rows), min(drawn, hits)
-    found = data.draw(st.integers(least, most))
-    ours = significance.hypergeometric_tail([found], [drawn], hits, rows)[0]
-    theirs = stats.hypergeom.cdf(found, rows, hits, drawn)
+    result = data.draw(st.integers(least, most))
+    ours = significance.hypergeometric_tail([result], [drawn], hits, rows)[0]
+    theirs = stats.hypergeom.cdf(result, rows, hits, drawn)
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-14)
 
 

@@ -33,19 +33,19 @@ def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> 
 
 
 def test_what_was_planted_is_found_and_said() -> None:
-    made = reviews(1500, 0, planted=True)
-    found = slices.worst_slices(made)
-    conditions = [one.conditions for one in found.slices]
+    predictions = reviews(1500, 0, planted=True)
+    result = slices.worst_slices(predictions)
+    conditions = [entry.conditions for entry in result.slices]
     assert (CellHasWord(column="text", word="not"),) in conditions
     assert (CellIs(column="file", value="b"),) in conditions
-    assert found.tried > 40 and found.rows == 1500
-    for one in found.slices:
-        rows = mask(made, one.conditions)
-        right = made.numbers("score") == 1
-        assert one.group.count == rows.sum() >= slices.MIN_ROWS
-        assert one.group.score.value == pytest.approx(right[rows].mean())
-        assert one.elsewhere.value == pytest.approx(right[~rows].mean())
-        assert one.group.score.value < one.elsewhere.value
+    assert result.tried > 40 and result.rows == 1500
+    for item in result.slices:
+        rows = mask(predictions, item.conditions)
+        right = predictions.numbers("score") == 1
+        assert item.group.count == rows.sum() >= slices.MIN_ROWS
+        assert item.group.score.value == pytest.approx(right[rows].mean())
+        assert item.elsewhere.value == pytest.approx(right[~rows].mean())
+        assert item.group.score.value < item.elsewhere.value
         single = stats.fisher_exact(
             [
                 [right[rows].sum(), (~right[rows]).sum()],
@@ -53,9 +53,9 @@ def test_what_was_planted_is_found_and_said() -> None:
             ],
             alternative="less",
         ).pvalue
-        assert single <= one.p * (1 + 1e-6) < 0.05
-        assert one.sentence == (
-            f"{right[rows].sum():,} of {rows.sum():,} rows right where {one.group.name}, "
+        assert single <= item.p * (1 + 1e-6) < 0.05
+        assert item.sentence == (
+            f"{right[rows].sum():,} of {rows.sum():,} rows right where {item.group.name}, "
             f"{100 * right[~rows].mean():.0f} % elsewhere"
         )
 
@@ -65,8 +65,8 @@ def test_a_pair_is_told_where_both_conditions_matter() -> None:
     files, gold = rng.choice(["a", "b"], 2000), rng.choice(["bad", "good"], 2000)
     wrong = rng.random(2000) < np.where((files == "b") & (gold == "bad"), 0.7, 0.1)
     other = np.where(gold == "good", "bad", "good")
-    made = classified(gold, np.where(wrong, other, gold), text=["x"] * 2000, file=files)
-    [only] = slices.worst_slices(made).slices
+    predictions = classified(gold, np.where(wrong, other, gold), text=["x"] * 2000, file=files)
+    [only] = slices.worst_slices(predictions).slices
     assert set(only.conditions) == {
         LabelIs(side="gold", label="bad"),
         CellIs(column="file", value="b"),
@@ -74,8 +74,8 @@ def test_a_pair_is_told_where_both_conditions_matter() -> None:
 
 
 def test_chance_alone_gives_hardly_ever_a_slice() -> None:
-    told = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(15)]
-    assert sum(told) <= 3  # 0.75 are expected at most
+    hits = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(15)]
+    assert sum(hits) <= 3  # 0.75 are expected at most
 
 
 def test_slices_of_numbers_are_where_the_error_is_larger() -> None:
@@ -83,25 +83,27 @@ def test_slices_of_numbers_are_where_the_error_is_larger() -> None:
     files = rng.choice(["a", "b"], 600)
     gold = rng.random(600) * 5
     predicted = gold + rng.normal(0, np.where(files == "b", 1.5, 0.3))
-    made = Predictions.from_columns(
+    predictions = Predictions.from_columns(
         facts("regression"),
-        {"row": range(600), "gold": [str(one) for one in gold],
-         "predicted": [f"{one:.2f}" for one in predicted],
-         "scores": [[one] for one in predicted]},
+        {"row": range(600), "gold": [str(item) for item in gold],
+         "predicted": [f"{item:.2f}" for item in predicted],
+         "scores": [[item] for item in predicted]},
         {"text": ["x y"] * 600, "file": files},
     )  # fmt: skip
-    found = slices.worst_slices(made).slices
-    assert found[0].conditions == (CellIs(column="file", value="b"),)
-    assert found[0].sentence.startswith("mean error 1.")
-    assert found[0].group.score.value > found[0].elsewhere.value
+    result = slices.worst_slices(predictions).slices
+    assert result[0].conditions == (CellIs(column="file", value="b"),)
+    assert result[0].sentence.startswith("mean error 1.")
+    assert result[0].group.score.value > result[0].elsewhere.value
 
 
 def test_slices_of_tags_are_by_type() -> None:
     rows = [("Bob ran", "B-person O", "B-person O")] * 60 + [("Oslo ran", "B-place O", "O O")] * 30
-    made = tagged(rows)
-    score = np.where(np.arange(90) % 9 == 0, 0.5, made.numbers("score")).astype(np.float32)
-    table = made.table.set_column(made.table.column_names.index("score"), "score", pa.array(score))
-    [first, *_] = slices.worst_slices(Predictions(made.info, table)).slices
+    predictions = tagged(rows)
+    score = np.where(np.arange(90) % 9 == 0, 0.5, predictions.numbers("score")).astype(np.float32)
+    table = predictions.table.set_column(
+        predictions.table.column_names.index("score"), "score", pa.array(score)
+    )
+    [first, *_] = slices.worst_slices(Predictions(predictions.info, table)).slices
     assert first.conditions == (HasSpan(gold="place"),)
     assert first.sentence == (
         "mean F1 of the rows 0.05 in 30 rows where the row has a span: gold “place”, "
@@ -110,17 +112,17 @@ def test_slices_of_tags_are_by_type() -> None:
 
 
 def test_few_rows_have_no_slices() -> None:
-    for made in (classified([], []), reviews(30, 1), classified([None] * 50, ["good"] * 50)):
-        assert slices.worst_slices(made).slices == ()
+    for item in (classified([], []), reviews(30, 1), classified([None] * 50, ["good"] * 50)):
+        assert slices.worst_slices(item).slices == ()
 
 
 def test_a_pair_is_about_two_things() -> None:
-    made = reviews(300, 5)
-    found = slices.candidates(made, np.arange(300), 20)
-    assert {one.subject for one in found} == {"label", "length", "column file", "word"}
-    for one in found:
-        np.testing.assert_array_equal(one.rows, mask(made, [one.condition]))
-        assert not one.pairs_with(one)
+    predictions = reviews(300, 5)
+    result = slices.candidates(predictions, np.arange(300), 20)
+    assert {entry.subject for entry in result} == {"label", "length", "column file", "word"}
+    for item in result:
+        np.testing.assert_array_equal(item.rows, mask(predictions, [item.condition]))
+        assert not item.pairs_with(item)
 
 
 def test_the_length_of_texts_without_blanks_is_in_characters() -> None:
@@ -134,10 +136,10 @@ def test_the_length_of_texts_without_blanks_is_in_characters() -> None:
 
 
 def test_named_slices_have_scores() -> None:
-    made = reviews(100, 6)
+    predictions = reviews(100, 6)
     named = slices.Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
-    [found] = slices.score_slices(made, [named])
-    assert found.count == sum(one == "b" for one in made.cells("file").to_pylist())
+    [result] = slices.score_slices(predictions, [named])
+    assert result.count == sum(cell == "b" for cell in predictions.cells("file").to_pylist())
     assert slices.Slice.model_validate_json(named.model_dump_json()) == named
 
 
@@ -147,8 +149,8 @@ def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
     first = Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
     other = Slice(name="B", source="News", conditions=())
     changed = first.model_copy(update={"conditions": (Outcome(right=False),)})
-    for one in (first, other, changed):
-        save_slice(file, one)
+    for item in (first, other, changed):
+        save_slice(file, item)
     assert read_slices(file) == (other, changed)
     assert read_slices(file, "Reviews") == (changed,)
     delete_slice(file, "B", "Reviews")
@@ -158,12 +160,12 @@ def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
 
 def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path: Path) -> None:
     file = tmp_path / "slices.json"
-    one, two = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
+    first, two = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
     other = Slice(name="C", source="News", conditions=())
-    for each in (one, two, other):
+    for each in (first, two, other):
         save_slice(file, each)
     rename_slice(file, "A", "Reviews", "C")
-    renamed = one.model_copy(update={"name": "C"})
+    renamed = first.model_copy(update={"name": "C"})
     assert read_slices(file) == (renamed, two, other)
     with pytest.raises(StudioError, match="already a slice “B”"):
         rename_slice(file, "C", "Reviews", "B")

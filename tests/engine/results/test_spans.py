@@ -24,33 +24,37 @@ row = st.integers(1, 8).flatmap(
 @given(st.lists(row, min_size=1, max_size=6))
 @pytest.mark.filterwarnings("ignore")
 def test_types_are_counted_as_seqeval_counts_them(rows: list[tuple[list[str], list[str]]]) -> None:
-    made = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
+    predictions = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
     gold, predicted = ([list(side) for side in sides] for sides in zip(*rows, strict=True))
-    types = span_table(made).types
+    types = span_table(predictions).types
     if types:
         theirs = precision_recall_fscore_support(gold, predicted, average=None, zero_division=0)
-        for one, precision, recall, f1, support in zip(type_figures(made), *theirs, strict=True):
-            assert one.support == support
-            assert np.nan_to_num(one.precision.value) == pytest.approx(precision)
-            assert np.nan_to_num(one.recall.value) == pytest.approx(recall)
-            assert np.nan_to_num(one.f1.value) == pytest.approx(f1)
+        for item, precision, recall, f1, support in zip(
+            type_figures(predictions), *theirs, strict=True
+        ):
+            assert item.support == support
+            assert np.nan_to_num(item.precision.value) == pytest.approx(precision)
+            assert np.nan_to_num(item.recall.value) == pytest.approx(recall)
+            assert np.nan_to_num(item.f1.value) == pytest.approx(f1)
         theirs = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
-        micro = next(one for one in measures(made) if one.name == "f1")
+        micro = next(measure for measure in measures(predictions) if measure.name == "f1")
         assert np.nan_to_num(interval(micro).value) == pytest.approx(theirs[2])
-    counts = kind_counts(made)
-    table = span_table(made)
+    counts = kind_counts(predictions)
+    table = span_table(predictions)
     assert sum(counts.values()) == len(table.rows)
-    confusion = type_confusion(made)
+    confusion = type_confusion(predictions)
     assert confusion.counts.sum() == len(table.rows)
     assert confusion.counts[-1].sum() == counts["spurious"]
     assert confusion.counts[:, -1].sum() == counts["missed"]
     for kind, count in counts.items():
-        assert mask(made, kind_conditions(kind)).any() == (count > 0)
+        assert mask(predictions, kind_conditions(kind)).any() == (count > 0)
     for n in range(len(types)):
         for m in range(len(types) + 1):
-            assert mask(made, confusion.conditions(n, m)).any() == (confusion.counts[n, m] > 0)
+            assert mask(predictions, confusion.conditions(n, m)).any() == (
+                confusion.counts[n, m] > 0
+            )
         spurious = confusion.counts[-1, n]
-        assert mask(made, confusion.conditions(len(types), n)).any() == (spurious > 0)
+        assert mask(predictions, confusion.conditions(len(types), n)).any() == (spurious > 0)
 
 
 def test_each_span_has_one_kind_of_error() -> None:
@@ -64,9 +68,9 @@ def test_each_span_has_one_kind_of_error() -> None:
         ("B-a I-a I-a", "B-a B-b I-b", ["boundary", "spurious"]),  # the same type comes first
         ("B-a B-a O", "B-a I-a O", ["boundary", "missed"]),
     ]:
-        made = tagged([("x y z", gold, predicted)])
-        assert [pair.kind for pair in row_spans(made, 0).pairs] == kinds
-        assert row_spans(made, 0).words == ("x", "y", "z")
+        predictions = tagged([("x y z", gold, predicted)])
+        assert [pair.kind for pair in row_spans(predictions, 0).pairs] == kinds
+        assert row_spans(predictions, 0).words == ("x", "y", "z")
 
 
 def test_spans_with_the_same_ends_belong_together_first() -> None:
@@ -78,12 +82,12 @@ def test_spans_with_the_same_ends_belong_together_first() -> None:
 
 
 def test_tags_that_name_no_spans_are_words_with_a_type() -> None:
-    made = tagged([("the dog", "DET NOUN", "DET VERB")])
-    assert kind_counts(made)["type"] == 1 and kind_counts(made)["right"] == 1
-    assert span_table(made).types == ("DET", "NOUN", "VERB")
+    predictions = tagged([("the dog", "DET NOUN", "DET VERB")])
+    assert kind_counts(predictions)["type"] == 1 and kind_counts(predictions)["right"] == 1
+    assert span_table(predictions).types == ("DET", "NOUN", "VERB")
 
 
 def test_rows_without_gold_have_no_errors() -> None:
-    made = tagged([("a b", "", "B-a O")])
-    assert not len(span_table(made).rows)
-    assert [pair.kind for pair in row_spans(made, 0).pairs] == ["spurious"]
+    predictions = tagged([("a b", "", "B-a O")])
+    assert not len(span_table(predictions).rows)
+    assert [pair.kind for pair in row_spans(predictions, 0).pairs] == ["spurious"]

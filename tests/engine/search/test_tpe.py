@@ -110,14 +110,17 @@ def test_the_field_that_matters_is_the_most_important_and_the_other_is_not():
         for rate in rates
         for size in sizes
     )
-    found = importance(MeasureImportance(search=search, trials=trials))
-    assert [one.path for one in found.fields] == ["training.learning_rate", "training.batch_size"]
-    first, second = found.fields
+    result = importance(MeasureImportance(search=search, trials=trials))
+    assert [field.path for field in result.fields] == [
+        "training.learning_rate",
+        "training.batch_size",
+    ]
+    first, second = result.fields
     assert first.share > 0.9 and second.share < 0.1
     assert first.low <= first.share + 0.1 and first.low > second.high
-    assert found.explained > 0.5 and found.trials == 9
+    assert result.explained > 0.5 and result.trials == 9
     flat = tuple(trial.model_copy(update={"score": 0.5}) for trial in trials)
     nothing = importance(MeasureImportance(search=search, trials=flat))
-    assert [one.share for one in nothing.fields] == [0.0, 0.0] and nothing.explained == 0.0
+    assert [field.share for field in nothing.fields] == [0.0, 0.0] and nothing.explained == 0.0
     with pytest.raises(StudioError, match="needs 4 finished"):
         importance(MeasureImportance(search=search, trials=trials[:3]))

@@ -41,15 +41,15 @@ def test_everything_that_a_network_says_is_near(family, kind):
     plain = network(Heads(mlm=True, outputs=3), spec)
     quick = pack_network(plain, kind)
     right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
-    found = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    result = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     pairs = [
         (quick.logits(ids, segments, real), plain.logits(ids, segments, real)),
-        (quick.mlm(found.last), plain.mlm(right.last)),
-        *zip(found.hidden, right.hidden, strict=True),
-        *zip(found.weights, right.weights, strict=True),
+        (quick.mlm(result.last), plain.mlm(right.last)),
+        *zip(result.hidden, right.hidden, strict=True),
+        *zip(result.weights, right.weights, strict=True),
     ]
-    for some, wanted in pairs:
-        assert torch.allclose(some, wanted, atol=LARGEST[kind])
+    for actual, expected in pairs:
+        assert torch.allclose(actual, expected, atol=LARGEST[kind])
 
 
 @pytest.mark.parametrize("kind", HERE)
@@ -129,9 +129,9 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
     right = plain.mlm(vectors)
-    found = pack_network(plain, kind).mlm
-    found.dense = plain.mlm.dense
-    some = found(vectors)
+    head = pack_network(plain, kind).mlm
+    head.dense = plain.mlm.dense
+    some = head(vectors)
     first = right.topk(SHORTLIST // 4).indices
     assert torch.allclose(some.gather(1, first), right.gather(1, first), atol=1e-5)
 
@@ -141,16 +141,16 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
 def test_a_product_takes_any_number_of_rows(kind, rows):
     weight, bias = torch.randn(8, 16), torch.randn(8)
     x = torch.randn(1, rows, 16)
-    found = matmul(kind, weight, bias)(x)
-    assert found.shape == (1, rows, 8)
-    assert found.dtype == torch.float32
-    assert torch.allclose(found, F.linear(x, weight, bias), atol=LARGEST[kind])
+    result = matmul(kind, weight, bias)(x)
+    assert result.shape == (1, rows, 8)
+    assert result.dtype == torch.float32
+    assert torch.allclose(result, F.linear(x, weight, bias), atol=LARGEST[kind])
 
 
 def test_weights_that_are_too_large_for_float16_stay_in_float32():
     weight = torch.tensor([[1e6, 1.0]])
-    found = matmul("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
-    assert float(found) == 1e6 + 2
+    result = matmul("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
+    assert float(result) == 1e6 + 2
 
 
 def test_an_output_of_zeros_alone_stays_zero_in_int8():
@@ -203,17 +203,17 @@ def test_without_mkl_many_rows_are_multiplied_as_they_are_and_none_is_filled_up(
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
-    asked = list[int]()
+    sizes = list[int]()
 
     def plain(x: torch.Tensor) -> torch.Tensor:
-        asked.append(len(x))
+        sizes.append(len(x))
         return F.linear(x, weight, bias)
 
     product = matmul("float32", weight, bias, plain)
     for rows in (MANY_ROWS - 1, MANY_ROWS, MANY_ROWS + 7):
         x = torch.randn((rows, 16), generator=random)
         assert torch.allclose(product(x), F.linear(x, weight, bias), atol=1e-5)
-    assert asked == [MANY_ROWS, MANY_ROWS + 7]
+    assert sizes == [MANY_ROWS, MANY_ROWS + 7]
 
 
 @with_mkl
@@ -262,8 +262,8 @@ def test_a_large_batch_says_what_the_network_says(kind):
     times = -(-MANY_ROWS // ids.numel())
     ids, segments = ids.repeat(times, 1), segments.repeat(times, 1)
     for quick in (pack_network(plain, kind), pack_network(pack_network(plain, "float32"), kind)):
-        found = quick.encoder(ids, segments, keep_weights=True)
+        result = quick.encoder(ids, segments, keep_weights=True)
         right = plain.encoder(ids, segments, keep_weights=True)
-        assert torch.allclose(found.last, right.last, atol=LARGEST[kind])
-        for some, wanted in zip(found.weights, right.weights, strict=True):
-            assert torch.allclose(some, wanted, atol=LARGEST[kind])
+        assert torch.allclose(result.last, right.last, atol=LARGEST[kind])
+        for actual, expected in zip(result.weights, right.weights, strict=True):
+            assert torch.allclose(actual, expected, atol=LARGEST[kind])

@@ -43,47 +43,47 @@ def starter():
 
 def settled(monkeypatch, checkpoint, times, kinds):
     """Every kind is so many times as quick as float32."""
-    made = Serving(checkpoint)
-    monkeypatch.setattr(serving, "_seconds", lambda one, _: times if one is made.exact else 1.0)
-    for _ in made.prepare(kinds):
+    result = Serving(checkpoint)
+    monkeypatch.setattr(serving, "_seconds", lambda x, _: times if x is result.exact else 1.0)
+    for _ in result.prepare(kinds):
         pass
-    return made
+    return result
 
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
-    made = settled(monkeypatch, starter, 2.0, ("float16", "float32"))
-    assert (made.kind, made.reason, made.maps_agree) == ("float16", "", True)
-    assert made.take(exact=False)[1:] == ("float16", "")
-    assert made.take(exact=True)[0] is made.exact
-    assert made.take(exact=True)[1:] == ("float32", "")
+    serving = settled(monkeypatch, starter, 2.0, ("float16", "float32"))
+    assert (serving.kind, serving.reason, serving.maps_agree) == ("float16", "", True)
+    assert serving.take(exact=False)[1:] == ("float16", "")
+    assert serving.take(exact=True)[0] is serving.exact
+    assert serving.take(exact=True)[1:] == ("float32", "")
 
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_is_hardly_quicker_is_not_taken(starter, monkeypatch):
-    made = settled(monkeypatch, starter, 1.05, ("float16",))
-    assert made.take(exact=False)[1:] == ("float32", "none")
+    serving = settled(monkeypatch, starter, 1.05, ("float16",))
+    assert serving.take(exact=False)[1:] == ("float32", "none")
 
 
 @pytest.mark.skipif(not is_available("int8"), reason="no int8 here")
 def test_a_kind_that_does_not_agree_is_not_taken(starter, monkeypatch):
-    made = settled(monkeypatch, starter, 9.0, ("int8",))
-    assert made.take(exact=False) == (made.exact, "float32", "none")
+    serving = settled(monkeypatch, starter, 9.0, ("int8",))
+    assert serving.take(exact=False) == (serving.exact, "float32", "none")
 
 
 def test_until_it_is_prepared_answers_are_exact(starter):
-    made = Serving(starter)
-    assert made.take(exact=False) == (made.exact, "float32", "preparing")
-    next(made.prepare())
-    assert made.take(exact=False)[1:] == ("float32", "preparing")
+    serving = Serving(starter)
+    assert serving.take(exact=False) == (serving.exact, "float32", "preparing")
+    next(serving.prepare())
+    assert serving.take(exact=False)[1:] == ("float32", "preparing")
 
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monkeypatch):
     monkeypatch.setattr(serving, "attention_agrees", lambda *_: False)
-    made = settled(monkeypatch, starter, 2.0, ("float16",))
-    assert made.take(exact=False)[1] == "float16"
-    assert made.take(exact=False, maps=True)[1:] == ("float32", "none")
+    result = settled(monkeypatch, starter, 2.0, ("float16",))
+    assert result.take(exact=False)[1] == "float16"
+    assert result.take(exact=False, maps=True)[1:] == ("float32", "none")
 
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
@@ -94,14 +94,14 @@ def test_the_quick_starter_model_guesses_the_same_words(starter):
     quick = replace(exact, network=pack_network(exact.network, "float16"))
     for sentence in SENTENCES:
         encoded = starter.tokenizer.encode(sentence)
-        place = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
+        index = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
         ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
-        right, found = (
-            one.mlm(one.encode_at(ids, segments, place)[0, 0]).softmax(-1)
-            for one in (starter.network, quick.network)
+        right, serving = (
+            item.mlm(item.encode_at(ids, segments, index)[0, 0]).softmax(-1)
+            for item in (starter.network, quick.network)
         )
-        assert right.topk(5).indices.tolist() == found.topk(5).indices.tolist()
-        assert float((right - found).abs().max()) <= BOUND
+        assert right.topk(5).indices.tolist() == serving.topk(5).indices.tolist()
+        assert float((right - serving).abs().max()) <= BOUND
 
 
 def test_exact_maps_are_those_of_the_plain_network(starter):
@@ -130,10 +130,10 @@ def test_every_head_is_compared(kind, tmp_path):
     outputs = get_head(kind).outputs or 3
     checkpoint = load(folder(tmp_path / kind, Heads(outputs=outputs, kind=kind)))
     text = ("a b c d e f", None)
-    said = predict(checkpoint, text)
-    assert agrees(predict(checkpoint, text), said)
-    other = replace(said, task=said.task + 0.02 * max(1, float(said.task.abs().max())))
-    assert not agrees(other, said)
+    answer = predict(checkpoint, text)
+    assert agrees(predict(checkpoint, text), answer)
+    other = replace(answer, task=answer.task + 0.02 * max(1, float(answer.task.abs().max())))
+    assert not agrees(other, answer)
 
 
 def test_a_small_probability_may_not_differ_by_a_factor():

@@ -37,7 +37,7 @@ def split(**columns: Any) -> tuple[Rows, Rows]:
 def fitted(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
     learner = learner_for(parse_task(kind))
     learner.fit_labels(train)
-    baseline = next(one for one in learner.baselines() if one.key == key)
+    baseline = next(item for item in learner.baselines() if item.key == key)
     collected = baseline.predict(learner, train, rows)
     return collected.row_predictions(), collected.report().metrics()
 
@@ -49,45 +49,45 @@ def tfidf(train: list[str]) -> TfidfVectorizer:
 
 def test_classes_are_those_of_scikit_learn() -> None:
     train, rows = split(texts=TEXTS, labels=LABELS)
-    found, metrics = fitted("text_classification", "tfidf", train, rows)
+    result, metrics = fitted("text_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), LABELS[TRAIN])
     expected = model.predict_proba(vectors.transform(TEXTS[TEST]))
-    assert found.scores == pytest.approx(expected, abs=1e-5)
-    assert list(found.predicted) == list(model.predict(vectors.transform(TEXTS[TEST])))
-    assert metrics["accuracy"] == accuracy_score(LABELS[TEST], found.predicted)
+    assert result.scores == pytest.approx(expected, abs=1e-5)
+    assert list(result.predicted) == list(model.predict(vectors.transform(TEXTS[TEST])))
+    assert metrics["accuracy"] == accuracy_score(LABELS[TEST], result.predicted)
     assert metrics["loss"] == pytest.approx(log_loss(LABELS[TEST], expected), abs=1e-5)
 
 
 def test_the_majority_predicts_the_most_frequent_class_with_its_share() -> None:
     train, rows = split(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
-    found, metrics = fitted("text_classification", "majority", train, rows)
-    assert {*found.predicted} == {"good"} and metrics["accuracy"] == 0
-    np.testing.assert_allclose(found.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
+    result, metrics = fitted("text_classification", "majority", train, rows)
+    assert {*result.predicted} == {"good"} and metrics["accuracy"] == 0
+    np.testing.assert_allclose(result.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
 
 
 def test_pairs_have_both_texts_their_distances_and_their_cosine() -> None:
     seconds = TEXTS[1:] + TEXTS[:1]
     train, rows = split(texts=TEXTS, pairs=seconds, labels=LABELS)
-    found, _ = fitted("pair_classification", "tfidf", train, rows)
+    result, _ = fitted("pair_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN] + seconds[TRAIN])
 
     def features(part: slice) -> np.ndarray:
-        one, two = (vectors.transform(some[part]).toarray() for some in (TEXTS, seconds))
-        return np.hstack([one, two, abs(one - two), (one * two).sum(axis=1, keepdims=True)])
+        first, two = (vectors.transform(some[part]).toarray() for some in (TEXTS, seconds))
+        return np.hstack([first, two, abs(first - two), (first * two).sum(axis=1, keepdims=True)])
 
     model = LogisticRegression(max_iter=1000).fit(features(TRAIN), LABELS[TRAIN])
-    assert found.scores == pytest.approx(model.predict_proba(features(TEST)), abs=1e-3)
+    assert result.scores == pytest.approx(model.predict_proba(features(TEST)), abs=1e-3)
 
 
 def test_a_number_is_that_of_ridge_regression() -> None:
     numbers = [len(text) / 10 for text in TEXTS]
-    train, rows = split(texts=TEXTS, labels=[str(one) for one in numbers])
-    found, _ = fitted("regression", "tfidf", train, rows)
+    train, rows = split(texts=TEXTS, labels=[str(number) for number in numbers])
+    result, _ = fitted("regression", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     model = Ridge().fit(vectors.transform(TEXTS[TRAIN]), numbers[TRAIN])
     expected = model.predict(vectors.transform(TEXTS[TEST]))
-    assert found.scores[:, 0] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
+    assert result.scores[:, 0] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
     mean, _ = fitted("regression", "majority", train, rows)
     assert mean.scores[:, 0] == pytest.approx(np.mean(numbers[TRAIN]))  # type: ignore[index]
 
@@ -95,13 +95,13 @@ def test_a_number_is_that_of_ridge_regression() -> None:
 def test_each_label_of_a_set_has_its_own_regression() -> None:
     sets = ["|".join(w for w in ("film", "acting", "fine") if w in text) for text in TEXTS]
     train, rows = split(texts=TEXTS, labels=sets)
-    found, metrics = fitted("multi_label", "tfidf", train, rows)
+    result, metrics = fitted("multi_label", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     for index, label in enumerate(("acting", "film", "fine")):
-        has = [label in one for one in sets]
+        has = [label in item for item in sets]
         model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), has[TRAIN])
         expected = model.predict_proba(vectors.transform(TEXTS[TEST]))[:, 1]
-        assert found.scores[:, index] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
+        assert result.scores[:, index] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
     assert metrics["f1_micro"] > 0.8
 
 
@@ -112,17 +112,17 @@ def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none() -> No
     task = parse_task({"kind": "multi_label", "labels": ["film", "always", "rare"]})
     learner = learner_for(task)
     learner.fit_labels(train)
-    found = learner.baselines()[1].predict(learner, train, rows).row_predictions()
-    assert found.scores is not None
-    assert (found.scores[:, 1] > 0.99).all() and (found.scores[:, 2] < 0.01).all()
+    result = learner.baselines()[1].predict(learner, train, rows).row_predictions()
+    assert result.scores is not None
+    assert (result.scores[:, 1] > 0.99).all() and (result.scores[:, 2] < 0.01).all()
 
 
 def test_the_choice_with_the_highest_cosine_is_taken() -> None:
     endings = [(text, "nothing of it") if n % 3 else ("else", text) for n, text in enumerate(TEXTS)]
     right = [str(int(n % 3 == 0)) for n in range(len(TEXTS))]
     train, rows = split(texts=TEXTS, endings=endings, labels=right)
-    found, metrics = fitted("multiple_choice", "tfidf", train, rows)
-    assert list(found.predicted) == right[TEST] and metrics["accuracy"] == 1
+    result, metrics = fitted("multiple_choice", "tfidf", train, rows)
+    assert list(result.predicted) == right[TEST] and metrics["accuracy"] == 1
     majority, metrics = fitted("multiple_choice", "majority", train, rows)
     assert {*majority.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
 
@@ -131,11 +131,11 @@ def test_a_word_has_its_most_frequent_tag() -> None:
     texts = ['["Rome", "is", "big"]', '["rome", "and", "Ann"]', '["Rome", "saw", "Ann"]']
     tags = ['["B-place", "O", "O"]', '["O", "O", "B-person"]', '["B-place", "O", "B-person"]']
     rows = Rows(['["Rome", "ANN", "Bob", "ROME"]'], tags=['["B-place", "B-person", "O", "O"]'])
-    found, metrics = fitted("token_classification", "word-tags", Rows(texts, tags=tags), rows)
-    assert list(found.predicted) == ["B-place B-person O B-place"]
+    result, metrics = fitted("token_classification", "word-tags", Rows(texts, tags=tags), rows)
+    assert list(result.predicted) == ["B-place B-person O B-place"]
     assert metrics["f1"] == pytest.approx(0.8)
-    shares = [1, 1, 5 / 9, 2 / 3]  # Bob counts all words; ROME counts rome and Rome together
-    assert found.probability == pytest.approx(np.mean(shares))
+    ratios = [1, 1, 5 / 9, 2 / 3]  # Bob counts all words; ROME counts rome and Rome together
+    assert result.probability == pytest.approx(np.mean(ratios))
 
 
 PASSAGE = "Ada Lovelace was born in London. The engine was built by Charles Babbage of Walworth."
@@ -167,31 +167,31 @@ def training_rows(answerable: bool) -> Rows:
 
 def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
     rows = question_rows(BUILT, ("Lovelace, born where?", "London"))
-    found, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
-    assert list(found.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
+    result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
+    assert list(result.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
     assert metrics["exact_match"] == 0.5 and metrics["f1"] == 0.5
-    assert found.loss is None and np.isnan(metrics["loss"])
-    first = json.loads((found.details or [])[0])
+    assert result.loss is None and np.isnan(metrics["loss"])
+    first = json.loads((result.details or [])[0])
     assert first["null"] is None and first["best"][0][0] == "Charles Babbage"
     distances = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # in words, from the name
     passages = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}  # of 25
     idf = {word: math.log(26 / (1 + n)) for word, n in passages.items()}
-    share = sum(idf[word] / (1 + n) for word, n in distances.items()) / sum(idf.values())
-    assert first["best"][0][3] == pytest.approx(math.log(share), abs=1e-6)
+    fraction = sum(idf[word] / (1 + n) for word, n in distances.items()) / sum(idf.values())
+    assert first["best"][0][3] == pytest.approx(math.log(fraction), abs=1e-6)
 
 
 def test_a_question_that_shares_no_word_with_its_passage_has_no_answer() -> None:
     rows = question_rows(BUILT, ("Why?", ""))
-    found, metrics = fitted("question_answering", "nearest-words", training_rows(False), rows)
-    assert list(found.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
-    null_scores = [json.loads(one)["null"] for one in found.details or ()]
-    assert null_scores[0] <= 0 < null_scores[1] and found.settings["no_answer_threshold"] == 0
+    result, metrics = fitted("question_answering", "nearest-words", training_rows(False), rows)
+    assert list(result.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
+    null_scores = [json.loads(item)["null"] for item in result.details or ()]
+    assert null_scores[0] <= 0 < null_scores[1] and result.settings["no_answer_threshold"] == 0
 
 
 def test_a_passage_without_a_word_has_no_answer() -> None:
     rows = Rows(["Who?", ""], ["", "…"], answers=["", ""])
-    found, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
-    assert list(found.predicted) == ["", ""] and metrics["exact_match"] == 1
+    result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
+    assert list(result.predicted) == ["", ""] and metrics["exact_match"] == 1
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -206,21 +206,23 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
     labels = setup.data.learner.labels[::-1]
     stages: list[str] = []
     results = fit_baselines(
-        run_baselines(run, "validation", labels), tmp_path, lambda one: stages.append(one.stage)
+        run_baselines(run, "validation", labels), tmp_path, lambda x: stages.append(x.stage)
     )
-    found = [read_predictions(file) for file in results.files]
-    assert [one.info.model for one in found] == [
-        one.name for one in learner_for(job.task).baselines()
+    actual = [read_predictions(file) for file in results.files]
+    assert [entry.info.model for entry in actual] == [
+        entry.name for entry in learner_for(job.task).baselines()
     ]
     fingerprint = setup.data.dataset.spec.fingerprint
-    kept = baselines_in(run.results, "validation", fingerprint)
-    assert {one.file for one in kept} == {*results.files}
+    stored = baselines_in(run.results, "validation", fingerprint)
+    assert {entry.file for entry in stored} == {*results.files}
     assert not baselines_in(run.results, "validation", "other")
     assert "Fitting the baselines" in stages
-    for one in found:
-        assert one.info.labels == labels and one.info.part == "validation"
+    for item in actual:
+        assert item.info.labels == labels and item.info.part == "validation"
         metrics = {*setup.data.learner.measured, "examples"}
-        assert {*one.info.metrics} == metrics - (
+        assert {*item.info.metrics} == metrics - (
             {"loss"} if kind == "question_answering" else set()
         )
-        assert one.table["gold"].null_count == 0 and one.columns == setup.data.dataset.spec.columns
+        assert (
+            item.table["gold"].null_count == 0 and item.columns == setup.data.dataset.spec.columns
+        )

@@ -47,24 +47,24 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
 
 @pytest.mark.parametrize("task", TASKS)
 def test_two_threads_find_what_one_finds(task, tmp_path):
-    made = prepared(tmp_path, TASKS[task](tmp_path))
+    result = prepared(tmp_path, TASKS[task](tmp_path))
     torch.set_num_threads(1)
-    metrics, answers = said(made)
+    metrics, answers = said(result)
     torch.set_num_threads(2)
-    again = said(made)
+    again = said(result)
     assert again[0] == pytest.approx(metrics, abs=1e-6)
     assert len(again[1]) == len(answers)
-    for one, other in zip(answers, again[1], strict=True):
-        numbers = {name: value for name, value in one.items() if isinstance(value, float)}
+    for a, other in zip(answers, again[1], strict=True):
+        numbers = {name: value for name, value in a.items() if isinstance(value, float)}
         assert {name: other[name] for name in numbers} == pytest.approx(numbers, abs=1e-5)
-    assert all(said(made) == again for _ in range(2)), "bit for bit"
-    assert said(made, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
+    assert all(said(result) == again for _ in range(2)), "bit for bit"
+    assert said(result, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
 def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):
-    made = prepared(tmp_path, small.classifying(tmp_path))
+    result = prepared(tmp_path, small.classifying(tmp_path))
     torch.set_num_threads(2)
-    forward = made.network.forward
+    forward = result.network.forward
     seen: list[tuple[int, int]] = []
     both, parallel = threading.Barrier(2), True
 
@@ -74,15 +74,21 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):
         seen.append((threading.get_ident(), torch.get_num_threads()))
         return forward(*given, **more)
 
-    made.network.forward = noted  # type: ignore[method-assign]
-    given = made.network, made.data.learner, made.data.tokenizer, made.data.examples_at(0)[0], 8
-    evaluate(*given)
+    result.network.forward = noted  # type: ignore[method-assign]
+    inputs = (
+        result.network,
+        result.data.learner,
+        result.data.tokenizer,
+        result.data.examples_at(0)[0],
+        8,
+    )
+    evaluate(*inputs)
     assert len({thread for thread, _ in seen}) == 2
     assert {number for _, number in seen} == {1}, "each by its share of the threads"
     assert torch.get_num_threads() == 2
     seen.clear()
     parallel = False
-    evaluate(*given, lockstep=True)
+    evaluate(*inputs, lockstep=True)
     assert {*seen} == {(threading.get_ident(), 2)}
 
 
@@ -142,20 +148,20 @@ def test_each_thread_keeps_one_precision_for_all_its_items():
 
 
 def test_the_longest_come_first(tmp_path, monkeypatch):
-    made = prepared(tmp_path, small.classifying(tmp_path))
+    result = prepared(tmp_path, small.classifying(tmp_path))
     lengths = list[int]()
-    batch = made.data.learner.batch
+    batch = result.data.learner.batch
 
     def noted(examples, numbers, *given):
         lengths.append(int(examples.lengths[numbers].max()))
         return batch(examples, numbers, *given)
 
-    monkeypatch.setattr(made.data.learner, "batch", noted)
+    monkeypatch.setattr(result.data.learner, "batch", noted)
     evaluate(
-        made.network,
-        made.data.learner,
-        made.data.tokenizer,
-        made.data.examples_at(0)[0],
+        result.network,
+        result.data.learner,
+        result.data.tokenizer,
+        result.data.examples_at(0)[0],
         4,
         lockstep=True,
     )

@@ -67,24 +67,24 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path):
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is not None, "some rows are shorter, so that there is padding"
     labels = batch.tokens.masked_fill(~batch.attention_mask, IGNORED)
-    given = {"input_ids": batch.tokens, "attention_mask": batch.attention_mask.long()}
-    said = other(**given, labels=labels, output_attentions=True)
+    inputs = {"input_ids": batch.tokens, "attention_mask": batch.attention_mask.long()}
+    output = other(**inputs, labels=labels, output_attentions=True)
     explicit = network.encoder(
         batch.tokens, batch.segments, batch.attention_mask, keep_weights=True
     )
     fused = network.encoder(batch.tokens, batch.segments, batch.attention_mask)
     for way in (explicit, fused):
         ours = network.mlm(way.last)[batch.attention_mask]
-        torch.testing.assert_close(ours, said.logits[batch.attention_mask], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(ours, output.logits[batch.attention_mask], atol=1e-5, rtol=1e-5)
     rows = batch.attention_mask[:, None, :, None]
-    for a, c in zip(explicit.weights, said.attentions, strict=True):
+    for a, c in zip(explicit.weights, output.attentions, strict=True):
         torch.testing.assert_close(a * rows, c * rows, atol=1e-5, rtol=0)
     losses = learner.losses(network, batch)
     assert set(losses) == {"clm"}
-    assert float(total(losses)) == pytest.approx(float(said.loss), abs=1e-5)
+    assert float(total(losses)) == pytest.approx(float(output.loss), abs=1e-5)
     counts = learner.counts(batch)
     parts = [float(total(learner.losses(network, part, counts))) for part in batch.parts(2)]
-    assert sum(parts) == pytest.approx(float(said.loss), abs=1e-5)
+    assert sum(parts) == pytest.approx(float(output.loss), abs=1e-5)
 
 
 @torch.no_grad()
@@ -103,22 +103,22 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(trained, tmp_pat
     loaded = checkpoint.load(trained)
     assert loaded.spec.is_causal and loaded.info.causal and checkpoint_info(trained).causal
     theirs(trained)
-    told: list[object] = []
+    messages: list[object] = []
     start = {"base_model": FromCheckpoint(path=trained)}
     job = left_to_right(tmp_path, steps=8).model_copy(update=start)
-    train(job, new_run(tmp_path / "more", job), told.append)
-    losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
+    train(job, new_run(tmp_path / "more", job), messages.append)
+    losses = [e.value for e in messages if getattr(e, "name", "") == "loss"]
     assert losses[0] < 3.5, "it goes on from where it was, far below ln V"
 
 
 def test_fine_tuning_keeps_the_direction_and_learns(trained, tmp_path):
     job = classifying(tmp_path).model_copy(update={"base_model": FromCheckpoint(path=trained)})
     run = new_run(tmp_path / "run", job)
-    told: list[object] = []
-    train(job, run, told.append)
+    messages: list[object] = []
+    train(job, run, messages.append)
     final = checkpoint.load(run.checkpoint_folders()[-1])
     assert final.spec.is_causal and final.labels == ("bad", "good")
-    right = [e.value for e in told if getattr(e, "name", "") == "validation_accuracy"]
+    right = [e.value for e in messages if getattr(e, "name", "") == "validation_accuracy"]
     assert right[-1] == 1.0
 
 

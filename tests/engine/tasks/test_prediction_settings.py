@@ -39,16 +39,16 @@ TEXT, PAIR = "a lovely warm film", "a dull cold film"
 @pytest.fixture(scope="module")
 def trained(tuned, tmp_path_factory):
     kinds = ("text_classification", "multi_label", "question_answering")
-    made = [copied(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
-    return {one.kind: one._replace(checkpoint=best_checkpoint(one.run)) for one in made}
+    result = [copied(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
+    return {item.kind: item._replace(checkpoint=best_checkpoint(item.run)) for item in result}
 
 
 @pytest.fixture
 def of(trained: dict[str, FineTuned]):
     """The models; their settings are reset afterwards."""
     yield trained
-    for one in trained.values():
-        (one.checkpoint / FILE).unlink(missing_ok=True)
+    for item in trained.values():
+        (item.checkpoint / FILE).unlink(missing_ok=True)
 
 
 def scored(model: FineTuned) -> Predictions:
@@ -60,8 +60,8 @@ def said(model: FineTuned) -> dict[str, object]:
 
 
 def explored(model: FineTuned):
-    wanted = Predict(checkpoint=model.checkpoint, text=TEXT)
-    return predict(load(model.checkpoint), wanted)
+    expected = Predict(checkpoint=model.checkpoint, text=TEXT)
+    return predict(load(model.checkpoint), expected)
 
 
 def test_the_usual_settings_change_no_bit(of):
@@ -75,8 +75,8 @@ def test_the_usual_settings_change_no_bit(of):
 def test_of_two_classes_the_threshold_decides(of):
     model = of["text_classification"]
     first, second = checkpoint_info(model.checkpoint).labels
-    share = said(model)[f"p({second})"]
-    for threshold, label in ((share / 2, second), ((1 + share) / 2, first)):
+    fraction = said(model)[f"p({second})"]
+    for threshold, label in ((fraction / 2, second), ((1 + fraction) / 2, first)):
         save_settings(model.checkpoint, PredictionSettings(threshold=threshold))
         record, shown = said(model), explored(model)
         assert record["label"] == label and record["probability"] == record[f"p({label})"]
@@ -92,15 +92,15 @@ def test_of_two_classes_the_threshold_decides(of):
 def test_each_of_several_labels_has_its_threshold(of):
     model = of["multi_label"]
     names = checkpoint_info(model.checkpoint).labels
-    shares = {name: said(model)[f"p({name})"] for name in names}
-    wanted = names[:1]  # the others are unreachable
-    at = {name: shares[name] / 2 if name in wanted else (1 + shares[name]) / 2 for name in names}
+    ratios = {name: said(model)[f"p({name})"] for name in names}
+    expected = names[:1]  # the others are unreachable
+    at = {name: ratios[name] / 2 if name in expected else (1 + ratios[name]) / 2 for name in names}
     save_settings(model.checkpoint, PredictionSettings(thresholds=at))
-    assert said(model)["labels"] == wanted[0] and explored(model).predicted == wanted
+    assert said(model)["labels"] == expected[0] and explored(model).predicted == expected
     rows = scored(model)
-    given = rows.scores >= np.array([at[name] for name in names])
-    told = [json.loads(one)["predicted"] for one in rows.table["details"].to_pylist()]
-    assert told == [[n for n, yes in zip(names, row, strict=True) if yes] for row in given]
+    inputs = rows.scores >= np.array([at[name] for name in names])
+    messages = [json.loads(item)["predicted"] for item in rows.table["details"].to_pylist()]
+    assert messages == [[n for n, yes in zip(names, row, strict=True) if yes] for row in inputs]
 
 
 def test_a_temperature_divides_the_logits(of):
@@ -109,10 +109,10 @@ def test_a_temperature_divides_the_logits(of):
     save_settings(model.checkpoint, PredictionSettings(temperature=2.5))
     after = scored(model)
     logits = np.log(before.scores.astype(np.float64)) / 2.5
-    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    np.testing.assert_allclose(after.scores, shares, atol=1e-6)
+    ratios = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(after.scores, ratios, atol=1e-6)
     assert after.table["predicted"].equals(before.table["predicted"])
-    ranked = {one.label: one.probability for one in explored(model).predictions[0].ranked}
+    ranked = {item.label: item.probability for item in explored(model).predictions[0].ranked}
     record = said(model)
     assert ranked == pytest.approx({name: record[f"p({name})"] for name in ranked}, abs=1e-6)
 
@@ -149,17 +149,17 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(of, at):
         save_settings(model.checkpoint, fitted)
         after, names = scored(model), before.info.labels
         several = kind == "multi_label"
-        gold = [set(json.loads(one)["gold"]) for one in before.table["details"].to_pylist()] \
-            if several else [{one} for one in before.table["gold"].to_pylist()]  # fmt: skip
+        gold = [set(json.loads(item)["gold"]) for item in before.table["details"].to_pylist()] \
+            if several else [{item} for item in before.table["gold"].to_pylist()]  # fmt: skip
         for label in thresholded_labels(before):
-            truth = np.array([label in one for one in gold])
+            truth = np.array([label in item for item in gold])
             if not truth.any():
                 continue
             scores = before.scores[:, names.index(label)]
             best = max(f1_score(truth, scores >= cut) for cut in np.unique(scores))
             least = fitted.get_threshold(label, names, several)
-            given = after.scores[:, names.index(label)] >= least
-            assert f1_score(truth, given) == pytest.approx(best)
+            inputs = after.scores[:, names.index(label)] >= least
+            assert f1_score(truth, inputs) == pytest.approx(best)
 
 
 def test_a_fitted_temperature_stays_when_it_is_fitted_again(of):
@@ -219,5 +219,5 @@ def test_calibrate_sets_fits_prints_and_resets(of, capsys):
     answers = str(of["question_answering"].run.path)
     assert main(["calibrate", answers, "--threshold", "0.3"]) == 1
     assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0
-    kept = prediction_settings(of["question_answering"].checkpoint)
-    assert kept.no_answer_threshold == 2.5
+    stored = prediction_settings(of["question_answering"].checkpoint)
+    assert stored.no_answer_threshold == 2.5

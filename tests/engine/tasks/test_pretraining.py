@@ -119,9 +119,9 @@ def test_static_masks_stay_and_dynamic_ones_change(tokenizer, rows, tmp_path):
         }
 
     for kind, same in (("static", True), ("dynamic", False)):
-        one = places(kind, [0, 1, 2, 3], seed=1)
+        item = places(kind, [0, 1, 2, 3], seed=1)
         other = places(kind, [3, 7, 2, 9, 1, 0], seed=2)
-        assert ([one[n] for n in range(4)] == [other[n] for n in range(4)]) is same
+        assert ([item[n] for n in range(4)] == [other[n] for n in range(4)]) is same
 
 
 def test_a_run_reports_each_part_and_learns_both(tmp_path):
@@ -131,11 +131,11 @@ def test_a_run_reports_each_part_and_learns_both(tmp_path):
     text = "\n\n".join("\n".join(chance.permutation(lines)) for _ in range(40))
     job.data.path.write_text(text + "\n", encoding="utf-8")
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
-    told: list[object] = []
+    messages: list[object] = []
     run = new_run(tmp_path / "run", job)
-    train(job, run, told.append)
+    train(job, run, messages.append)
     values = {
-        name: {e.step: e.value for e in told if getattr(e, "name", "") == name}
+        name: {e.step: e.value for e in messages if getattr(e, "name", "") == name}
         for name in ("loss", "loss_mlm", "loss_nsp")
     }
     assert set(values["loss"]) == set(range(1, 6))
@@ -174,8 +174,8 @@ def test_what_was_not_chosen_stays(tokenizer):
 def test_every_token_is_chosen_equally_often(tokenizer):
     tokens = drawn(tokenizer, 20_000, 22)
     _, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
-    shares = chosen[:, 1:-1].mean(axis=0)
-    assert shares.min() > 0.13 and shares.max() < 0.17
+    ratios = chosen[:, 1:-1].mean(axis=0)
+    assert ratios.min() > 0.13 and ratios.max() < 0.17
 
 
 def test_the_same_chance_gives_the_same_masks(tokenizer):

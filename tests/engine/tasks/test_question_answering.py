@@ -132,14 +132,14 @@ def test_padding_is_no_answer_and_that_is_all_that_differs_from_transformers(
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     real, ends = batch.attention_mask, batch.targets.T
     assert not real.all()
-    given = {"token_type_ids": batch.segments, "attention_mask": real.long()}
-    said = model(input_ids=batch.tokens, start_positions=ends[0], end_positions=ends[1], **given)
-    both = torch.stack([said.start_logits, said.end_logits], 1)  # [B, 2, T]
+    inputs = {"token_type_ids": batch.segments, "attention_mask": real.long()}
+    output = model(input_ids=batch.tokens, start_positions=ends[0], end_positions=ends[1], **inputs)
+    both = torch.stack([output.start_logits, output.end_logits], 1)  # [B, 2, T]
     over_tokens = both.masked_fill(~real[:, None], float("-inf")).logsumexp(-1)
-    without = said.loss - (both.logsumexp(-1) - over_tokens).mean()
+    without = output.loss - (both.logsumexp(-1) - over_tokens).mean()
     ours = learner.losses(network, batch)["answers"]
     assert ours.item() == pytest.approx(without.item(), abs=1e-5)
-    assert said.loss.item() > ours.item() + 0.01
+    assert output.loss.item() > ours.item() + 0.01
     without.backward()
     ours.backward()
     there = dict(model.named_parameters())
@@ -180,12 +180,12 @@ def test_perfect_scores_give_perfect_answers(tokenizer, learner, examples):
     metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch=4)
     report = metrics.report()
     assert (report.questions, report.exact_match, report.f1) == (3, 1, 1)
-    said = metrics.predictions()
-    assert [one["answer"] for one in said] == ["Turin", "Rome", ""]
-    assert PASSAGE[said[0]["start"] : said[0]["end"]] == "Turin"
-    assert said[0]["probability"] > 0.9 > 0.1 > said[0]["no_answer"]
-    assert said[2]["no_answer"] > 0.9
-    assert said[1]["candidates"][0]["text"] == "Rome"
+    predictions = metrics.predictions()
+    assert [item["answer"] for item in predictions] == ["Turin", "Rome", ""]
+    assert PASSAGE[predictions[0]["start"] : predictions[0]["end"]] == "Turin"
+    assert predictions[0]["probability"] > 0.9 > 0.1 > predictions[0]["no_answer"]
+    assert predictions[2]["no_answer"] > 0.9
+    assert predictions[1]["candidates"][0]["text"] == "Rome"
 
 
 def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_path):
@@ -195,10 +195,10 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     assert learner.task.unanswerable is False
     examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", nothing)
     oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", nothing))
-    for places in oracle.places.values():
-        places[:] = 0  # no window has an answer
+    for positions in oracle.places.values():
+        positions[:] = 0  # no window has an answer
     metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
-    assert all(one["answer"] and one["no_answer"] == 0 for one in metrics.predictions())
+    assert all(p["answer"] and p["no_answer"] == 0 for p in metrics.predictions())
     with pytest.raises(StudioError, match="needs a question, a passage and its answers"):
         metrics.report()
 
@@ -234,10 +234,10 @@ def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learne
 
 
 def test_a_file_of_squad_is_recognised(tmp_path):
-    found = recognise(questions(tmp_path / "q.json"))
-    assert found.reading.format == "squad"
-    assert found.columns == ("id", "title", "question", "context", "answers")
-    assert found.mapping.columns == ("question", "context", "answers")
+    recognised = recognise(questions(tmp_path / "q.json"))
+    assert recognised.reading.format == "squad"
+    assert recognised.columns == ("id", "title", "question", "context", "answers")
+    assert recognised.mapping.columns == ("question", "context", "answers")
     table = tmp_path / "q.csv"
     table.write_text(f"question,context,answer\nwho?,{PASSAGE[:18]},Ann\n", encoding="utf-8")
     assert recognise(table).mapping.answers == "answer"
@@ -250,15 +250,15 @@ def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     events = []
     assert train(run.job(), run, events.append)[0] == "finished"
     best = run.checkpoint_folders()[-1]
-    kept = load(best).config["bert_studio_task"]
-    assert (kept["kind"], kept["doc_stride"], kept["unanswerable"]) == (
+    stored = load(best).config["bert_studio_task"]
+    assert (stored["kind"], stored["doc_stride"], stored["unanswerable"]) == (
         "question_answering",
         6,
         True,
     )
     passage = "ann lives in rome and bob in oslo ."
-    said = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
-    assert said[0]["answer"] == "rome"
+    answer = Predictor(best, max_length=24).predict(Rows(["where does ann live ?"], [passage]))
+    assert answer[0]["answer"] == "rome"
     metrics = {e.name: e.value for e in events if e.kind == "measured"}
     assert metrics["validation_f1"] > 0.5
     BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
@@ -271,10 +271,10 @@ def test_questions_about_one_passage_stay_together(tmp_path):
         for n in range(200)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    found = recognise(path)
+    recognised = recognise(path)
     split = Split(validation=0.3, test=0.2)
     spec = import_dataset(
-        "q", {"all": path}, found.reading, found.mapping, split, tmp_path / "data"
+        "q", {"all": path}, recognised.reading, recognised.mapping, split, tmp_path / "data"
     )
     assert spec.rows == {"train": 100, "validation": 60, "test": 40}
     dataset = open_dataset(tmp_path / "data")

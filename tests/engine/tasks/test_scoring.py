@@ -35,17 +35,17 @@ def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
     file = store.predictions_file(run.results, "validation")
     before = read_predictions(file)
     file.unlink()
-    told: list[Working] = []
-    said = evaluate(store.run_evaluation(run, "validation"), emit=told.append)
+    messages: list[Working] = []
+    evaluation = evaluate(store.run_evaluation(run, "validation"), emit=messages.append)
     after = read_predictions(file)
-    assert said.file == file and said.rows == len(before) and said.looks == 0
-    assert said.metrics == pytest.approx(before.info.metrics, abs=1e-6)
+    assert evaluation.file == file and evaluation.rows == len(before) and evaluation.looks == 0
+    assert evaluation.metrics == pytest.approx(before.info.metrics, abs=1e-6)
     same = {"made", "metrics"}
     assert after.info.model_dump(exclude=same) == before.info.model_dump(exclude=same)
     for name in ("row", "line", "gold", "predicted", "cell:text", "cell:label"):
         assert after.table[name].equals(before.table[name])
-    assert told[0].stage == "Loading the model"
-    assert (told[-1].stage, told[-1].done) == ("Predicting", told[-1].total)
+    assert messages[0].stage == "Loading the model"
+    assert (messages[-1].stage, messages[-1].done) == ("Predicting", messages[-1].total)
 
 
 def test_every_look_at_the_test_rows_is_counted(run):
@@ -57,11 +57,11 @@ def test_every_look_at_the_test_rows_is_counted(run):
     question = store.run_evaluation(run, "test", other)
     assert evaluate(question).looks == 3
     assert question.into == run.results / f"step-{other:08d}"
-    parts = [(one.info.part, one.info.step) for one in store.stored_predictions(run.results)]
+    parts = [(p.info.part, p.info.step) for p in store.stored_predictions(run.results)]
     assert parts == [("validation", run.best_step()), ("test", run.best_step()), ("test", other)]
-    assert [one.step for one in store.logged_evaluations(run.results)] == [run.best_step()] * 2 + [
-        other
-    ]
+    assert [evaluation.step for evaluation in store.logged_evaluations(run.results)] == [
+        run.best_step()
+    ] * 2 + [other]
     test = read_predictions(store.predictions_file(run.results, "test"))
     dataset = open_dataset(run.dataset)
     assert test.table["cell:text"].to_pylist() == list(dataset.rows("test").texts)
@@ -75,11 +75,15 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
         update={"data": data, "part": "file", "source": "", "into": tmp_path / "results"}
     )
     said = evaluate(question, scratch=tmp_path)
-    found = read_predictions(said.file)
+    rows = read_predictions(said.file)
     assert (said.file.name, said.metrics, said.looks) == ("file-new.csv.parquet", {}, 0)
-    assert (found.info.part, found.info.source, found.is_labelled) == ("file", "new.csv", False)
-    assert found.cells("note").to_pylist() == ["x", "y"]
-    assert found.table["line"].to_pylist() == [2, 3]
+    assert (rows.info.part, rows.info.source, rows.is_labelled) == (
+        "file",
+        "new.csv",
+        False,
+    )
+    assert rows.cells("note").to_pylist() == ["x", "y"]
+    assert rows.table["line"].to_pylist() == [2, 3]
     assert store.stored_predictions(tmp_path / "results")[0].file == said.file
     assert not list(tmp_path.glob("evaluate-*"))
 
@@ -97,10 +101,10 @@ def test_rows_of_a_file_without_a_label_are_left_out_and_told(run, tmp_path):
             "into": tmp_path / "results",
         }
     )
-    said = evaluate(question, scratch=tmp_path)
-    assert read_predictions(said.file).table["line"].to_pylist() == [2, 4]
-    assert said.rows == 2 and "accuracy" in said.metrics
-    assert any("without “label” skipped" in note for note in said.notes), said.notes
+    evaluation = evaluate(question, scratch=tmp_path)
+    assert read_predictions(evaluation.file).table["line"].to_pylist() == [2, 4]
+    assert evaluation.rows == 2 and "accuracy" in evaluation.metrics
+    assert any("without “label” skipped" in note for note in evaluation.notes), evaluation.notes
     file.write_text("text,label\na film,\nanother film,\n", encoding="utf-8")
     with pytest.raises(StudioError, match="label"):
         evaluate(question, scratch=tmp_path)

@@ -117,29 +117,29 @@ def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
     prompts = {"prompts": {"query": sentence.prompt}, "default_prompt_name": "query"}
     model = SentenceTransformer(modules=parts, device="cpu", **prompts if sentence.prompt else {})
     model.save(str(tmp_path / "theirs"))
-    wanted = model.encode(TEXTS)
+    expected = model.encode(TEXTS)
     for folder in (tmp_path / "theirs", with_folder_of_encoder(tmp_path / "theirs")):
-        found = text_vectors(checkpoint.load(folder), TEXTS).numpy()
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        result = text_vectors(checkpoint.load(folder), TEXTS).numpy()
+        np.testing.assert_allclose(result, expected, atol=1e-5)
         assert checkpoint_info(folder).task == KIND
         checkpoint.import_checkpoint(folder, tmp_path / folder.name / "imported")
         again = checkpoint.load(tmp_path / folder.name / "imported")
-        np.testing.assert_allclose(text_vectors(again, TEXTS).numpy(), wanted, atol=1e-5)
+        np.testing.assert_allclose(text_vectors(again, TEXTS).numpy(), expected, atol=1e-5)
         shutil.rmtree(tmp_path / folder.name / "imported")
 
 
 def with_folder_of_encoder(folder: Path) -> Path:
-    moved = folder.with_name("0-transformer")
-    shutil.copytree(folder, moved)
-    (moved / "0_Transformer").mkdir()
-    listed = json.loads((moved / "modules.json").read_text())
-    for file in moved.iterdir():
-        kept = ("modules.json", "config_sentence_transformers.json", "README.md")
-        if file.is_file() and file.name not in kept:
-            file.rename(moved / "0_Transformer" / file.name)
+    target = folder.with_name("0-transformer")
+    shutil.copytree(folder, target)
+    (target / "0_Transformer").mkdir()
+    listed = json.loads((target / "modules.json").read_text())
+    for file in target.iterdir():
+        stored = ("modules.json", "config_sentence_transformers.json", "README.md")
+        if file.is_file() and file.name not in stored:
+            file.rename(target / "0_Transformer" / file.name)
     listed[0]["path"] = "0_Transformer"
-    (moved / "modules.json").write_text(json.dumps(listed))
-    return moved
+    (target / "modules.json").write_text(json.dumps(listed))
+    return target
 
 
 def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
@@ -155,28 +155,28 @@ def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
 def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
     folder = made(tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives"))
     loaded, rows = checkpoint.load(folder), ROWS[name]
-    wanted = "in_batch_negatives" if name == "hard negatives" else "auto"
-    learner = SentenceSimilarityLearner(SentenceSimilarity(objective=wanted))
+    target = "in_batch_negatives" if name == "hard negatives" else "auto"
+    learner = SentenceSimilarityLearner(SentenceSimilarity(objective=target))
     learner.fit_labels(rows)
     examples = learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", lambda *_: None)
     model = theirs(folder)
     peer = loss_of(name, model)
     columns = [column for column in (rows.texts, rows.pairs, rows.negatives) if column is not None]
     ours_by, theirs_by = (
-        torch.optim.AdamW(one.parameters(), lr=1e-3, eps=1e-6) for one in (loaded.network, model)
+        torch.optim.AdamW(item.parameters(), lr=1e-3, eps=1e-6) for item in (loaded.network, model)
     )
     loaded.network.train()
     model.train()
-    found, expected = [], []
+    result, expected = [], []
     for numbers in batches(20):
         batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
         loss = total(learner.losses(loaded.network, batch))
-        found.append(step(loss, ours_by))
+        result.append(step(loss, ours_by))
         features = [model.preprocess([column[n] for n in numbers]) for column in columns]
         labels = torch.tensor([float(NUMBERS[n]) / 5 for n in numbers])
         expected.append(step(peer(features, labels), theirs_by))
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-    assert found[-1] < found[0]
+    np.testing.assert_allclose(result, expected, atol=1e-4)
+    assert result[-1] < result[0]
 
 
 def batches(steps: int) -> Iterator[np.ndarray]:
@@ -200,13 +200,13 @@ def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, SentenceSpec())
     model, ours = theirs(folder), figures(folder, ROWS["cosine"])
     numbers = [float(number) / 5 for number in NUMBERS]
-    said = evaluation.EmbeddingSimilarityEvaluator(FIRST, OTHERS, numbers, name="")(model)
-    assert ours["spearman"] == pytest.approx(said["spearman_cosine"], abs=1e-4)
-    assert ours["pearson"] == pytest.approx(said["pearson_cosine"], abs=1e-4)
+    expected = evaluation.EmbeddingSimilarityEvaluator(FIRST, OTHERS, numbers, name="")(model)
+    assert ours["spearman"] == pytest.approx(expected["spearman_cosine"], abs=1e-4)
+    assert ours["pearson"] == pytest.approx(expected["pearson_cosine"], abs=1e-4)
 
     ours = figures(folder, ROWS["triplets"])
-    said = evaluation.TripletEvaluator(FIRST, SECOND, FAR, name="")(model)
-    assert ours["accuracy"] == pytest.approx(said["cosine_accuracy"])
+    expected = evaluation.TripletEvaluator(FIRST, SECOND, FAR, name="")(model)
+    assert ours["accuracy"] == pytest.approx(expected["cosine_accuracy"])
 
     firsts, seconds = [*FIRST, FIRST[0], FIRST[5]], [*SECOND, OTHERS[0], SECOND[5]]  # some repeat
     ours = figures(folder, Rows(firsts, pairs=seconds))
@@ -215,14 +215,14 @@ def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
     relevant: dict[str, set[str]] = {}
     for first, second in zip(firsts, seconds, strict=True):
         relevant.setdefault(keys[first], set()).add(corpus[second])
-    said = evaluation.InformationRetrievalEvaluator(
+    expected = evaluation.InformationRetrievalEvaluator(
         {key: text for text, key in keys.items()},
         {key: text for text, key in corpus.items()},
         relevant,
     )(model)
-    assert ours["accuracy"] == pytest.approx(said["cosine_accuracy@1"])
-    assert ours["mrr"] == pytest.approx(said["cosine_mrr@10"])
-    assert ours["recall_at_10"] == pytest.approx(said["cosine_recall@10"])
+    assert ours["accuracy"] == pytest.approx(expected["cosine_accuracy@1"])
+    assert ours["mrr"] == pytest.approx(expected["cosine_mrr@10"])
+    assert ours["recall_at_10"] == pytest.approx(expected["cosine_recall@10"])
 
 
 @pytest.mark.parametrize("data", ["alike", "together", "triplets"])
@@ -293,12 +293,12 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_hostile_folder_is_refused_in_a_sentence(name, tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
-    file, content, said = BROKEN[name]
+    file, content, expected = BROKEN[name]
     (folder / "manifest.json").unlink()
     (folder / file).unlink()
     if content is not None:
         (folder / file).write_text(json.dumps(content))
-    with pytest.raises(BadCheckpoint, match=said):
+    with pytest.raises(BadCheckpoint, match=expected):
         checkpoint.load(folder)
 
 
@@ -319,19 +319,19 @@ def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(file, tmp_p
     for value in ODD:
         spoiled = [value, {"path": "", "type": value}]
         if isinstance(good, list):
-            spoiled += [[*good, value], [{**one, "path": value} for one in good]]
-            spoiled += [[{**one, "type": value} for one in good]]
+            spoiled += [[*good, value], [{**item, "path": value} for item in good]]
+            spoiled += [[{**item, "type": value} for item in good]]
         else:
             spoiled += [good | {name: value} for name in good]
         for content in spoiled:
             (folder / file).write_text(json.dumps(content))
-            said = ("it is loaded.", "As it was.")
+            expected = ("it is loaded.", "As it was.")
             try:
                 checkpoint.load(folder)
             except BadCheckpoint as refused:
-                said = (refused.problem, refused.advice)
-            assert said[0].isprintable() and len(said[0]) <= 300
-            assert all(part.endswith(".") for part in said), (content, said)
+                expected = (refused.problem, refused.advice)
+            assert expected[0].isprintable() and len(expected[0]) <= 300
+            assert all(part.endswith(".") for part in expected), (content, expected)
             with suppress(StudioError):  # a page reads fewer files, and may not notice
                 checkpoint_info(folder)
 
@@ -350,27 +350,27 @@ def test_texts_that_stand_alone_become_vectors(suffix, tmp_path, tokenizer):
     folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "texts.csv"
     file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
     mapping, reading = Mapping(text="text"), Reading(format="csv")
-    wanted = Apply(
+    expected = Apply(
         checkpoint=folder,
         given=FileInput(path=file, reading=reading, mapping=mapping),
         out=tmp_path / f"out{suffix}",
     )
-    assert apply(wanted, Predictor(folder)).rows == len(FIRST)
+    assert apply(expected, Predictor(folder)).rows == len(FIRST)
     if suffix == ".npy":
-        found = np.load(wanted.out)
+        result = np.load(expected.out)
     else:
-        found = np.stack(pq.read_table(wanted.out)["vector"].to_pylist())
-    np.testing.assert_allclose(found, theirs(folder).encode(FIRST), atol=1e-5)
+        result = np.stack(pq.read_table(expected.out)["vector"].to_pylist())
+    np.testing.assert_allclose(result, theirs(folder).encode(FIRST), atol=1e-5)
 
 
 def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
     folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "pairs.csv"
     file.write_text("text,pair\na,b\n", encoding="utf-8")
     mapping = Mapping(text="text", pair="pair")
-    given = FileInput(path=file, reading=Reading(format="csv"), mapping=mapping)
-    wanted = Apply(checkpoint=folder, given=given, out=tmp_path / "out.npy")
+    inputs = FileInput(path=file, reading=Reading(format="csv"), mapping=mapping)
+    expected = Apply(checkpoint=folder, given=inputs, out=tmp_path / "out.npy")
     with pytest.raises(StudioError, match="No vectors are predicted"):
-        apply(wanted, Predictor(folder))
+        apply(expected, Predictor(folder))
 
 
 def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(tmp_path, tokenizer):

@@ -43,41 +43,41 @@ def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> 
         rows[number] = f"{text},{'bad' if label == 'good' else 'good'}"
     (tmp_path / "again").mkdir()
     data = stored(tmp_path / "again", rows)
-    told: list[tuple[str, int, int]] = []
-    found = find_label_errors(data, None, lambda *said: told.append(said))
-    assert found.rows == int((data.splits != 2).sum()), "test rows stay untouched"
-    assert {one.row for one in found.suggestions[:3]} == {int(number) for number in wrong}
-    given = [data.page(one.row, 1)[0]["label"] for one in found.suggestions[:3]]
-    assert all(one.label != label for one, label in zip(found.suggestions, given, strict=False))
-    assert found.likely == 3 and len(found.suggestions) == round(0.1 * found.rows)
-    assert told[-1][1:] == (3, 3)
+    messages: list[tuple[str, int, int]] = []
+    result = find_label_errors(data, None, lambda *progress: messages.append(progress))
+    assert result.rows == int((data.splits != 2).sum()), "test rows stay untouched"
+    assert {s.row for s in result.suggestions[:3]} == {int(number) for number in wrong}
+    labels = [data.page(s.row, 1)[0]["label"] for s in result.suggestions[:3]]
+    assert all(item.label != label for item, label in zip(result.suggestions, labels, strict=False))
+    assert result.likely == 3 and len(result.suggestions) == round(0.1 * result.rows)
+    assert messages[-1][1:] == (3, 3)
 
 
 def test_rows_without_two_labels_are_refused(tmp_path, tuned):
     data = stored(tmp_path, ["a film,good"] * 12)
     with pytest.raises(StudioError, match="fewer than two labels"):
         find_label_errors(data, None, lambda *_: None)
-    made = tuned("regression")
+    model = tuned("regression")
     with pytest.raises(StudioError, match="Every row has a label"):
-        suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
+        suggest_labels(data, checkpoint.load(model.checkpoint), "uncertain", lambda *_: None)
     (tmp_path / "some").mkdir()
     data = stored(tmp_path / "some", ["a film,good", "a film more,"] * 12)
     with pytest.raises(StudioError, match="does not classify texts, and fewer than two"):
-        suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
+        suggest_labels(data, checkpoint.load(model.checkpoint), "uncertain", lambda *_: None)
 
 
 def test_rows_without_a_label_get_suggestions(tmp_path, tuned):
     rows = [f"{WORDS['good']} {n},{'' if n % 2 else 'good'}" for n in range(40)]
     data = stored(tmp_path, rows)
-    made = tuned("text_classification")
-    loaded = checkpoint.load(made.checkpoint)
+    model = tuned("text_classification")
+    loaded = checkpoint.load(model.checkpoint)
     for order in ("uncertain", "diverse"):
-        found = suggest_labels(data, loaded, order, lambda *_: None)
-        assert found.rows == 20
-        assert sorted(one.row for one in found.suggestions) == list(range(1, 40, 2))
-        assert {one.label for one in found.suggestions} <= set(loaded.labels)
-    margins = [one.probability for one in found.suggestions]
-    assert all(0 <= one <= 1 for one in margins)
+        result = suggest_labels(data, loaded, order, lambda *_: None)
+        assert result.rows == 20
+        assert sorted(item.row for item in result.suggestions) == list(range(1, 40, 2))
+        assert {s.label for s in result.suggestions} <= set(loaded.labels)
+    margins = [s.probability for s in result.suggestions]
+    assert all(0 <= margin <= 1 for margin in margins)
 
 
 def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_path, tuned):
@@ -86,10 +86,10 @@ def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_pat
     data = stored(tmp_path, rows)
     loaded = checkpoint.load(tuned("regression").checkpoint)
     for order in ("uncertain", "diverse"):
-        found = suggest_labels(data, loaded, order, lambda *_: None)
-        assert sorted(one.row for one in found.suggestions) == [n for n in range(60) if n % 3]
-        assert all(one.label == kinds[one.row] for one in found.suggestions)
-        assert all(0.5 < one.probability <= 1 for one in found.suggestions)
+        result = suggest_labels(data, loaded, order, lambda *_: None)
+        assert sorted(s.row for s in result.suggestions) == [n for n in range(60) if n % 3]
+        assert all(s.label == kinds[s.row] for s in result.suggestions)
+        assert all(0.5 < s.probability <= 1 for s in result.suggestions)
 
 
 def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path, tuned):

@@ -44,9 +44,9 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
 
 @pytest.fixture
 def learner() -> TokenClassificationLearner:
-    made = TokenClassificationLearner(TokenClassification())
-    made.fit_labels(ROWS)
-    return made
+    result = TokenClassificationLearner(TokenClassification())
+    result.fit_labels(ROWS)
+    return result
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
     assert list(model.config.id2label.values()) == list(learner.labels)
     theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     words, tags = [list(map(split_words, cells)) for cells in (TEXTS, TAGS)]
-    given = theirs(
+    inputs = theirs(
         words,
         is_split_into_words=True,
         truncation=True,
@@ -92,24 +92,24 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
         padding="max_length",
         return_tensors="pt",
     )
-    labels = torch.full_like(given["input_ids"], -100)
+    labels = torch.full_like(inputs["input_ids"], -100)
     for row, names in enumerate(tags):
         before = None
-        for place, word in enumerate(given.word_ids(row)):
+        for index, word in enumerate(inputs.word_ids(row)):
             if word is not None and word != before:
-                labels[row, place] = learner.labels.index(names[word])
+                labels[row, index] = learner.labels.index(names[word])
             before = word
     examples = tokenized(learner, tokenizer, tmp_path)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     width = batch.tokens.size(1)
-    assert (batch.tokens[:, :LENGTH] == given["input_ids"][:, :width]).all()
+    assert (batch.tokens[:, :LENGTH] == inputs["input_ids"][:, :width]).all()
     with torch.no_grad():
-        other = model(**given, labels=labels)
+        other = model(**inputs, labels=labels)
         ours = learner.losses(network, batch)["tags"]
         logits = network.logits(batch.tokens, batch.segments, batch.attention_mask)
     assert (labels != -100).sum() == len(batch.positions)
     assert abs(float(ours - other.loss)) < 1e-5
-    real = given["attention_mask"].bool()
+    real = inputs["attention_mask"].bool()
     assert (logits[:, :LENGTH][real] - other.logits[real]).abs().max() < 1e-5
 
 
@@ -164,15 +164,17 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
     predicted = metrics.predicted()
     assert [len(tags) for tags in predicted] == [len(split_words(cell)) for cell in TAGS]
     assert predicted[0][3] == "O"  # the soft hyphen
-    found = metrics.report()
-    assert found.tokens == sum(map(len, predicted)) and found.unseen >= 1
-    assert f"{found.unseen} of {found.tokens} words" in note and "count as O" in found.lines()[-1]
+    result = metrics.report()
+    assert result.tokens == sum(map(len, predicted)) and result.unseen >= 1
+    assert (
+        f"{result.unseen} of {result.tokens} words" in note and "count as O" in result.lines()[-1]
+    )
     true = list(map(split_words, TAGS))
-    assert found.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
+    assert result.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
     assert metrics.compute()["examples"] == len(TEXTS)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     loss = learner.losses(network, batch)["tags"].item()
-    assert found.loss == pytest.approx(loss, abs=1e-5)
+    assert result.loss == pytest.approx(loss, abs=1e-5)
 
 
 def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
@@ -182,9 +184,9 @@ def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, net
     unanswered = ROWS.unlabelled()
     examples = learner.tokenize(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
     together = evaluate(network, learner, tokenizer, examples, 4)
-    for one, other in zip(alone, together.predictions(), strict=True):
-        assert (one["words"], one["tags"]) == (other["words"], other["tags"])
-        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
+    for a, other in zip(alone, together.predictions(), strict=True):
+        assert (a["words"], a["tags"]) == (other["words"], other["tags"])
+        assert a["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
     with pytest.raises(MissingRole):
         together.report()
 
@@ -238,7 +240,7 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
     assert main(["evaluate", str(data), "--model", model, "--json"]) == 0
     metrics = json.loads(capsys.readouterr().out)
     assert metrics["f1"] == 1.0 and metrics["sentences"] == 12
-    assert {one["type"] for one in metrics["types"]} == {"person", "place"}
+    assert {metric["type"] for metric in metrics["types"]} == {"person", "place"}
     assert main(["evaluate", str(data), "--model", model]) == 0
     printed = capsys.readouterr().out
     assert "F1 100.00" in printed and "person: precision 100.00%" in printed
@@ -276,5 +278,5 @@ def test_only_tags_can_be_written_as_conll(tuned, tmp_path, capsys):
 def test_a_prediction_reads_files_without_tags(trained):
     predictor = Predictor(trained.checkpoint_folders()[-1])
     assert predictor.learner.labels == ("O", "B-person", "B-place", "I-person")
-    (said,) = predictor.predict(Rows(["paul jones"]))
-    assert said["tags"] == ["B-person", "I-person"]
+    (answer,) = predictor.predict(Rows(["paul jones"]))
+    assert answer["tags"] == ["B-person", "I-person"]

@@ -99,15 +99,15 @@ def test_loss_and_logits_are_those_of_transformers(name, prepared, tmp_path):
     kind: Any = BertForMultipleChoice if name == "choices" else BertForSequenceClassification
     theirs = kind.from_pretrained(tmp_path / "model").eval()
     assert batch.attention_mask is not None
-    given = {
+    inputs = {
         "input_ids": batch.tokens,
         "token_type_ids": batch.segments,
         "attention_mask": batch.attention_mask.long(),
     }
     if name == "choices":
-        given = {key: rows.unflatten(0, (batch.size, -1)) for key, rows in given.items()}
+        inputs = {key: rows.unflatten(0, (batch.size, -1)) for key, rows in inputs.items()}
     with torch.inference_mode():
-        other = theirs(**given, labels=batch.targets)
+        other = theirs(**inputs, labels=batch.targets)
         ours = learner.losses(ready.network, batch)
         metrics = evaluate(ready.network, learner, ready.tokenizer, ready.examples, batch=5)
     assert isinstance(metrics, PredictionCollector)
@@ -135,8 +135,8 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
     summed, of_parts = gradients(ready.batch.parts(size))
     assert sum(part.size for part in ready.batch.parts(size)) == 12
     assert summed == pytest.approx(whole, rel=1e-5)
-    for one, other in zip(of_whole, of_parts, strict=True):
-        assert torch.allclose(one, other, atol=1e-6)
+    for a, other in zip(of_whole, of_parts, strict=True):
+        assert torch.allclose(a, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("name, labels, weights", [
@@ -145,15 +145,15 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
 ])  # fmt: skip
 def test_weights_and_smoothing_are_those_of_torch(name, labels, weights, prepared):
     ready = prepared(name)
-    batch, given = ready.batch, torch.tensor(weights)
+    batch, inputs = ready.batch, torch.tensor(weights)
     assert ready.learner.labels == labels
     logits = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
     if name == "weighted":
-        wanted = F.cross_entropy(logits, batch.targets, given, label_smoothing=0.1)
+        expected = F.cross_entropy(logits, batch.targets, inputs, label_smoothing=0.1)
     else:
-        wanted = F.binary_cross_entropy_with_logits(logits, batch.targets, pos_weight=given)
+        expected = F.binary_cross_entropy_with_logits(logits, batch.targets, pos_weight=inputs)
     ours = total(ready.learner.losses(ready.network, batch))
-    assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
+    assert float(ours.detach()) == pytest.approx(float(expected.detach()), rel=1e-6)
 
 
 def test_balancing_is_that_of_scikit_learn():
@@ -161,8 +161,8 @@ def test_balancing_is_that_of_scikit_learn():
 
     learner = learner_for(TextClassification(balanced=True))
     learner.fit_labels(Rows(TEXTS, None, CLASSES))
-    wanted = compute_class_weight("balanced", classes=np.unique(CLASSES), y=CLASSES)
-    assert learner._weights.numpy() == pytest.approx(wanted)  # type: ignore[attr-defined]
+    expected = compute_class_weight("balanced", classes=np.unique(CLASSES), y=CLASSES)
+    assert learner._weights.numpy() == pytest.approx(expected)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("task", [TextClassification, MultiLabel])
@@ -246,8 +246,8 @@ def test_a_model_for_numbers_remembers_their_range(prepared, tmp_path):
     ready = prepared("number")
     task = ready.learner.task
     assert task is not None
-    told = {TASK: task.model_dump(mode="json")}
-    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=told)
+    config = {TASK: task.model_dump(mode="json")}
+    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=config)
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
     learner = checkpoint_learner(checkpoint.load(tmp_path / "copy"))
     assert learner is not None and learner.task == Regression(range=(-1, 10))
@@ -263,9 +263,9 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name():
             learner.targets(Rows(["a", "b"], None, ["good", stranger]))
     assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]
     numbered = TextClassificationLearner(TextClassification(labels=("1", "2", "3")))
-    for one, stranger in ((learner, "2"), (numbered, "0")):  # not mistaken for class 1
+    for item, stranger in ((learner, "2"), (numbered, "0")):  # not mistaken for class 1
         with pytest.raises(StudioError, match=f"the label “{stranger}”"):
-            one.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
+            item.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 
 def test_the_range_of_numbers_is_that_which_was_read():
@@ -281,20 +281,20 @@ def test_parts_keep_tokens_targets_and_places(endings, most):
     width = padded_width(61)
     real = torch.arange(width) < lengths[:, None]
     tokens = torch.arange(real.numel()).reshape(real.shape) * real
-    places = torch.tensor([n * width + k for n in range(len(lengths)) for k in (1, 4)])
+    positions = torch.tensor([n * width + k for n in range(len(lengths)) for k in (1, 4)])
     batch = Batch(
         tokens,
         torch.zeros_like(tokens),
         real,
-        targets=tokens.flatten()[places],
-        positions=places,
+        targets=tokens.flatten()[positions],
+        positions=positions,
         inputs_per_example=endings,
     )
-    many = Batch(**(batch._asdict() | {"targets": torch.arange(len(places))}))
+    many = Batch(**(batch._asdict() | {"targets": torch.arange(len(positions))}))
     parts, marked = batch.parts(most), many.parts(most)
     assert [part.tokens.size(1) for part in parts] == ([8, 64] if most else [64])
     for part in parts:
         assert torch.equal(part.tokens.flatten()[part.positions], part.targets)
-    assert torch.equal(torch.cat([part.targets for part in marked]), torch.arange(len(places)))
+    assert torch.equal(torch.cat([part.targets for part in marked]), torch.arange(len(positions)))
     assert sum(part.size for part in parts) == 4
     assert sum(part.token_count for part in parts) == batch.token_count

@@ -43,7 +43,7 @@ def learned_unigram(library: Tokenizer, texts: Iterable[str], size: int,
     content = json.loads(library.to_str())
     vocabulary = content["model"]["vocab"]
     pieces = [(piece, round(score, 4)) for piece, score in vocabulary[len(special) :]]
-    pieces.sort(key=lambda one: (-one[1], one[0]))
+    pieces.sort(key=lambda x: (-x[1], x[0]))
     content["model"]["vocab"] = [*vocabulary[: len(special)], *pieces]
     return Tokenizer.from_str(json.dumps(content))
 
@@ -201,17 +201,17 @@ def characters_of_sentencepiece(pairs: dict[str, str]) -> bytes:
 
     Only for keys of one ASCII character, which is enough to see that the step is taken.
     """
-    texts, places = b"", {}
+    texts, offsets = b"", {}
     for source, target in pairs.items():
-        places[source] = len(texts)
+        offsets[source] = len(texts)
         texts += target.encode() + b"\0"
     units = [0] * 512
     units[0] = 256 << 10  # the root: children at 256 ^ character
-    for source, place in places.items():
+    for source, position in offsets.items():
         at = 256 ^ ord(source)
         child = 1 + len([u for u in units[1:256] if u])
         units[at] = ord(source) | 1 << 8 | (at ^ child) << 10  # has a leaf, at `child`
-        units[child] = place | 1 << 31
+        units[child] = position | 1 << 31
     trie = b"".join(unit.to_bytes(4, "little") for unit in units)
     return len(trie).to_bytes(4, "little") + trie + texts
 

@@ -55,13 +55,13 @@ def assert_agree(ours: Tokenizer, published, texts: list[str] = TEXTS) -> None:
     assert [ours.encode(text, max_length=64).ids for text in texts] == encoded
     pairs = texts[1:] + texts[:1]
     for length in (9, 48):
-        found = ours.encode_many(texts, pairs, max_length=length)
-        assert [ids for ids, _ in found] == published(
+        result = ours.encode_many(texts, pairs, max_length=length)
+        assert [ids for ids, _ in result] == published(
             texts, pairs, truncation=True, max_length=length
         )["input_ids"]
-        for first, second, (ids, segments) in zip(texts, pairs, found, strict=True):
-            one = ours.encode(first, second, length)
-            assert (one.ids, one.segments) == (ids, segments)
+        for first, second, (ids, segments) in zip(texts, pairs, result, strict=True):
+            item = ours.encode(first, second, length)
+            assert (item.ids, item.segments) == (ids, segments)
 
 
 def test_byte_level_pieces_are_those_of_roberta(roberta):
@@ -88,8 +88,8 @@ def test_sentence_pieces_are_those_of_albert(albert):
     tokenizer = Tokenizer.from_folder(albert)
     assert_agree(tokenizer, published)
     encoded = published(TEXTS, TEXTS[::-1], return_token_type_ids=True)
-    found = tokenizer.encode_many(TEXTS, TEXTS[::-1])
-    assert [segments for _, segments in found] == encoded["token_type_ids"]
+    result = tokenizer.encode_many(TEXTS, TEXTS[::-1])
+    assert [segments for _, segments in result] == encoded["token_type_ids"]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -141,16 +141,16 @@ def test_older_files_write_a_merge_as_one_text(roberta, tmp_path):
     content = json.loads((roberta / "tokenizer.json").read_text(encoding="utf-8"))
     content["model"]["merges"] = [" ".join(pair) for pair in content["model"]["merges"]]
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
-    found = Tokenizer.from_folder(tmp_path)
-    assert found.fingerprint == Tokenizer.from_folder(roberta).fingerprint
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    assert tokenizer.fingerprint == Tokenizer.from_folder(roberta).fingerprint
 
 
 def test_byte_level_offsets_are_those_of_transformers(roberta):
     tokenizer, published = Tokenizer.from_folder(roberta), theirs(roberta)
     for text in TEXTS:
         encoded = published(text, return_offsets_mapping=True)
-        found = [(t.start, t.end) for t in tokenizer.encode(text).tokens]
-        assert found[1:-1] == [tuple(pair) for pair in encoded["offset_mapping"]][1:-1]
+        actual = [(t.start, t.end) for t in tokenizer.encode(text).tokens]
+        assert actual[1:-1] == [tuple(pair) for pair in encoded["offset_mapping"]][1:-1]
 
 
 def test_bytes_are_shown_as_a_person_reads_them(roberta):
@@ -191,11 +191,11 @@ def test_long_texts_are_encoded_as_their_beginnings(roberta, albert):
 def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, max_length):
     for folder in (roberta, albert):
         tokenizer = READ.setdefault(folder, Tokenizer.from_folder(folder))
-        one = tokenizer.encode(text, pair, max_length)
+        item = tokenizer.encode(text, pair, max_length)
         many = tokenizer.encode_many([text], None if pair is None else [pair], max_length)
-        assert (one.ids, one.segments) == many[0]
-        assert len(one.ids) <= max(max_length, tokenizer.added_to(1 if pair is None else 2))
-        for token in one.tokens:
+        assert (item.ids, item.segments) == many[0]
+        assert len(item.ids) <= max(max_length, tokenizer.added_to(1 if pair is None else 2))
+        for token in item.tokens:
             assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
 
 

@@ -36,10 +36,10 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
     """A folder with a file of SentencePiece alone, as that class has it."""
     folder.mkdir(exist_ok=True)
     pad, unknown, begin, end, (pad_id, unk_id, bos_id, eos_id) = NAMES[tokenizer]
-    made = io.BytesIO()
+    result = io.BytesIO()
     settings = {
         "sentence_iterator": iter(TEXTS * 5),
-        "model_writer": made,
+        "model_writer": result,
         "minloglevel": 5,
         "vocab_size": 300,
         "hard_vocab_limit": False,
@@ -53,9 +53,9 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
         "eos_piece": end,
     }
     sentencepiece.SentencePieceTrainer.train(**{**settings, **more})
-    (folder / "spm.model").write_bytes(made.getvalue())
+    (folder / "spm.model").write_bytes(result.getvalue())
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": tokenizer}))
-    return sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
+    return sentencepiece.SentencePieceProcessor(model_proto=result.getvalue())
 
 
 @pytest.mark.parametrize("tokenizer", LAYOUTS)
@@ -69,13 +69,13 @@ def test_texts_are_split_as_sentencepiece_splits_them(tokenizer, tmp_path):
     for text in [*TEXTS, "unseen ዞ letters", "", "  "]:
         ids = ours.encode(text).ids
         assert (ids[0], ids[-1]) == (ours.cls, ours.sep)
-        wanted = theirs.encode(text)
-        assert len(ids) == len(wanted) + 2
-        for found, right in zip(ids[1:-1], wanted, strict=True):
+        expected = theirs.encode(text)
+        assert len(ids) == len(expected) + 2
+        for actual, right in zip(ids[1:-1], expected, strict=True):
             if right == unknown:
-                assert found == ours.unknown
+                assert actual == ours.unknown
             else:
-                assert ours.tokens[found] == theirs.id_to_piece(right)
+                assert ours.tokens[actual] == theirs.id_to_piece(right)
 
 
 def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):

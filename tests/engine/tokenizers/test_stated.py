@@ -41,16 +41,16 @@ TAKEN_FROM_KEYWORDS = {
 )
 def test_no_entry_that_a_class_takes_is_passed_over(name):
     parameters = inspect.signature(getattr(transformers, name).__init__).parameters
-    taken = parameters.keys() - {"self", "kwargs"}
-    assert taken | TAKEN_FROM_KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
+    chosen = parameters.keys() - {"self", "kwargs"}
+    assert chosen | TAKEN_FROM_KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
 
 
 def test_the_classes_that_are_refused_have_code_of_their_own():
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-    found = 0
+    result = 0
     for name in CUSTOM_CLASSES:
         kind = getattr(transformers, name, None)
         if isinstance(kind, type) and issubclass(kind, PreTrainedTokenizerBase):
-            found += not issubclass(kind, TokenizersBackend)
-    assert found >= 8
+            result += not issubclass(kind, TokenizersBackend)
+    assert result >= 8

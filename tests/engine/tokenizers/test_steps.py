@@ -17,18 +17,18 @@ def tokenizer() -> Tokenizer:
 
 
 def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
-    taken = steps(tokenizer, "The  FILMS, ungood")
-    assert taken.normalised == "the  films, ungood"
-    assert taken.words == ("the", "films", ",", "ungood")
-    pieces = [token.text for token in taken.tokens]
+    chosen = steps(tokenizer, "The  FILMS, ungood")
+    assert chosen.normalised == "the  films, ungood"
+    assert chosen.words == ("the", "films", ",", "ungood")
+    pieces = [token.text for token in chosen.tokens]
     assert pieces == ["[CLS]", "the", "film", "##s", "[UNK]", "un", "##good", "[SEP]"]
-    assert not taken.truncated
+    assert not chosen.truncated
 
 
 def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -> None:
-    taken = steps(tokenizer, "The [MASK] Good")
-    assert taken.normalised == "the [MASK] good"
-    assert taken.words == ("the", "[MASK]", "good")
+    chosen = steps(tokenizer, "The [MASK] Good")
+    assert chosen.normalised == "the [MASK] good"
+    assert chosen.words == ("the", "[MASK]", "good")
 
 
 def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
@@ -38,21 +38,21 @@ def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> N
 
 
 def test_a_very_long_text_is_cut_and_said_to_be(tokenizer: Tokenizer) -> None:
-    taken = steps(tokenizer, "the film " * 20_000)
-    assert taken.truncated
-    assert len(taken.tokens) < 2_100
+    chosen = steps(tokenizer, "the film " * 20_000)
+    assert chosen.truncated
+    assert len(chosen.tokens) < 2_100
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\ud800", "\x00\u202e", "日本語"])
 def test_odd_texts_are_taken(tokenizer: Tokenizer, text: str) -> None:
-    taken = steps(tokenizer, text)
-    assert [token.text for token in taken.tokens][:1] == ["[CLS]"]
+    chosen = steps(tokenizer, text)
+    assert [token.text for token in chosen.tokens][:1] == ["[CLS]"]
 
 
 def test_the_steps_agree_with_published_vocabularies(assets: Path) -> None:
     for name in ("bert-tiny-splade-en", "rxnfp-bert-pretrained"):
         tokenizer = Tokenizer.from_folder(assets / "models" / name)
-        taken = steps(tokenizer, "Unbelievably good CCO words.")
-        assert tuple(token.id for token in taken.tokens) == tuple(
+        chosen = steps(tokenizer, "Unbelievably good CCO words.")
+        assert tuple(token.id for token in chosen.tokens) == tuple(
             tokenizer.encode("Unbelievably good CCO words.").ids
         )

@@ -60,13 +60,13 @@ def theirs(folder: Path):
 
 def assert_agree(ours: Tokenizer, published, texts: list[str]) -> None:
     encoded = published(texts, truncation=True, max_length=64)
-    found = ours.encode_many(texts, max_length=64)
-    assert [ids for ids, _ in found] == encoded["input_ids"]
+    result = ours.encode_many(texts, max_length=64)
+    assert [ids for ids, _ in result] == encoded["input_ids"]
     pairs = texts[1:] + texts[:1]
     encoded = published(texts, pairs, truncation=True, max_length=48)
-    found = ours.encode_many(texts, pairs, max_length=48)
-    assert [ids for ids, _ in found] == encoded["input_ids"]
-    assert [segments for _, segments in found] == encoded["token_type_ids"]
+    result = ours.encode_many(texts, pairs, max_length=48)
+    assert [ids for ids, _ in result] == encoded["input_ids"]
+    assert [segments for _, segments in result] == encoded["token_type_ids"]
 
 
 def test_an_uncased_vocabulary_gives_the_published_ids(assets, corpus):
@@ -102,10 +102,10 @@ def test_all_ways_to_the_same_vocabulary_are_one(assets):
         Tokenizer.from_vocabulary(folder / "vocab.txt"),
         Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True),
     ]
-    assert len({one.fingerprint for one in ways}) == 1
+    assert len({way.fingerprint for way in ways}) == 1
     assert ways[0].size == 30_522 and ways[0].lowercase
-    one = ways[0]
-    assert [one.pad, one.unknown, one.cls, one.sep, one.mask] == [0, 100, 101, 102, 103]
+    item = ways[0]
+    assert [item.pad, item.unknown, item.cls, item.sep, item.mask] == [0, 100, 101, 102, 103]
 
 
 def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
@@ -128,8 +128,8 @@ def test_tokens_stand_for_characters_of_the_typed_text(assets):
     tokenizer = Tokenizer.from_folder(assets / "models" / "bert-tiny-splade-en")
     text = "🙂 Héllo\ud800 un-believable [MASK]!"
     encoding = tokenizer.encode(text, "second")
-    found = [(t.text, text[t.start : t.end], t.word) for t in encoding.tokens if t.segment == 0]
-    assert found == [
+    actual = [(t.text, text[t.start : t.end], t.word) for t in encoding.tokens if t.segment == 0]
+    assert actual == [
         ("[CLS]", "", None),
         ("[UNK]", "🙂", 0),
         ("hello", "Héllo", 1),
@@ -151,11 +151,11 @@ def test_tokens_stand_for_characters_of_the_typed_text(assets):
 @given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
 @tries(200)
 def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
-    one = SMALL.encode(text, pair, max_length)
+    item = SMALL.encode(text, pair, max_length)
     many = SMALL.encode_many([text], None if pair is None else [pair], max_length)
-    assert (one.ids, one.segments) == many[0]
-    assert len(one.ids) <= max(max_length, 2 if pair is None else 3)
-    for token in one.tokens:
+    assert (item.ids, item.segments) == many[0]
+    assert len(item.ids) <= max(max_length, 2 if pair is None else 3)
+    for token in item.tokens:
         assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
 
 
@@ -205,8 +205,8 @@ def test_a_very_long_text_is_no_burden_without_marks_either():
 def test_unmarked_pieces_are_words_of_their_own_and_only_what_is_unknown_is_lost():
     tokenizer = tiny("Cl", "C", "[nH]", "c", marked=False, lowercase=False)
     encoding = tokenizer.encode("CCl?[nH][MASK]\x00 c")
-    found = [(t.text, t.start, t.end, t.word) for t in encoding.tokens[1:-1]]
-    assert found == [
+    actual = [(t.text, t.start, t.end, t.word) for t in encoding.tokens[1:-1]]
+    assert actual == [
         ("C", 0, 1, 0),
         ("Cl", 1, 3, 1),
         ("[UNK]", 3, 4, 2),
@@ -234,21 +234,29 @@ def test_a_new_vocabulary_is_the_same_every_time(assets, trained):
     assert trained.unknown not in trained.encode("zyxwvutsrqponmlkjihgfedcba, AHIST!").ids
     text = (assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt").read_text(encoding="utf-8")
     lines = text.split("\n") + ["中文 и кириллица"] * 3
-    made = [Tokenizer.train(lines, 1_500) for _ in range(3)]
-    assert len({one.fingerprint for one in made}) == 1
-    assert made[0].tokens[:5] == list(SPECIAL)
-    assert [made[0].pad, made[0].unknown, made[0].cls, made[0].sep, made[0].mask] == [0, 1, 2, 3, 4]
-    assert made[0].size == 1_500
-    assert "alice" in made[0].tokens and "##ing" in made[0].tokens
-    assert "中" in made[0].tokens and "##中" not in made[0].tokens
-    assert not any(piece != piece.lower() for piece in made[0].tokens[5:])
+    result = [Tokenizer.train(lines, 1_500) for _ in range(3)]
+    assert len({item.fingerprint for item in result}) == 1
+    assert result[0].tokens[:5] == list(SPECIAL)
+    assert [result[0].pad, result[0].unknown, result[0].cls, result[0].sep, result[0].mask] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert result[0].size == 1_500
+    assert "alice" in result[0].tokens and "##ing" in result[0].tokens
+    assert "中" in result[0].tokens and "##中" not in result[0].tokens
+    assert not any(piece != piece.lower() for piece in result[0].tokens[5:])
 
 
 def test_training_tells_its_progress_and_takes_any_iterable():
-    told: list[tuple[int, int]] = []
+    messages: list[tuple[int, int]] = []
     lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
-    tokenizer = Tokenizer.train(lines, 100, progress=lambda done, total: told.append((done, total)))
-    assert told == [(2_000, 2_500), (2_500, 2_500)]
+    tokenizer = Tokenizer.train(
+        lines, 100, progress=lambda done, total: messages.append((done, total))
+    )
+    assert messages == [(2_000, 2_500), (2_500, 2_500)]
     assert tokenizer.size <= 100
     assert not any("yyy" in piece for piece in tokenizer.tokens)
 
@@ -287,8 +295,8 @@ def characters(texts: list[str]) -> list[str]:
     """Every character as a piece of its own, at the beginning of a word and inside one."""
     forms = {c for text in texts for form in ("NFC", "NFD") for c in normalize(form, text)}
     lower = {c.lower() for c in forms if len(c.lower()) == 1}
-    found = sorted(c for c in forms | lower if not c.isspace())
-    return [*found, *(f"##{c}" for c in found)]
+    actual = sorted(c for c in forms | lower if not c.isspace())
+    return [*actual, *(f"##{c}" for c in actual)]
 
 
 @pytest.mark.parametrize("lowercase", [True, False], ids=["uncased", "cased"])
@@ -321,6 +329,6 @@ def test_texts_of_many_languages_are_split_as_published(tmp_path, settings):
     assert_agree(vocabulary, theirs(tmp_path), texts)
     (tmp_path / "tokenizer.json").unlink()  # vocab.txt and its settings alone
     assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), texts)
-    kept = "".join(token.text for token in vocabulary.encode("Łódź").tokens)
-    assert ("Ł" in kept) == (not settings["lowercase"])
-    assert ("ó" in kept) == (not settings["lowercase"] or settings.get("strip_accents") is False)
+    stored = "".join(token.text for token in vocabulary.encode("Łódź").tokens)
+    assert ("Ł" in stored) == (not settings["lowercase"])
+    assert ("ó" in stored) == (not settings["lowercase"] or settings.get("strip_accents") is False)

@@ -111,9 +111,9 @@ MORE = [*TEXTS, "The brown foxes, brown fox jumps JUMPS la lazy la dog dogs [MAS
 
 
 def library(folder: Path) -> LibraryTokenizer:
-    found = LibraryTokenizer.from_file(str(folder / "tokenizer.json"))
-    found.no_truncation()
-    return found
+    tokenizer = LibraryTokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def assert_as_the_library(folder: Path, into: Path) -> Tokenizer:
@@ -125,24 +125,24 @@ def assert_as_the_library(folder: Path, into: Path) -> Tokenizer:
     assert again.fingerprint == ours.fingerprint
     published = AutoTokenizer.from_pretrained(into, local_files_only=True)
     for text in MORE:
-        wanted = peer.encode(text).ids
-        assert ours.encode(text).ids == wanted, text
-        assert ours.encode_many([text])[0][0] == wanted
-        assert again.encode(text).ids == wanted
-        assert published(text)["input_ids"] == wanted
+        expected = peer.encode(text).ids
+        assert ours.encode(text).ids == expected, text
+        assert ours.encode_many([text])[0][0] == expected
+        assert again.encode(text).ids == expected
+        assert published(text)["input_ids"] == expected
     pairs = list(zip(MORE, MORE[::-1], strict=True))
     for first, second in pairs:
-        wanted = peer.encode(first, second)
-        found = ours.encode(first, second)
-        assert found.ids == wanted.ids
+        expected = peer.encode(first, second)
+        result = ours.encode(first, second)
+        assert result.ids == expected.ids
         if not second:  # transformers takes it for no text at all
             continue
         there = published(first, second)
-        assert there["input_ids"] == wanted.ids
+        assert there["input_ids"] == expected.ids
         if ours.vocabulary.second_segment:
-            assert there["token_type_ids"] == wanted.type_ids == found.segments
+            assert there["token_type_ids"] == expected.type_ids == result.segments
         else:
-            assert "token_type_ids" not in there and not any(wanted.type_ids)
+            assert "token_type_ids" not in there and not any(expected.type_ids)
     return ours
 
 
@@ -202,15 +202,15 @@ def test_every_step_of_a_unigram_is_carried_out(tmp_path, change):
 
 def ends_words(folder: Path) -> Path:
     """The vocab.json and merges.txt of a HerBERT, learned by the library."""
-    found = LibraryTokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = LibraryTokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trainer = trainers.BpeTrainer(
         vocab_size=300, special_tokens=names, end_of_word_suffix="</w>", show_progress=False
     )
-    found.train_from_iterator(TEXTS * 5, trainer)
+    tokenizer.train_from_iterator(TEXTS * 5, trainer)
     folder.mkdir()
-    found.model.save(str(folder))
+    tokenizer.model.save(str(folder))
     write(folder, "tokenizer_config.json", {"tokenizer_class": "HerbertTokenizerFast"})
     return folder
 
@@ -234,8 +234,8 @@ def test_a_token_that_ends_a_word_tells_that_the_next_one_begins(tmp_path):
     ids = ours.encode("The quick jumps").ids
     continued = ours.vocabulary.continued(np.array([ids]))[0]
     words = [token.word for token in ours.encode("The quick jumps").tokens]
-    wanted = [a is not None and a == b for a, b in zip(words[1:], words, strict=False)]
-    assert continued[1:].tolist() == wanted
+    expected = [a is not None and a == b for a, b in zip(words[1:], words, strict=False)]
+    assert continued[1:].tolist() == expected
 
 
 def test_words_are_split_as_if_a_space_stood_before_them(tmp_path):
@@ -258,9 +258,9 @@ def test_a_text_that_is_too_long_loses_its_beginning_where_the_model_says_so(tmp
     long = " ".join(TEXTS * 6)
     for tokenizer in (ours, Tokenizer.from_folder(tmp_path)):
         for text, pair in ((long, None), (long, "a fox"), ("a fox", long), (TEXTS[0], TEXTS[1])):
-            wanted = published(text, pair, truncation=True, max_length=20)["input_ids"]
-            assert tokenizer.encode(text, pair, 20).ids == wanted
-            assert tokenizer.encode_many([text], pair and [pair], 20)[0][0] == wanted
+            expected = published(text, pair, truncation=True, max_length=20)["input_ids"]
+            assert tokenizer.encode(text, pair, 20).ids == expected
+            assert tokenizer.encode_many([text], pair and [pair], 20)[0][0] == expected
 
 
 # ── tokens that were added ───────────────────────────────────────────────────────────────────
@@ -375,12 +375,12 @@ def places(value: Any, path: tuple = ()) -> list[tuple]:
     if not isinstance(value, dict | list):
         return [path]
     few = list(value.items() if isinstance(value, dict) else enumerate(value))[:6]
-    return [path, *(place for key, one in few for place in places(one, (*path, key)))]
+    return [path, *(entry for key, item in few for entry in places(item, (*path, key)))]
 
 
 def spoiled(whole: Any, rng: random.Random) -> Any:
     whole = json.loads(json.dumps(whole))
-    *parents, last = rng.choice([place for place in places(whole) if place])
+    *parents, last = rng.choice([item for item in places(whole) if item])
     inside = whole
     for key in parents:
         inside = inside[key]
@@ -412,7 +412,7 @@ def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
         sentence_pieces(tmp_path / "pieces", TEXTS, 100),
     ]
     kinds = [wordpiece(**parts) for parts in VARIANTS.values()]
-    kinds += [json.loads((one / "tokenizer.json").read_text("utf-8")) for one in folders]
+    kinds += [json.loads((item / "tokenizer.json").read_text("utf-8")) for item in folders]
     kinds += [kind | {"normalizer": {"type": "NFKC"}} for kind in kinds[-2:]]
     for number in range(60):
         folder = tmp_path / str(number)
@@ -448,6 +448,6 @@ def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path: P
     assert ours.vocabulary.special == ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
     for text in (*texts[:2], "猫は今日<mask>です", "a 雨 b", "今日の天気。" * 60):
         assert [token.id for token in ours.encode(text).tokens] == library.encode(text).ids
-    told = ours.encode("今日猫").tokens
-    assert [token.text for token in told][-4:-1] == ["<0xE7>", "<0x8C>", "<0xAB>"]
+    tokens = ours.encode("今日猫").tokens
+    assert [token.text for token in tokens][-4:-1] == ["<0xE7>", "<0x8C>", "<0xAB>"]
     assert len(ours.encode("今日の天気。" * 4_000, max_length=64).tokens) == 64

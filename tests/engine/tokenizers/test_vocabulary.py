@@ -35,10 +35,10 @@ def content(**changes) -> dict:
     }
     for path, value in changes.items():
         *parents, last = path.split("__")
-        place = whole
+        position = whole
         for name in parents:
-            place = place[name]
-        place[last] = value
+            position = position[name]
+        position[last] = value
     return whole
 
 
@@ -49,31 +49,31 @@ def write(folder: Path, name: str, value: object) -> None:
 
 def test_the_known_parts_are_read(tmp_path):
     write(tmp_path, "tokenizer.json", content(normalizer__lowercase=False))
-    found = Tokenizer.from_folder(tmp_path)
-    assert found.tokens == PIECES and not found.lowercase
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    assert tokenizer.tokens == PIECES and not tokenizer.lowercase
 
 
 def test_the_config_has_the_last_word(tmp_path):
     write(tmp_path, "tokenizer.json", content())
     config = {"do_lower_case": False, "mask_token": {"content": "<extra>"}}
     write(tmp_path, "tokenizer_config.json", config)
-    found = Tokenizer.from_folder(tmp_path)
-    assert not found.lowercase and found.mask == PIECES.index("<extra>")
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    assert not tokenizer.lowercase and tokenizer.mask == PIECES.index("<extra>")
 
 
 def test_added_pieces_are_never_split(tmp_path):
     extra = {"id": 8, "content": "<new one>", "special": False}
     write(tmp_path, "tokenizer.json", content(added_tokens=[extra]))
-    found = Tokenizer.from_folder(tmp_path)
-    tokens = [token.text for token in found.encode("ab<new one>a").tokens]
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    tokens = [token.text for token in tokenizer.encode("ab<new one>a").tokens]
     assert tokens[1:-1] == ["a", "##b", "<new one>", "a"]
 
 
 def test_ids_without_a_piece_get_a_name(tmp_path):
     vocabulary = {piece: number * 2 for number, piece in enumerate(PIECES)}
     write(tmp_path, "tokenizer.json", content(model__vocab=vocabulary, added_tokens=[]))
-    found = Tokenizer.from_folder(tmp_path)
-    assert found.size == 15 and found.sep == 6 and found.token(1) == "[hole1]"
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    assert tokenizer.size == 15 and tokenizer.sep == 6 and tokenizer.token(1) == "[hole1]"
 
 
 SLOW = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Removed", "invert": False}
@@ -153,9 +153,13 @@ def test_an_empty_folder_says_what_is_missing(tmp_path):
 
 def test_lines_of_a_vocabulary_keep_their_numbers(tmp_path):
     (tmp_path / "vocab.txt").write_bytes("\r\n".join([*PIECES, "a", "\u2028", ""]).encode())
-    found = Tokenizer.from_vocabulary(tmp_path / "vocab.txt")
-    assert found.size == len(PIECES) + 2
-    assert found.id("a") == len(PIECES) and found.token(5) == "a" and found.id("\u2028") == 9
+    tokenizer = Tokenizer.from_vocabulary(tmp_path / "vocab.txt")
+    assert tokenizer.size == len(PIECES) + 2
+    assert (
+        tokenizer.id("a") == len(PIECES)
+        and tokenizer.token(5) == "a"
+        and tokenizer.id("\u2028") == 9
+    )
 
 
 def test_capitals_tell_a_cased_vocabulary(tmp_path):

@@ -13,7 +13,7 @@ from tests.often import tries
 
 PIECES = (
     *"abcxyz日本.!İσ",
-    *(f"##{one}" for one in "abcé日"),
+    *(f"##{item}" for item in "abcé日"),
     *("hello", "un", "##able"),
 )
 CHARACTERS = st.characters(exclude_categories=["Cs"])  # lone surrogates are replaced before
@@ -45,9 +45,9 @@ def test_texts_have_the_ids_of_the_library(name):
     @tries(100)
     def agree(texts: list[str]) -> None:
         texts = texts * 3  # so that words are met again
-        wanted = tokenizer._encode_batch(texts)
-        assert tokenizer._words.encode(texts) == wanted
-        assert tokenizer.contents(texts) == wanted
+        expected = tokenizer._encode_batch(texts)
+        assert tokenizer._words.encode(texts) == expected
+        assert tokenizer.contents(texts) == expected
 
     agree()
 
@@ -55,7 +55,7 @@ def test_texts_have_the_ids_of_the_library(name):
 @pytest.mark.parametrize(
     "vocabulary, parts",
     [
-        *((one, True) for one in VOCABULARIES.values()),
+        *((item, True) for item in VOCABULARIES.values()),
         (WordPiece((*SPECIAL, "a b"), added=(Added("a b"),), own=5), False),
         (WordPiece((*SPECIAL, "a b"), own=5), False),
         (WordPiece((*SPECIAL, "<m k>"), special=(*SPECIAL[:4], "<m k>")), False),
@@ -96,8 +96,8 @@ def test_a_word_is_encoded_once(cache):
 def test_texts_of_new_words_are_encoded_whole_and_some_words_learned(cache):
     words, counted = cache
     texts = [" ".join(f"w{number}" for number in range(64))]
-    found = words.encode(texts)
-    assert found == counted(texts) and texts[0] in counted.asked
+    result = words.encode(texts)
+    assert result == counted(texts) and texts[0] in counted.asked
     assert len(words._cache) == 64 // wordpiece.LEARNED
 
 

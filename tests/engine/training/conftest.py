@@ -19,13 +19,13 @@ def unmeasured(home: Home) -> Home:
 
 @pytest.fixture(scope="session")
 def killer() -> Iterator[Killer]:
-    made = Killer()
-    yield made
-    made.close()
+    result = Killer()
+    yield result
+    result.close()
 
 
 @pytest.fixture(scope="session")
 def crew() -> Iterator[Crew]:
-    made = Crew()
-    yield made
-    made.close()
+    result = Crew()
+    yield result
+    result.close()

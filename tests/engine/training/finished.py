@@ -14,11 +14,11 @@ from tests.engine.training.small import new_run
 
 def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
     """Train a job; returns the run, its last weights and its events."""
-    told: list[object] = []
+    events: list[object] = []
     run = new_run(folder, job)
-    assert train(job, run, told.append)[0] == "finished"
+    assert train(job, run, events.append)[0] == "finished"
     network = checkpoint.load(run.checkpoint_folders()[-1]).network
-    return run, dict(network.named_parameters()), told
+    return run, dict(network.named_parameters()), events
 
 
 def notes(told: list[object]) -> list[str]:

@@ -73,11 +73,11 @@ def main() -> None:
 
     full_disk.FREE_SPACE_POLL, full_disk.RETRY_AFTER = 0.01, 0.03
     for line in sys.stdin:
-        folder, place = json.loads(line)
+        folder, position = json.loads(line)
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os._exit(work(Path(folder), _armed(evaluation, *place) if place else _deaf))
+            os._exit(work(Path(folder), _armed(evaluation, *position) if position else _deaf))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 

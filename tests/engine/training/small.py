@@ -84,7 +84,7 @@ PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann pla
 def questions(path: Path, rows: int = 48) -> Path:
     """SQuAD 2.0 as JSON; questions about eve have no answer."""
     chance = random.Random(7)
-    wanted = {
+    expected = {
         "where does ann live ?": (0, "rome"),
         "where does bob live ?": (0, "oslo"),
         "what plays bob ?": (1, "the horn"),
@@ -93,12 +93,12 @@ def questions(path: Path, rows: int = 48) -> Path:
     }
     qas = []
     for number in range(rows):
-        question = chance.choice(list(wanted))
-        place, answer = wanted[question]
-        context = PASSAGES[place] + " it is so ." * chance.randrange(3)
+        question = chance.choice(list(expected))
+        position, answer = expected[question]
+        context = PASSAGES[position] + " it is so ." * chance.randrange(3)
         answers = [{"text": answer, "answer_start": context.index(answer)}] if answer else []
-        asked = {"id": str(number), "question": question, "answers": answers}
-        qas.append({"context": context, "qas": [asked | {"is_impossible": not answer}]})
+        request = {"id": str(number), "question": question, "answers": answers}
+        qas.append({"context": context, "qas": [request | {"is_impossible": not answer}]})
     whole = {"version": "v2.0", "data": [{"title": "ann and bob", "paragraphs": qas}]}
     path.write_text(json.dumps(whole, indent=1), encoding="utf-8")
     return path
@@ -114,14 +114,14 @@ def tagged(path: Path, sentences: int = 48) -> Path:
     """A CoNLL file with persons and places, learnable in a few steps."""
     chance = random.Random(7)
     people = (["anna\tB-person"], ["paul\tB-person", "jones\tI-person"], ["mary\tB-person"])
-    places = (["rome\tB-place"], ["oslo\tB-place"])
+    positions = (["rome\tB-place"], ["oslo\tB-place"])
     rest = (["the\tO", "bread\tO"], ["of\tO"], ["saw\tO", "it\tO"])
-    found = []
+    result = []
     for _ in range(sentences):
-        parts = [chance.choice(people), chance.choice(places), *chance.sample(rest, 2)]
+        parts = [chance.choice(people), chance.choice(positions), *chance.sample(rest, 2)]
         chance.shuffle(parts)
-        found.append("\n".join(line for part in parts for line in part))
-    path.write_text("\n\n".join(found) + "\n", encoding="utf-8")
+        result.append("\n".join(line for part in parts for line in part))
+    path.write_text("\n\n".join(result) + "\n", encoding="utf-8")
     return path
 
 
@@ -171,10 +171,10 @@ TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
 
 def learning(task: str, folder: Path, **training: object) -> JobSpec:
     """Job of one of TASKS."""
-    asked, mapping = TASKS[task]
+    requested, mapping = TASKS[task]
     path = labelled(folder / "labelled.csv")
     data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
-    return classifying(folder, **training).model_copy(update={"task": asked, "data": data})
+    return classifying(folder, **training).model_copy(update={"task": requested, "data": data})
 
 
 def pretraining(folder: Path, **training: object) -> JobSpec:

@@ -38,48 +38,48 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Take:
     """Fake layer timing; returns the precisions that were timed."""
 
     def say(**seconds: float) -> list[Precision]:
-        asked: list[Precision] = []
+        requested: list[Precision] = []
 
         def measured(layer: object, x: object, layout: object, machine: Machine) -> float:
-            asked.append(machine.precision_name)
+            requested.append(machine.precision_name)
             return seconds[machine.precision_name]
 
         monkeypatch.setattr(fastest, "_layer_seconds", measured)
         monkeypatch.setattr(fastest, "SECONDS", 0.0)
-        return asked
+        return requested
 
     return say
 
 
 def test_what_the_job_names_or_what_gains_nothing_is_not_measured(take: Take) -> None:
-    asked, network = take(), Network(NETWORK, Heads())
+    requested, network = take(), Network(NETWORK, Heads())
     named = HardwareSpec(precision="bf16")
     assert choose_precision(network, SHORT, named, 32, 20) is SHORT
     plain = Machine(torch.device("cpu"), "fp32", threads=1)
     assert choose_precision(network, plain, HardwareSpec(), 32, 20) is plain
-    assert asked == []
+    assert requested == []
 
 
 @pytest.mark.parametrize(
-    "fp32, bf16, taken", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
+    "fp32, bf16, chosen", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
 )
 def test_short_numbers_are_taken_where_the_layer_is_clearly_faster(
-    fp32: float, bf16: float, taken: str, take: Take
+    fp32: float, bf16: float, chosen: str, take: Take
 ) -> None:
     take(fp32=fp32, bf16=bf16)
-    found = choose_precision(Network(NETWORK, Heads()), SHORT, HardwareSpec(), 32, 20)
-    assert found.precision_name == taken
-    assert last(LayerTimes, Home().root).fastest == taken  # type: ignore[union-attr]
+    result = choose_precision(Network(NETWORK, Heads()), SHORT, HardwareSpec(), 32, 20)
+    assert result.precision_name == chosen
+    assert last(LayerTimes, Home().root).fastest == chosen  # type: ignore[union-attr]
 
 
 def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
-    asked, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
+    requested, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
     once = measure_layer(network, SHORT, 32, 20.0)
-    count = len(asked)
+    count = len(requested)
     assert count > 0
-    assert measure_layer(network, SHORT, 33, 17.0) == once and len(asked) == count
+    assert measure_layer(network, SHORT, 33, 17.0) == once and len(requested) == count
     other = measure_layer(network, SHORT, 8, 20.0)
-    assert other.key != once.key and len(asked) == 2 * count
+    assert other.key != once.key and len(requested) == 2 * count
     wide = Network(NETWORK.model_copy(update={"intermediate_size": 64}), Heads())
     assert measure_layer(wide, SHORT, 32, 20.0).key != once.key
 
@@ -88,8 +88,8 @@ def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
 def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> None:
     network = Network(EXAMPLES[family].spec, Heads())
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    found = measure_layer(network, SHORT, 2, 8.0)
-    assert found.fp32 > 0 and found.bf16 > 0 and found.fp16 == 0
+    result = measure_layer(network, SHORT, 2, 8.0)
+    assert result.fp32 > 0 and result.bf16 > 0 and result.fp16 == 0
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert all(weights.grad is None for weights in network.parameters())
 
@@ -101,8 +101,8 @@ def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
     monkeypatch.setattr(
         machine, "_measure_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1
     )
-    made = classifying(tmp_path, steps=3, dropout=0.3)
-    return made.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
+    result = classifying(tmp_path, steps=3, dropout=0.3)
+    return result.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
 
 
 def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path: Path) -> None:
@@ -116,10 +116,10 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
     job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The layer is run with its dropout, then its timing is replaced."""
-    measure, asked = fastest._layer_seconds, list[Precision]()
+    measure, requested = fastest._layer_seconds, list[Precision]()
 
     def measured(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
-        asked.append(machine.precision_name)
+        requested.append(machine.precision_name)
         measure(layer, x, layout, machine)
         return 1.0 if machine.precision_name == "fp32" else 2.0
 
@@ -127,7 +127,7 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
     counts, losses = [], []
     for name in ("measures", "knows"):
         run = trained(tmp_path / name, job)
-        counts.append(len(asked))
+        counts.append(len(requested))
         losses.append(metrics(run))
     assert 0 < counts[0] == counts[1]
     assert losses[0] == losses[1]
@@ -137,11 +137,11 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
 def test_batches_in_short_numbers_have_few_shapes(
     precision: Precision, multiple: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = set[int]()
+    requested = set[int]()
     planned = encoding.unpad
 
     def noted(lengths: Ints, width: int, shape: AttentionShape, *more: Any) -> UnpaddedBatch:
-        asked.add(shape.multiple)
+        requested.add(shape.multiple)
         return planned(lengths, width, shape, *more)
 
     monkeypatch.setattr(encoding, "unpad", noted)
@@ -149,10 +149,10 @@ def test_batches_in_short_numbers_have_few_shapes(
     hardware = HardwareSpec(device="cpu", threads=1, precision=precision)
     job = job.model_copy(update={"hardware": hardware})
     trained(tmp_path / "run", job)
-    assert asked == {multiple}
+    assert requested == {multiple}
     assert Machine(torch.device("cuda"), precision, threads=1).token_multiple == 1
 
 
 def precision_of(run: RunFolder) -> str:
-    (found,) = (e.versions["precision"] for e in run.milestones() if isinstance(e, Prepared))
-    return found
+    (actual,) = (e.versions["precision"] for e in run.milestones() if isinstance(e, Prepared))
+    return actual

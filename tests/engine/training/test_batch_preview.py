@@ -88,8 +88,8 @@ def check_answers(rows: tuple[BatchRow, ...]) -> None:
 
 
 def check_tags(rows: tuple[BatchRow, ...]) -> None:
-    told = Counter(target.expected for row in rows for target in row.targets)
-    assert told["O"] and any(tag.startswith("B-") for tag in told)
+    counts = Counter(target.expected for row in rows for target in row.targets)
+    assert counts["O"] and any(tag.startswith("B-") for tag in counts)
     for row in rows:
         assert all(target.shown_as == "label" for target in row.targets)
         assert not any(row.tokens[t.position].startswith(("##", "[")) for t in row.targets)
@@ -115,8 +115,8 @@ def test_what_is_shown_is_what_was_trained_on(
     assert len(seen) == 8
     showing = BatchPreview()
     for step in (8, 1, 5, 2):
-        there, here = seen[step - 1], showing.batch(run, step)
-        for a, b in zip(there, here, strict=True):
+        there, local = seen[step - 1], showing.batch(run, step)
+        for a, b in zip(there, local, strict=True):
             same = torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
             assert same
         shown = showing.show(run, step)
@@ -141,8 +141,10 @@ def test_a_batch_tells_how_each_piece_is_shown(
         rows, batch = showing.show(run, step).rows, seen[step - 1]
         assert batch.positions is not None and batch.follows is not None
         width = batch.tokens.size(1)
-        asked = [(n * width + target.position) for n, r in enumerate(rows) for target in r.targets]
-        assert asked == batch.positions.tolist()
+        expected = [
+            (n * width + target.position) for n, r in enumerate(rows) for target in r.targets
+        ]
+        assert expected == batch.positions.tolist()
         assert [r.expected for r in rows] == [words[n] for n in batch.follows.tolist()]
         check_pieces(rows)
         how.update(target.shown_as for row in rows for target in row.targets)
@@ -190,17 +192,17 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
 
 def test_the_explorer_answers_but_not_for_steps_that_are_not(home: Home, tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", whole_words_static(tmp_path))
-    told: list[object] = []
-    context = WorkerContext(tmp_path, told.append)
+    events: list[object] = []
+    context = WorkerContext(tmp_path, events.append)
     with pytest.raises(StudioError, match="not started training yet"):
         BatchPreview().batch(run, 1)
     respond(parse_line(ShowBatch(number=3, run=run.path, step=2).line()), context)
-    assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
+    assert isinstance(events[-1], Refused) and events[-1].to == 3 and not events[-1].bug
     assert not run.dataset.exists(), "nothing is made in the folder of another's run"
     train(run.job(), run, run.append)
     respond(parse_line(ShowBatch(number=4, run=run.path, step=2).line()), context)
-    assert isinstance(told[-1], BatchShown) and told[-1].to == 4
-    assert told[-1].rows == BatchPreview().show(run, 2).rows
+    assert isinstance(events[-1], BatchShown) and events[-1].to == 4
+    assert events[-1].rows == BatchPreview().show(run, 2).rows
     for step in (0, 9):
         with pytest.raises(StudioError, match="steps are 1 to 8"):
             BatchPreview().batch(run, step)

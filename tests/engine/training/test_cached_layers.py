@@ -79,9 +79,9 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_cache(tmp_path: Pat
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     train(job, calm, calm.append)
     assert train(job, stopped, stopped.append, lambda: small.has_seen(stopped, 6))[0] == "stopped"
-    kept = list((stopped.cache / "vectors").rglob("*.npy"))
-    assert len(kept) == 2, "of training and validation set"
-    for file in kept:
+    stored = list((stopped.cache / "vectors").rglob("*.npy"))
+    assert len(stored) == 2, "of training and validation set"
+    for file in stored:
         file.unlink()
     train(job, stopped, stopped.append)
     assert final(stopped) == final(calm)
@@ -117,7 +117,7 @@ def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
 
 def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = small.classifying(tmp_path, epochs=1, **CACHED)
-    found, sizes, honest = estimate(job, lambda _: None), list[int](), FeatureExtractor._compute
+    estimated, sizes, honest = estimate(job, lambda _: None), list[int](), FeatureExtractor._compute
 
     def measured(extractor: FeatureExtractor, *given: object) -> None:
         honest(extractor, *given)  # type: ignore[arg-type]
@@ -125,8 +125,8 @@ def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(FeatureExtractor, "_compute", measured)
     small.trained(tmp_path / "run", job)
-    assert found.cache == pytest.approx(sizes[-1], rel=0.05)
-    assert found.disk == found.checkpoint * found.checkpoints + found.cache
+    assert estimated.cache == pytest.approx(sizes[-1], rel=0.05)
+    assert estimated.disk == estimated.checkpoint * estimated.checkpoints + estimated.cache
     assert estimate(small.with_training(job, cache_frozen_layers=False), lambda _: None).cache == 0
 
 

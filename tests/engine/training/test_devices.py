@@ -32,7 +32,7 @@ Numbers = Callable[..., None]
 @pytest.fixture
 def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     """Set the thread counts to try."""
-    return lambda *found: monkeypatch.setattr(cores, "thread_candidates", lambda: found)
+    return lambda *result: monkeypatch.setattr(cores, "thread_candidates", lambda: result)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_bf16_is_remarked_on_where_a_processor_has_no_instructions_for_it(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, object], emulates: bool
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert ["not support bf16" in said for said in remarks("cpu", "bf16")] == [True] * emulates
+    assert ["not support bf16" in remark for remark in remarks("cpu", "bf16")] == [True] * emulates
     assert not remarks("cpu", "fp32") and not remarks("cuda", "bf16")
 
 
@@ -66,18 +66,18 @@ def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
     assert choose_machine(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
     assert not last(Speeds, Home().root).bf16  # type: ignore[union-attr]
-    asked = HardwareSpec(device="cpu", precision="bf16", threads=1)
-    assert choose_machine(asked).precision_name == "bf16"
+    spec = HardwareSpec(device="cpu", precision="bf16", threads=1)
+    assert choose_machine(spec).precision_name == "bf16"
 
 
 def test_auto_measures_once_and_takes_what_is_clearly_faster(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86 | {"amx_bf16": True})
-    rates, asked = {torch.float32: 1e11, torch.bfloat16: 1e12}, []
+    rates, requested = {torch.float32: 1e11, torch.bfloat16: 1e12}, []
 
     def rate(dtype: torch.dtype, device: torch.device) -> float:
-        asked.append(dtype)
+        requested.append(dtype)
         return rates[dtype]
 
     monkeypatch.setattr(devices, "_measure_rate", rate)
@@ -85,10 +85,10 @@ def test_auto_measures_once_and_takes_what_is_clearly_faster(
     assert (
         choose_machine(hardware).precision_name == choose_machine(hardware).precision_name == "bf16"
     )
-    assert asked == [torch.float32, torch.bfloat16]
+    assert requested == [torch.float32, torch.bfloat16]
     rates[torch.bfloat16] = 1.2e11
     assert choose_machine(hardware.model_copy(update={"threads": 2})).precision_name == "fp32"
-    assert len(asked) == 4
+    assert len(requested) == 4
     assert (
         choose_machine(hardware).precision_name == "bf16"
     )  # what was measured with one thread stays
@@ -105,17 +105,17 @@ def test_fp16_is_measured_where_a_gpu_has_no_bf16(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
-    rates, asked = {torch.float32: 1e13, torch.bfloat16: 8e13, torch.float16: 8e13}, []
+    rates, requested = {torch.float32: 1e13, torch.bfloat16: 8e13, torch.float16: 8e13}, []
 
     def rate(dtype: torch.dtype, device: torch.device) -> float:
-        asked.append(dtype)
+        requested.append(dtype)
         return rates[dtype]
 
     monkeypatch.setattr(devices, "_measure_rate", rate)
-    found = devices.matmul_speeds(torch.device(device), 1)
-    assert found.fastest == measured and found.times == 8
-    assert devices.matmul_speeds(torch.device(device), 1) == found
-    assert asked == [torch.float32, devices.DTYPES[found.fastest]]
+    result = devices.matmul_speeds(torch.device(device), 1)
+    assert result.fastest == measured and result.times == 8
+    assert devices.matmul_speeds(torch.device(device), 1) == result
+    assert requested == [torch.float32, devices.DTYPES[result.fastest]]
     slow = Speeds("a GPU with slow halves", fp32=1e13, fp16=1.4e13)
     assert slow.fastest == "fp32"
 
@@ -175,8 +175,8 @@ def test_speeds_and_threads_are_kept_side_by_side() -> None:
         ThreadSpeeds("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0}),
     )
     home = Home().root
-    for found in (speeds, pace):
-        save(found)
+    for record in (speeds, pace):
+        save(record)
     assert (last(Speeds, home), last(ThreadSpeeds, home)) == (speeds, pace)
     assert (find(Speeds, speeds.key), find(ThreadSpeeds, pace.key)) == (speeds, pace)
     assert find(ThreadSpeeds, speeds.key) is None
@@ -240,9 +240,9 @@ def test_a_run_says_where_cores_cannot_be_had(
     job = classifying(tmp_path, steps=1)
     job = with_hardware(job, cores="0")
     monkeypatch.setattr(cores, "supports_affinity", lambda: False)
-    told: list[object] = []
-    train(job, new_run(tmp_path / "run", job), told.append)
-    assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in told)
+    events: list[object] = []
+    train(job, new_run(tmp_path / "run", job), events.append)
+    assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in events)
 
 
 def test_a_core_that_is_not_there_is_named() -> None:
@@ -254,9 +254,9 @@ def test_a_core_that_is_not_there_is_named() -> None:
 def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Path) -> None:
     job = classifying(tmp_path, steps=1)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
-    told: list[object] = []
-    train(job, new_run(tmp_path / "run", job), told.append)
-    (plan,) = (event for event in told if isinstance(event, Prepared))
+    events: list[object] = []
+    train(job, new_run(tmp_path / "run", job), events.append)
+    (plan,) = (event for event in events if isinstance(event, Prepared))
     assert plan.environment["precision"] == plan.versions["precision"]
     assert plan.environment["precision"] in ("fp32", "bf16")
 

@@ -50,9 +50,9 @@ def of(*fields: SearchField, **more: object) -> Estimated:
 def test_the_heaviest_is_measured_and_the_others_follow_from_their_work(
     measured: list[JobSpec],
 ) -> None:
-    found = of(EPOCHS, SIZES, SEEDS)
-    assert (found.runs, found.checkpoints) == (12, 36)
-    assert found.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
+    result = of(EPOCHS, SIZES, SEEDS)
+    assert (result.runs, result.checkpoints) == (12, 36)
+    assert result.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
     assert [job.training.batch_size for job in measured] == [64], "it needs the most memory"
 
 
@@ -62,8 +62,8 @@ def models(*names: str) -> SearchField:
 
 
 def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None:
-    found = of(EPOCHS, models("small", "large"))
-    assert found.seconds == pytest.approx(70 + 140) and found.memory == 2000
+    result = of(EPOCHS, models("small", "large"))
+    assert result.seconds == pytest.approx(70 + 140) and result.memory == 2000
     assert len(measured) == 2
     measured.clear()
     many = of(models(*map(str, range(8))))
@@ -73,5 +73,5 @@ def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None
 
 def test_tpe_is_estimated_by_as_many_random_combinations(measured: list[JobSpec]) -> None:
     ranged = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
-    found = of(ranged, SEEDS, method="tpe", budget=5)
-    assert found.runs == 10 and found.seconds == pytest.approx(100)
+    result = of(ranged, SEEDS, method="tpe", budget=5)
+    assert result.runs == 10 and result.seconds == pytest.approx(100)

@@ -18,22 +18,22 @@ def test_a_run_stops_early_when_its_patience_ends(
     job = classifying(
         tmp_path, steps=40, evaluate_every=2, early_stopping_patience=3, learning_rate=1e-9
     )
-    told: list[object] = []
+    events: list[object] = []
     run = new_run(tmp_path / "run", job)
-    outcome, step = train(job, run, told.append)
+    outcome, step = train(job, run, events.append)
     assert outcome == "finished"
-    looks = [e for e in told if isinstance(e, Measured) and e.name == "validation_accuracy"]
+    looks = [e for e in events if isinstance(e, Measured) and e.name == "validation_accuracy"]
     assert step == 8 and len(looks) == 4, (
         "one that is the best so far, and three without improvement"
     )
-    assert "no better score in the last 3 evaluations" in notes(told)[-1]
+    assert "no better score in the last 3 evaluations" in notes(events)[-1]
     assert run.checkpoint_folders()[-1].name == "step-00000008"
 
     def no_step(*_: object) -> None:
         raise AssertionError("it had ended")
 
     monkeypatch.setattr(loop, "update", no_step)
-    assert train(job, run, told.append) == ("finished", 8)
+    assert train(job, run, events.append) == ("finished", 8)
 
 
 def test_the_metric_that_was_chosen_decides(
@@ -49,8 +49,8 @@ def test_the_metric_that_was_chosen_decides(
     monkeypatch.setattr(
         evaluation, "_evaluate_validation", lambda run: (measured[run.progress.step - 1], None)
     )
-    given = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
-    job = classifying(tmp_path, **given, best_metric="f1_macro")
+    inputs = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
+    job = classifying(tmp_path, **inputs, best_metric="f1_macro")
     folder = new_run(tmp_path / "run", job)
     assert train(job, folder, folder.append) == ("finished", 5), "three without a better macro F1"
     events = folder.milestones()

@@ -157,9 +157,9 @@ def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
     suffix = "ForPreTraining" if family == "albert" else "ForMaskedLM"
     kind = getattr(transformers, EXAMPLES[family].classes + suffix)
     folder = run.checkpoint_folders()[-1]
-    _, found = kind.from_pretrained(folder, output_loading_info=True, local_files_only=True)
-    assert not found["missing_keys"]
-    assert not found["unexpected_keys"]
+    _, result = kind.from_pretrained(folder, output_loading_info=True, local_files_only=True)
+    assert not result["missing_keys"]
+    assert not result["unexpected_keys"]
 
 
 def test_what_a_family_cannot_learn_is_refused_before_anything_is_learned(tmp_path: Path) -> None:

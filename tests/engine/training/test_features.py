@@ -50,8 +50,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
 
 
 def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
-    asked = Features.model_validate({"vectors": vectors, **SMALL, **more})
-    return expand(base.model_copy(update={"features": asked}))[0]
+    features = Features.model_validate({"vectors": vectors, **SMALL, **more})
+    return expand(base.model_copy(update={"features": features}))[0]
 
 
 def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
@@ -73,11 +73,11 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
     ],
 )
 def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
-    asked = Features.model_validate({"vectors": vectors, "layer": 5})
-    probe = Probe(asked, 3, 12, 2, 0.0, False)
-    found = probe._mix(select_layers(hidden(), probe.layers))
-    wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
-    assert torch.allclose(found, wanted)
+    features = Features.model_validate({"vectors": vectors, "layer": 5})
+    probe = Probe(features, 3, 12, 2, 0.0, False)
+    result = probe._mix(select_layers(hidden(), probe.layers))
+    expected = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
+    assert torch.allclose(result, expected)
 
 
 def test_the_sum_of_all_is_kept_as_one() -> None:
@@ -88,10 +88,10 @@ def test_the_sum_of_all_is_kept_as_one() -> None:
 @pytest.mark.parametrize("probe", ["linear", "bilstm"])
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 def test_padding_changes_nothing(probe: str, pooling: str) -> None:
-    asked = Features.model_validate(
+    features = Features.model_validate(
         {"vectors": "last", **SMALL, "probe": probe, "pooling": pooling}
     )
-    network = Probe(asked, 16, 2, 3, 0.1, False).eval()
+    network = Probe(features, 16, 2, 3, 0.1, False).eval()
     short = torch.randn(1, 5, 1, 16)
     padded = torch.cat([short, torch.randn(1, 3, 1, 16)], 1)
     real = torch.tensor([[True] * 5 + [False] * 3])
@@ -115,8 +115,8 @@ def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) ->
     read = examples.read(batch, numbers)
     assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
-        kept = ready.network.logits(read.tokens, read.segments, read.attention_mask)
-    assert torch.allclose(kept, from_ids, atol=1e-5)
+        actual = ready.network.logits(read.tokens, read.segments, read.attention_mask)
+    assert torch.allclose(actual, from_ids, atol=1e-5)
     assert read.token_count == batch.token_count
     assert [len(part.tokens) for part in read.parts(2)] == [2, 1]
 
@@ -192,9 +192,9 @@ def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
     assert checkpoint.load(tmp_path / "model").network.probe is not None
     config = tmp_path / "model" / "config.json"
     (tmp_path / "model" / "manifest.json").unlink()
-    said = json.loads(config.read_text())
+    content = json.loads(config.read_text())
     for wrong in ({"probe_size": -8}, {"vectors": ["last"]}, {"probe_size": 10**9}, {"kind": []}):
-        config.write_text(json.dumps(said | {"probe": said["probe"] | wrong}))
+        config.write_text(json.dumps(content | {"probe": content["probe"] | wrong}))
         loaded = checkpoint.load(tmp_path / "model")
         assert loaded.network.probe is None or wrong == {"kind": []}
 
@@ -255,8 +255,8 @@ def test_the_layer_bench_without_a_window(
 
 
 def test_a_bench_can_be_estimated(base: JobSpec) -> None:
-    one = estimate(reading(base, "last"), lambda _: None)
-    assert one.seconds > 0 and one.steps == 3 * 11
+    cost = estimate(reading(base, "last"), lambda _: None)
+    assert cost.seconds > 0 and cost.steps == 3 * 11
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
     whole = estimate(base.model_copy(update={"features": bench}), lambda _: None)
     assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
@@ -270,14 +270,14 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     first = make(tmp_path, steps=2)
     base = trained(tmp_path / "base", first)
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
-    asked = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
-    plain = first.model_dump() | {"base_model": start, "features": asked}
+    features = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
+    plain = first.model_dump() | {"base_model": start, "features": features}
     plain["training"] |= {"steps": 6, "evaluate_every": 6}
     (job,) = expand(JobSpec.model_validate(plain))
-    told: list[object] = []
+    events: list[object] = []
     run = new_run(tmp_path / "run", job)
-    train(job, run, told.append)
-    said = {e.name: e.value for e in told if isinstance(e, Measured) and e.step == 6}
+    train(job, run, events.append)
+    measured = {e.name: e.value for e in events if isinstance(e, Measured) and e.step == 6}
 
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
@@ -285,6 +285,6 @@ def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     learner = checkpoint_learner(loaded)
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("validation")
-    found = Predictor(last, job.training.max_length).evaluate(dev).metrics()
+    actual = Predictor(last, job.training.max_length).evaluate(dev).metrics()
     judged = learner.best_metric
-    assert found[judged] == pytest.approx(said[f"validation_{judged}"], abs=1e-5)
+    assert actual[judged] == pytest.approx(measured[f"validation_{judged}"], abs=1e-5)

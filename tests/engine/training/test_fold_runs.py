@@ -34,41 +34,43 @@ class Stored(NamedTuple):
 
 @pytest.fixture(scope="module")
 def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    made = tuned("text_classification")
+    model = tuned("text_classification")
     version = tmp_path_factory.mktemp("stored") / "sentences" / "1"
     split = Split(validation=0.2, test=0.1)
-    import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, version)
-    return Stored(version, made.checkpoint, made.mapping.label)
+    import_dataset("x", {"all": model.file}, model.reading, model.mapping, split, version)
+    return Stored(version, model.checkpoint, model.mapping.label)
 
 
 @pytest.fixture(scope="module")
 def calm(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     """The folder of two folds, the probabilities, and what was told."""
-    folder, told = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
-    given, options = arguments(stored, folder)
-    return folder, predict_folds(*given, lambda *said: told.append(said), **options), told
+    folder, calls = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
+    args, options = arguments(stored, folder)
+    return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls
 
 
 def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, calm: Any) -> None:
-    folder, p, told = calm
-    (data, _, numbers, given, names, _), _ = arguments(stored, folder)
+    folder, p, progress = calm
+    (data, _, numbers, labels, names, _), _ = arguments(stored, folder)
     assert p.shape == (len(numbers), len(names))
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-5)
-    assert told[-1][1] == told[-1][2] and str(told[0][0]).endswith("1 of 2")
-    folds, texts = stratified_folds(given, 2), data.column("text").take(numbers).to_pylist()
+    assert progress[-1][1] == progress[-1][2] and str(progress[0][0]).endswith("1 of 2")
+    folds, texts = stratified_folds(labels, 2), data.column("text").take(numbers).to_pylist()
     for fold in range(2):
         held_out = open_dataset(folder / f"data-{fold}" / "1")
         assert held_out.spec.rows["validation"] == int((folds == fold).sum())
         assert held_out.spec.rows["test"] == 0
-        events = RunFolder(folder / f"run-{fold}").all_events()
-        prepared = next(event for event in events if isinstance(event, Prepared))
+        calls = RunFolder(folder / f"run-{fold}").all_events()
+        prepared = next(event for event in calls if isinstance(event, Prepared))
         assert prepared.examples == int((folds != fold).sum())
-        kept = read_predictions(
+        predictions = read_predictions(
             predictions_file(RunFolder(folder / f"run-{fold}").results, "validation")
         )
-        assert kept.cells("text").to_pylist() == [texts[n] for n in np.flatnonzero(folds == fold)]
-        assert kept.info.labels == tuple(names)
-        assert np.allclose(p[folds == fold], kept.scores)
+        assert predictions.cells("text").to_pylist() == [
+            texts[n] for n in np.flatnonzero(folds == fold)
+        ]
+        assert predictions.info.labels == tuple(names)
+        assert np.allclose(p[folds == fold], predictions.scores)
 
 
 KILLED = """
@@ -95,41 +97,41 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
     names = [name for name in data.spec.labels if name]
     numbers = np.flatnonzero(data.splits != 2)
     labels = data.column(stored.label).take(numbers).to_pylist()
-    given = np.array([names.index(label) for label in labels])
+    gold = np.array([names.index(label) for label in labels])
     training = TrainingSpec(epochs=2, max_length=16, batch_size=16)
-    return (data, stored.base, numbers, given, names, scratch), {"folds": 2, "training": training}
+    return (data, stored.base, numbers, gold, names, scratch), {"folds": 2, "training": training}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_folds_that_were_killed_are_resumed(stored: Stored, calm: Any, tmp_path: Path) -> None:
     folder = tmp_path / "folds"
-    given, options = arguments(stored, folder)
+    args, options = arguments(stored, folder)
     command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
     killed = subprocess.run(command, env=environment(), check=False)
     assert killed.returncode == -signal.SIGKILL
     first = RunFolder(folder / "run-0").events_file
     assert (folder / "fold-0.npy").exists() and not (folder / "fold-1.npy").exists()
     before = first.read_bytes()
-    told: list[int] = []
-    found = predict_folds(*given, lambda _, done, __: told.append(done), **options)
+    calls: list[int] = []
+    result = predict_folds(*args, lambda _, done, __: calls.append(done), **options)
     assert first.read_bytes() == before, "the finished fold is not trained again"
-    assert np.array_equal(found, calm[1])
+    assert np.array_equal(result, calm[1])
 
 
 def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(
     stored: Stored, tmp_path: Path
 ) -> None:
-    given, _ = arguments(stored, tmp_path)
-    cache, asked = tmp_path / "cache", list[Path]()
+    args, _ = arguments(stored, tmp_path)
+    cache, requested = tmp_path / "cache", list[Path]()
 
     def answer(*words: Any) -> Any:
-        asked.append(words[5])
+        requested.append(words[5])
         words[5].mkdir(parents=True)
         return words[3]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold_runs, "predict_folds", answer)
         for base in (stored.base, stored.base, minilm()):
-            fold_runs.fold_scorer(given[0], base, cache, lambda *_: None)(*given[2:5])
-    assert asked[0] == asked[1] != asked[2] and asked[0].parent == cache
+            fold_runs.fold_scorer(args[0], base, cache, lambda *_: None)(*args[2:5])
+    assert requested[0] == requested[1] != requested[2] and requested[0].parent == cache
     assert list(cache.iterdir()) == []

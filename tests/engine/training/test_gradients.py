@@ -91,16 +91,16 @@ def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> 
         small.pairs(tmp_path, **settings, gradient_checkpointing=True), threads=2
     )
     calm = trained(tmp_path / "calm", job)
-    wanted = weights(tmp_path / "calm")
+    expected = weights(tmp_path / "calm")
     for name, other, stop_after in (
         ("again", job, STEPS),
         ("stopped", job, 2),
         ("computed twice", twice, STEPS),
     ):
         assert trained(tmp_path / name, other, stop_after) == calm, name
-        found = weights(tmp_path / name)
-        for key, weight in wanted.items():
-            assert torch.equal(found[key], weight), f"{name}: {key}"
+        result = weights(tmp_path / name)
+        for key, weight in expected.items():
+            assert torch.equal(result[key], weight), f"{name}: {key}"
     assert len(by_halves) > 1
     assert torch.get_num_threads() == 2
 
@@ -139,13 +139,13 @@ def test_summed_gradients_are_those_of_torch(
 
 def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:
     """Two rows that are alike get a half each: with the same dropout, the same loss."""
-    said = list[float]()
+    values = list[float]()
     losses = TextClassificationLearner.losses
 
     def heard(self, network, batch, whole=None):
-        found = losses(self, network, batch, whole)
-        said.append(float(found["classes"].detach()))
-        return found
+        result = losses(self, network, batch, whole)
+        values.append(float(result["classes"].detach()))
+        return result
 
     path = tmp_path / "alike.csv"
     path.write_text("text,label\n" + "so good,good\nso good,good\n" * 8 + "so bad,bad\n")
@@ -156,8 +156,8 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextClassificationLearner, "losses", heard)
         run = small.new_run(tmp_path / "run", job.model_copy(update={"data": data}))
-        train(run.job(), run, stop_requested=lambda: len(said) > 1)
-    assert said[0] != said[1]
+        train(run.job(), run, stop_requested=lambda: len(values) > 1)
+    assert values[0] != values[1]
 
 
 def test_what_goes_wrong_in_either_half_is_said(
@@ -192,7 +192,7 @@ def test_memory_that_is_short_in_one_half_makes_smaller_parts(
     job = small.with_hardware(small.classifying(tmp_path, steps=STEPS, dropout=0.0), threads=2)
     enough = trained(tmp_path / "enough", job)
     monkeypatch.setattr(TextClassificationLearner, "losses", short)
-    run, told = small.new_run(tmp_path / "short", job), list[Event]()
-    assert train(job, run, told.append) == ("finished", STEPS)
-    found = [e.value for e in told if isinstance(e, Measured) and e.name == "loss"]
-    assert found == pytest.approx(enough, abs=1e-5)
+    run, events = small.new_run(tmp_path / "short", job), list[Event]()
+    assert train(job, run, events.append) == ("finished", STEPS)
+    actual = [e.value for e in events if isinstance(e, Measured) and e.name == "loss"]
+    assert actual == pytest.approx(enough, abs=1e-5)

@@ -90,8 +90,8 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
     assert killer.train(calm, None) == 0
 
-    for place in EVERYWHERE if task == "masked words and next sentence" else SELDOM:
-        assert killer.train(hurt, place) == -signal.SIGKILL
+    for point in EVERYWHERE if task == "masked words and next sentence" else SELDOM:
+        assert killer.train(hurt, point) == -signal.SIGKILL
         for folder in hurt.checkpoint_folders():
             verify(folder)
     assert killer.train(hurt, None) == 0

@@ -42,9 +42,9 @@ def left_out(run: RunFolder) -> list[str]:
 
 
 def progress_of(run: RunFolder) -> TrainingProgress:
-    found = latest_checkpoint(RunContext(run.job(), run))
-    assert found is not None
-    return found.progress
+    result = latest_checkpoint(RunContext(run.job(), run))
+    assert result is not None
+    return result.progress
 
 
 def scaled(precision: Precision = "fp16", **progress: float) -> tuple[LossScaler, TrainingProgress]:
@@ -55,7 +55,7 @@ def scaled(precision: Precision = "fp16", **progress: float) -> tuple[LossScaler
 def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps() -> None:
     step, progress = scaled(step=6, loss_scale=65536.0, good_steps=9)
     assert step.scale == 65536
-    assert "step 7 was skipped" in (said := step.lower()) and "to 32,768." in said
+    assert "step 7 was skipped" in (notes := step.lower()) and "to 32,768." in notes
     assert (progress.loss_scale, progress.good_steps) == (32768, 0)
     step, progress = scaled(loss_scale=8.0, good_steps=STEPS_UNTIL_DOUBLED - 2)
     step.count_good_step()
@@ -178,7 +178,7 @@ def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
     """Shares of a large vocabulary are far below what fp16 knows, and they all count together."""
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
-    targets, found = torch.randint(0, 20_000, (300,)), []
+    targets, result = torch.randint(0, 20_000, (300,)), []
     for halved, scale in ((False, 1.0), (True, 2.0**16)):
         leaf, weights = rows.clone().requires_grad_(), decoder.clone().requires_grad_()
         bias = torch.zeros(20_000, requires_grad=True)
@@ -186,14 +186,14 @@ def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
             loss = cross_entropy(leaf, weights, bias, targets, 300)
         (loss * scale).backward()
         gradients = [x.grad / scale for x in (leaf, weights, bias)]  # type: ignore[operator]
-        found.append([loss.detach(), *gradients])
-    for exact, short in zip(*found, strict=True):
+        result.append([loss.detach(), *gradients])
+    for exact, short in zip(*result, strict=True):
         assert short.dtype == torch.float32
         difference = float((short - exact).norm() / exact.norm())
         assert difference < 2e-3
     unseen = torch.ones(20_000, dtype=torch.bool)
     unseen[targets] = False
-    torch.testing.assert_close(found[1][3][unseen], found[0][3][unseen], rtol=0.02, atol=0)
+    torch.testing.assert_close(result[1][3][unseen], result[0][3][unseen], rtol=0.02, atol=0)
 
 
 def test_a_batch_without_words_to_guess_still_gives_gradients() -> None:

@@ -48,14 +48,14 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
 
 def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path) -> None:
     job = heavy(tmp_path)
-    found = estimated(job, tmp_path)
+    result = estimated(job, tmp_path)
     run = small.new_run(tmp_path / "run", job)
     with launch.start(run.path) as worker:
         assert worker.wait() == 0
     ended = run.last_events()[-1]
     assert isinstance(ended, Ended) and ended.memory > 100e6
-    assert found.memory == pytest.approx(ended.memory, rel=MARGIN)
-    assert found.disk_free is not None and found.disk_free > 0
+    assert result.memory == pytest.approx(ended.memory, rel=MARGIN)
+    assert result.disk_free is not None and result.disk_free > 0
     assert read_reproducibility(run).memory == ended.memory
 
 

@@ -18,9 +18,9 @@ from tests.engine.training.small import NETWORK, classifying, new_run, pretraini
 from tests.often import times
 
 
-def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+def assert_close(first: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
     """Equal but for rounding; the bias of keys gets nothing else, and Adam enlarges it."""
-    for name, weight in one.items():
+    for name, weight in first.items():
         if not name.endswith("key.bias"):
             assert (weight - other[name]).abs().max() < 1e-4, name
 
@@ -30,11 +30,11 @@ def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path) -> None:
         options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch_size": micro_batch}
         return pretraining(tmp_path, **options).model_copy(update={"task": Pretraining(nsp=True)})
 
-    _, whole, told = trained(tmp_path / "whole", job(0))
+    _, whole, events = trained(tmp_path / "whole", job(0))
     _, parts, told_in_parts = trained(tmp_path / "parts", job(3))
     assert_close(whole, parts)
-    for one, other in zip(losses(told), losses(told_in_parts), strict=True):
-        assert one == pytest.approx(other, abs=2e-5)
+    for a, other in zip(losses(events), losses(told_in_parts), strict=True):
+        assert a == pytest.approx(other, abs=2e-5)
 
 
 @times(1, 50)
@@ -57,12 +57,12 @@ def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
             return honest(self, network, batch, *more)
 
         monkeypatch.setattr(TextClassificationLearner, "losses", short)
-        _, weights, told = trained(tmp_path / str(number), job)
-        said = [text for text in notes(told) if "Out of memory" in text]
-        sizes = [text.split("micro-batch size of ")[1][0] for text in said]
+        _, weights, events = trained(tmp_path / str(number), job)
+        texts = [text for text in notes(events) if "Out of memory" in text]
+        sizes = [text.split("micro-batch size of ")[1][0] for text in texts]
         assert sizes == ["4", "2", "1"][: len(sizes)] and sizes[-1] == str(fits)
         assert_close(calm, weights)
-        assert losses(told) == pytest.approx(losses(told_calmly), abs=1e-3)
+        assert losses(events) == pytest.approx(losses(told_calmly), abs=1e-3)
 
 
 def test_one_example_that_does_not_fit_and_other_errors_are_told(
@@ -86,15 +86,15 @@ def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
         network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(outputs=2)).train()
         network.encoder.activation_checkpointing = again
         tokens = torch.ones(8, 32, dtype=torch.int64)
-        kept: dict[int, int] = {}
+        sizes: dict[int, int] = {}
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
-            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            sizes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             out = network.encoder(tokens, torch.zeros_like(tokens))
         assert out.last.requires_grad
-        return sum(kept.values())
+        return sum(sizes.values())
 
     assert held(True) < held(False) / 4

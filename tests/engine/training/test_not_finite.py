@@ -115,8 +115,8 @@ def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
         assert "Each of its" in ended.problem and "lower learning rate" in ended.advice
         examples = int(ended.problem.split("Each of its ")[1].split()[0])
         assert ended.details.count("example ") == examples
-        kept = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
-        assert bool(kept) == (step > 7) and all(good < step for good in kept)
+        stored = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
+        assert bool(stored) == (step > 7) and all(good < step for good in stored)
 
         monkeypatch.undo()
         assert work(run.path) == 0

@@ -105,8 +105,8 @@ def test_clipping_is_torchs(
     optimiser = adamw(ours, training)
     norm = total_gradient_norm(ours, optimiser, threads)
     clip_gradients(ours, optimiser, norm, limit)
-    wanted = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit or float("inf"))
-    torch.testing.assert_close(norm, wanted, rtol=1e-6, atol=0)
+    expected = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit or float("inf"))
+    torch.testing.assert_close(norm, expected, rtol=1e-6, atol=0)
     optimiser.step()
     adamw(theirs, training).step()
     for own, other, old in zip(ours.parameters(), theirs.parameters(), before, strict=True):

@@ -25,7 +25,7 @@ def kept(run: RunFolder) -> Predictions:
 
 
 def best_step(run: RunFolder) -> int:
-    return [one.step for one in run.milestones() if isinstance(one, Saved) and one.best][-1]
+    return [m.step for m in run.milestones() if isinstance(m, Saved) and m.best][-1]
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +45,19 @@ def scored_again(run: RunFolder) -> Predictions:
 
 
 def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
-    found, best, job = kept(run), best_step(run), run.job()
-    assert (found.info.step, found.info.model, found.info.part) == (best, job.name, "validation")
+    stored, best, job = kept(run), best_step(run), run.job()
+    assert (stored.info.step, stored.info.model, stored.info.part) == (best, job.name, "validation")
     curve = {
         e.name: e.value for e in run.all_events() if isinstance(e, Measured) and e.step == best
     }
-    assert found.info.metrics["accuracy"] == curve["validation_accuracy"]
-    assert [(one.info, one.rows) for one in stored_predictions(run.results)] == [
-        (found.info, len(found))
+    assert stored.info.metrics["accuracy"] == curve["validation_accuracy"]
+    assert [(p.info, p.rows) for p in stored_predictions(run.results)] == [
+        (stored.info, len(stored))
     ]
     again = scored_again(run)
-    assert again.table["predicted"].equals(found.table["predicted"])
-    np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
-    assert again.info.metrics == pytest.approx(found.info.metrics, abs=1e-5)
+    assert again.table["predicted"].equals(stored.table["predicted"])
+    np.testing.assert_allclose(again.scores, stored.scores, atol=1e-5)
+    assert again.info.metrics == pytest.approx(stored.info.metrics, abs=1e-5)
 
 
 def test_what_is_kept_says_in_which_precision_it_was_computed(
@@ -103,9 +103,9 @@ def test_what_cannot_be_kept_is_noted_and_ends_no_run(
         older.write_bytes(b"of another step")
     else:
         older.mkdir(parents=True)  # a folder cannot be unlinked
-    told: list[object] = []
-    assert train(job, other, told.append) == ("finished", 1)
-    said = " ".join(notes(told))
-    assert "could not be kept: There is no room left." in said
-    assert ("are still in validation.parquet: they could not" in said) is not removable
+    events: list[object] = []
+    assert train(job, other, events.append) == ("finished", 1)
+    text = " ".join(notes(events))
+    assert "could not be kept: There is no room left." in text
+    assert ("are still in validation.parquet: they could not" in text) is not removable
     assert not stored_predictions(other.results) and older.exists() is not removable

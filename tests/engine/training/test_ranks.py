@@ -95,8 +95,8 @@ def ended(run: RunFolder) -> Ended:
 def check_curves(alone: RunFolder, both: RunFolder) -> None:
     """Two ranks emitted the curves and notes of one process."""
     assert distance(alone, both) < CLOSE
-    told = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
-    assert max(Counter(told).values()) == 1  # by one rank alone
+    points = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
+    assert max(Counter(points).values()) == 1  # by one rank alone
     saved = [e.step for e in both.events_after(0)[0] if isinstance(e, Saved)]
     assert saved == [e.step for e in alone.events_after(0)[0] if isinstance(e, Saved)]
     assert prepared(both).processes == 2
@@ -163,9 +163,9 @@ def test_a_cluster_is_refused_what_it_cannot_do(
     def asked(job: JobSpec, *more: str) -> str:
         file.write_text(job.model_dump_json())
         code = cli(["cluster", str(file), "--into", str(into), *more])
-        said = capsys.readouterr()
+        captured = capsys.readouterr()
         assert (code == 0) == into.exists()
-        return said.out + said.err
+        return captured.out + captured.err
 
     job = small.classifying(tmp_path)
     assert "8 is too small for 16 processes" in asked(job, "--nodes", "2", "--processes", "8")
@@ -208,11 +208,11 @@ def test_sharded_weights_learn_the_same(calm: RunFolder, crew: Crew, tmp_path: P
 
 def load(checkpoint: Path) -> dict[str, torch.Tensor]:
     """All that a checkpoint and its optimiser hold."""
-    found = {}
+    result = {}
     for file in ("model.safetensors", "resume/optimiser.safetensors"):
         tensors = safetensors.torch.load_file(checkpoint / file)
-        found |= {f"{file} {name}": tensor for name, tensor in tensors.items()}
-    return found
+        result |= {f"{file} {name}": tensor for name, tensor in tensors.items()}
+    return result
 
 
 def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
@@ -285,9 +285,9 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
     for row in range(8):
         real[row, : lengths[row // endings]] = True
     tokens = torch.arange(8 * 16).view(8, 16)
-    places = torch.tensor([1, 16 * 2 + 2, 16 * 5 + 8, 16 * 7 + 11])
-    values = tokens.view(-1)[places]
-    whole = Batch(tokens, tokens + 1, real, values, places, torch.arange(4), torch.arange(4), 2)
+    positions = torch.tensor([1, 16 * 2 + 2, 16 * 5 + 8, 16 * 7 + 11])
+    values = tokens.view(-1)[positions]
+    whole = Batch(tokens, tokens + 1, real, values, positions, torch.arange(4), torch.arange(4), 2)
     some = whole.take(np.array([1, 2]))
     assert some.tokens.shape == (4, 16) and some.size == 2
     assert some.tokens.tolist() == tokens[2:6].tolist()
@@ -358,9 +358,9 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
         rank_of(worker.pid, number).send_signal(signal.SIGKILL)
         assert worker.wait(PATIENCE) == 1
         assert not hurt.has_worker() and not (hurt.cache / "ranks").exists()
-        said = ended(hurt)
-        assert said.outcome == "failed" and not said.bug
-        assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in said.problem
+        note = ended(hurt)
+        assert note.outcome == "failed" and not note.bug
+        assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in note.problem
     worker, before = launch.start(hurt.path), last_step(hurt)
     until(partial(small.has_seen, hurt, before + 3))
     ranks = psutil.Process(worker.pid).children()
@@ -388,17 +388,17 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
         def maximum(self, *values: float) -> list[float]:
             return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
 
-    told: list[Event] = []
+    events: list[Event] = []
     job = small.classifying(tmp_path)
-    context = RunContext(job, small.new_run(tmp_path / "run", job), told.append)
+    context = RunContext(job, small.new_run(tmp_path / "run", job), events.append)
     machine = Machine(torch.device("cpu"), "fp32", 1)
     run = start(context, machine, Others(Rank(), machine.device), None)
     run.progress.micro_batch_size = 8
-    told.clear()
+    events.clear()
     assert stop_agreed(run)  # another one is asked to stop
     assert run.progress.micro_batch_size == 3
-    assert [e.exact for e in told if isinstance(e, Noted)] == [False]
-    assert stop_agreed(run) and len(told) == 1
+    assert [e.exact for e in events if isinstance(e, Noted)] == [False]
+    assert stop_agreed(run) and len(events) == 1
 
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])
@@ -415,8 +415,8 @@ def test_torchrun_starts_the_same_and_again_after_a_death(
         assert cli([*command, "--processes", "2"]) == 0
     line = printed.getvalue().splitlines()[1]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | loopback()
-    with open(tmp_path / "said", "wb") as said:
-        torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=said)
+    with open(tmp_path / "said", "wb") as log:
+        torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=log)
         if deaths:
             until(lambda: small.has_seen(RunFolder(theirs), 20))
             rank_of(torchrun.pid, 1).send_signal(signal.SIGKILL)

@@ -55,17 +55,17 @@ def short(folder: Path, **more: object) -> JobSpec:
 
 
 def test_the_steps_are_those_of_pythia() -> None:
-    wanted = [*PYTHIA, *range(1000, 143_001, 1000)]
-    assert [s for s in range(143_001) if is_snapshot_step(s, 1000)] == wanted
-    assert len(wanted) == 154, "as the paper counts them"
+    expected = [*PYTHIA, *range(1000, 143_001, 1000)]
+    assert [s for s in range(143_001) if is_snapshot_step(s, 1000)] == expected
+    assert len(expected) == 154, "as the paper counts them"
     assert not any(is_snapshot_step(step, 0) for step in range(600))
 
 
 def test_the_count_is_that_of_a_whole_run() -> None:
     for every in (1, 3, 100, 512, 600, 1000):
         for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
-            made = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
-            assert count_snapshots(last, every) == len(made), (last, every)
+            result = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
+            assert count_snapshots(last, every) == len(result), (last, every)
     assert count_snapshots(1200, 0) == 0
 
 
@@ -81,21 +81,23 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 def test_a_run_without_the_option_makes_none_and_has_the_same_losses(
     calm: RunFolder, tmp_path: Path
 ) -> None:
-    run, weights, told = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
+    run, weights, events = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
     assert snapshot_folders(run) == [] and not run.snapshots.exists()
-    assert not any("snapshot" in note for note in notes(told))
+    assert not any("snapshot" in note for note in notes(events))
     with_them = checkpoint.load(calm.checkpoint_folders()[-1]).network
     assert all(torch.equal(p, weights[name]) for name, p in with_them.named_parameters())
 
 
 def test_the_size_is_said_first_and_is_that_of_the_files(calm: RunFolder) -> None:
-    found = estimate(calm.job(), lambda _: None)
-    assert steps(calm) == [0, 1, 2, 4, 8, 11] and found.snapshots == 6
-    (said,) = (note for note in notes(calm.events_after(0)[0]) if "snapshot" in note)
-    assert "6 snapshots" in said
+    estimated = estimate(calm.job(), lambda _: None)
+    assert steps(calm) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
+    (text,) = (note for note in notes(calm.events_after(0)[0]) if "snapshot" in note)
+    assert "6 snapshots" in text
     weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(calm)]
-    assert found.snapshot <= max(weights) <= found.snapshot + 20_000, "names and shapes beside it"
-    assert found.disk == found.checkpoint * found.checkpoints + 6 * found.snapshot
+    assert estimated.snapshot <= max(weights) <= estimated.snapshot + 20_000, (
+        "names and shapes beside it"
+    )
+    assert estimated.disk == estimated.checkpoint * estimated.checkpoints + 6 * estimated.snapshot
     assert snapshots_size(calm) <= 6 * max(weights) + TOKENIZER_SIZE
 
 
@@ -107,15 +109,15 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else calm
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
     folder = snapshot(run, 8)
-    found = safetensors.torch.load_file(folder / "model.safetensors")
-    assert found.keys() == saved.keys()
-    for name, tensor in found.items():
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    assert tensors.keys() == saved.keys()
+    for name, tensor in tensors.items():
         assert tensor.dtype == torch.float16 and torch.equal(tensor, saved[name].half()), name
     assert {file.name for file in folder.iterdir()} == {"model.safetensors", MANIFEST}
     loaded, whole = checkpoint.load(folder), checkpoint.load(run.checkpoint(8))
     assert (loaded.spec, loaded.labels) == (whole.spec, whole.labels)
-    for one, other in zip(loaded.network.parameters(), whole.network.parameters(), strict=True):
-        assert torch.equal(one, other.half().float())
+    for a, other in zip(loaded.network.parameters(), whole.network.parameters(), strict=True):
+        assert torch.equal(a, other.half().float())
     info = checkpoint_info(folder)
     assert info.task == "text_classification" and info.dtype == "float16"
     assert info.labels == checkpoint_info(run.checkpoint(8)).labels
@@ -226,13 +228,13 @@ def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
     def first_is_large(network: object, dtype: torch.dtype = torch.float32) -> object:
         if dtype == torch.float16 and not run.snapshots.exists():
             weight = next(network.parameters())  # type: ignore[attr-defined]
-            kept = weight.detach().clone()
+            original = weight.detach().clone()
             with torch.no_grad():
                 weight.view(-1)[0] = 1e6
                 try:
                     return real(network, dtype)  # type: ignore[arg-type]
                 finally:
-                    weight.copy_(kept)
+                    weight.copy_(original)
                     run.snapshots.mkdir()
         return real(network, dtype)  # type: ignore[arg-type]
 
@@ -240,6 +242,6 @@ def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
     run = small.new_run(tmp_path / "run", job)
     monkeypatch.setattr(checkpoint, "finite_tensors", first_is_large)
     assert work(run.path) == 0
-    told = [event for event in run.milestones() if isinstance(event, Noted)]
-    assert any("No snapshot of step 0" in note.text for note in told)
+    noted = [event for event in run.milestones() if isinstance(event, Noted)]
+    assert any("No snapshot of step 0" in note.text for note in noted)
     assert steps(run) == [1, 2, 4, 8, 11]

@@ -40,32 +40,32 @@ def job(tmp_path: Path) -> JobSpec:
 
 
 def prepared(job: JobSpec, folder: Path) -> Prepared:
-    told: list[object] = []
-    train(job, small.new_run(folder, job), told.append)
-    return next(event for event in told if isinstance(event, Prepared))
+    events: list[object] = []
+    train(job, small.new_run(folder, job), events.append)
+    return next(event for event in events if isinstance(event, Prepared))
 
 
 def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     job: JobSpec, tmp_path: Path
 ) -> None:
     run = RunFolder.create(tmp_path / "run", job)
-    told: list[object] = []
-    train(job, run, told.append)
-    said = next(event for event in told if isinstance(event, Prepared))
-    assert (said.majority, said.majority_score, said.absent) == ("good", 0.25, ("odd",))
-    assert said.truncated == 0.5
-    assert said.longest == small.NETWORK.max_positions
-    assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
+    events: list[object] = []
+    train(job, run, events.append)
+    start = next(event for event in events if isinstance(event, Prepared))
+    assert (start.majority, start.majority_score, start.absent) == ("good", 0.25, ("odd",))
+    assert start.truncated == 0.5
+    assert start.longest == small.NETWORK.max_positions
+    assert start.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
     texts, rest = ([[0]] * len(ROWS[part]) for part in ROWS)
     dummy = DummyClassifier(strategy="most_frequent").fit(texts, ROWS["train"])
-    assert said.majority == dummy.predict(rest)[0]
-    assert said.majority_score == dummy.score(rest, ROWS["validation"])
-    (kept,) = stored_predictions(run.results)
-    made = fit_baselines(run_baselines(run, "validation", kept.info.labels), tmp_path)
-    every = [read_predictions(file) for file in made.files]
-    (beside,) = (one for one in every if one.info.model == "Majority")
-    assert set(beside.table["predicted"].to_pylist()) == {said.majority}
-    assert beside.info.metrics["accuracy"] == said.majority_score
+    assert start.majority == dummy.predict(rest)[0]
+    assert start.majority_score == dummy.score(rest, ROWS["validation"])
+    (stored,) = stored_predictions(run.results)
+    result = fit_baselines(run_baselines(run, "validation", stored.info.labels), tmp_path)
+    every = [read_predictions(file) for file in result.files]
+    (beside,) = (item for item in every if item.info.model == "Majority")
+    assert set(beside.table["predicted"].to_pylist()) == {start.majority}
+    assert beside.info.metrics["accuracy"] == start.majority_score
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
 def test_what_is_usual_is_told_where_there_are_labels(
     make: object, answers: set[str], tmp_path: Path
 ) -> None:
-    said = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
-    assert said.majority in answers and (said.majority_score > 0) == bool(said.majority)
+    start = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
+    assert start.majority in answers and (start.majority_score > 0) == bool(start.majority)

@@ -104,10 +104,10 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
 
     assert LONG_WORK[1] not in change(mlm_probability=0.3)
     sentences = list((home.cache / "tokens").glob("*/sentences"))
-    made = [folder.stat().st_mtime_ns for folder in sentences]
+    result = [folder.stat().st_mtime_ns for folder in sentences]
     change(is_next_ratio=0.3)
     assert len(list((home.cache / "tokens").glob("train-*/pairs-0.3-1-*"))) == 2
-    assert [folder.stat().st_mtime_ns for folder in sentences] == made, "read, not made again"
+    assert [folder.stat().st_mtime_ns for folder in sentences] == result, "read, not made again"
 
 
 @pytest.mark.parametrize("stage", ["Reading the data set", *LONG_WORK[:2]])
@@ -116,17 +116,17 @@ def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
 ) -> None:
     job = MAKES["masked words"](tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    told: list[Event] = []
+    events: list[Event] = []
 
     def reached() -> bool:
-        return any(isinstance(event, Progressed) and event.stage == stage for event in told)
+        return any(isinstance(event, Progressed) and event.stage == stage for event in events)
 
-    assert train(job, run, told.append, reached) == ("stopped", 0)
-    assert reached() and not any(isinstance(event, Saved) for event in told)
-    last = [event.stage for event in told if isinstance(event, Progressed)][-1]
+    assert train(job, run, events.append, reached) == ("stopped", 0)
+    assert reached() and not any(isinstance(event, Saved) for event in events)
+    last = [event.stage for event in events if isinstance(event, Progressed)][-1]
     assert last == stage
     assert not [p for p in home.cache.rglob("*") if ".tmp-" in p.name]
-    assert train(job, run, told.append) == ("finished", 1)
+    assert train(job, run, events.append) == ("finished", 1)
 
 
 def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(

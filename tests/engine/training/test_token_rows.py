@@ -36,7 +36,7 @@ def kept(run: RunFolder) -> Predictions:
 
 
 def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> None:
-    found, job = kept(run), run.job()
+    stored, job = kept(run), run.job()
     network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
     tokenizer = Tokenizer.from_folder(best_checkpoint(run))
     learner, dataset = PretrainingLearner(job.task), open_dataset(run.dataset)
@@ -55,40 +55,40 @@ def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> N
         batch = learner.batch(examples, some, tokenizer, rng)
         with torch.inference_mode():
             logits = network(batch.tokens, batch.attention_mask, batch.segments).logits
-        shares = logits.flatten(0, 1)[batch.positions].softmax(1)
-        for place, gold, row in zip(batch.positions, batch.targets, shares, strict=True):
-            line, position = divmod(int(place), batch.tokens.size(1))
+        probabilities = logits.flatten(0, 1)[batch.positions].softmax(1)
+        for index, gold, row in zip(batch.positions, batch.targets, probabilities, strict=True):
+            line, position = divmod(int(index), batch.tokens.size(1))
             best = row.topk(5).indices.tolist()
-            said = (float(row[best[0]]), -float(row[gold].log()), int(gold) in best)
-            expected.append((int(some[line]), position, int(gold), best[0], *said))
+            values = (float(row[best[0]]), -float(row[gold].log()), int(gold) in best)
+            expected.append((int(some[line]), position, int(gold), best[0], *values))
     expected.sort()
-    table = found.table
-    assert table["gold"].to_pylist() == [tokenizer.token(one[2]) for one in expected]
-    assert table["predicted"].to_pylist() == [tokenizer.token(one[3]) for one in expected]
-    assert found.cells("position").to_pylist() == [str(one[1]) for one in expected]
-    for column, place in (("probability", 4), ("loss", 5)):
+    table = stored.table
+    assert table["gold"].to_pylist() == [tokenizer.token(item[2]) for item in expected]
+    assert table["predicted"].to_pylist() == [tokenizer.token(item[3]) for item in expected]
+    assert stored.cells("position").to_pylist() == [str(item[1]) for item in expected]
+    for column, index in (("probability", 4), ("loss", 5)):
         np.testing.assert_allclose(
-            found.numbers(column), [one[place] for one in expected], rtol=1e-4, atol=1e-5
+            stored.numbers(column), [item[index] for item in expected], rtol=1e-4, atol=1e-5
         )
-    assert [row["top5"] for row in details(found)] == [one[6] for one in expected]
-    assert occurrences(found).tolist() == [counts[one[2]] for one in expected]
+    assert [row["top5"] for row in details(stored)] == [item[6] for item in expected]
+    assert occurrences(stored).tolist() == [counts[item[2]] for item in expected]
 
 
 def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> None:
-    found = kept(run)
-    own = {one.name: interval(one) for one in measures(found)}
+    stored = kept(run)
+    own = {measure.name: interval(measure) for measure in measures(stored)}
     assert list(own) == ["loss_mlm", "accuracy", "top5"]
     for name, over_rows in own.items():
-        assert over_rows.value == pytest.approx(found.info.metrics[name], abs=1e-5)
+        assert over_rows.value == pytest.approx(stored.info.metrics[name], abs=1e-5)
         assert over_rows.low <= over_rows.value <= over_rows.high
-    assert "nsp_accuracy" in found.info.metrics
+    assert "nsp_accuracy" in stored.info.metrics
 
 
 def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> None:
-    found, tokenizer = kept(run), Tokenizer.from_folder(best_checkpoint(run))
-    ids = [tokenizer.encode(text).ids for text in found.cells("text").to_pylist()]
-    assert all(one.count(tokenizer.mask) == 1 for one in ids)
-    assert found.info.mapping.text == "text"
+    loaded, tokenizer = kept(run), Tokenizer.from_folder(best_checkpoint(run))
+    ids = [tokenizer.encode(text).ids for text in loaded.cells("text").to_pylist()]
+    assert all(item.count(tokenizer.mask) == 1 for item in ids)
+    assert loaded.info.mapping.text == "text"
 
 
 def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
@@ -102,13 +102,13 @@ def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
 
 
 def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
-    found = kept(run)
-    baseline, counts = unigram(found), occurrences(found)
-    total = found.info.settings["training_tokens"] + 0.5 * found.info.settings["vocabulary"]
+    stored = kept(run)
+    baseline, counts = unigram(stored), occurrences(stored)
+    total = stored.info.settings["training_tokens"] + 0.5 * stored.info.settings["vocabulary"]
     np.testing.assert_allclose(baseline.numbers("loss"), -np.log((counts + 0.5) / total), rtol=1e-5)
-    most = found.table["gold"][int(np.argmax(counts))].as_py()
+    most = stored.table["gold"][int(np.argmax(counts))].as_py()
     assert set(baseline.table["predicted"].to_pylist()) == {most}
-    right = [gold == most for gold in found.table["gold"].to_pylist()]
+    right = [gold == most for gold in stored.table["gold"].to_pylist()]
     assert baseline.numbers("score").tolist() == right
 
 
@@ -127,5 +127,5 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
 def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
-    made = small.trained(tmp_path / "run", job)
-    assert not predictions_file(made.results, "validation").exists()
+    run = small.trained(tmp_path / "run", job)
+    assert not predictions_file(run.results, "validation").exists()

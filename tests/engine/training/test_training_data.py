@@ -33,12 +33,12 @@ def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
         examples, numbers = prepared.data.examples_at(step)
         widths.append(int(examples.tokenized.lengths[numbers].max()))
     assert max(widths[:7]) <= 16 < min(widths[7:]) <= max(widths) == 48
-    run, _, told = trained(tmp_path / "trained", job)
-    assert len(losses(told)) == 10 and run.checkpoint_folders()
+    run, _, events = trained(tmp_path / "trained", job)
+    assert len(losses(events)) == 10 and run.checkpoint_folders()
     cut = job.model_copy(update={"task": Pretraining(long_length=512)})
-    said: list[object] = []
-    set_up(RunContext(cut, new_run(tmp_path / "cut", cut), said.append))
-    assert any("truncated to 64 tokens" in text for text in notes(said))
+    messages: list[object] = []
+    set_up(RunContext(cut, new_run(tmp_path / "cut", cut), messages.append))
+    assert any("truncated to 64 tokens" in text for text in notes(messages))
 
 
 def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
@@ -49,12 +49,12 @@ def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
         list(batches(data, 3, network is not None, network)) for network in (None, setup.network)
     )
     assert len(plain) == len(early) == data.steps - 3
-    for one, other in zip(plain, early, strict=True):
-        assert one.examples is other.examples
-        assert one.indices.tolist() == other.indices.tolist()
-        assert one.batch.tokens.tolist() == other.batch.tokens.tolist()
-        assert one.batch.targets.tolist() == other.batch.targets.tolist()
-        assert one.batch.unpadded is None and other.batch.unpadded is not None
+    for a, other in zip(plain, early, strict=True):
+        assert a.examples is other.examples
+        assert a.indices.tolist() == other.indices.tolist()
+        assert a.batch.tokens.tolist() == other.batch.tokens.tolist()
+        assert a.batch.targets.tolist() == other.batch.targets.tolist()
+        assert a.batch.unpadded is None and other.batch.unpadded is not None
 
 
 def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +114,9 @@ def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> N
     order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.indices(step)] for step in range(order.steps_per_epoch - 1)]
     drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
-    spread = np.mean([np.ptp(one) for one in batches])
+    spread = np.mean([np.ptp(batch) for batch in batches])
     assert spread == pytest.approx(np.mean(np.ptp(drawn, axis=1)), rel=0.1)
-    assert all((np.diff(one) >= 0).all() for one in batches)
+    assert all((np.diff(batch) >= 0).all() for batch in batches)
 
 
 def test_a_share_of_the_data_is_drawn_once() -> None:

@@ -86,9 +86,9 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
     with torch.inference_mode():
         weights = network.encoder(tokens, torch.zeros_like(tokens), keep_weights=True).weights[0][0]
     for head, look in enumerate(LOWER_OFFSETS[0]):
-        shares = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
-        assert max(shares, key=lambda o: shares[o]) == look
-        assert shares[look] > 0.25
+        ratios = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
+        assert max(ratios, key=lambda o: ratios[o]) == look
+        assert ratios[look] > 0.25
 
 
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
@@ -127,9 +127,9 @@ def test_a_run_with_a_head_start_begins_better_and_repeats(tmp_path: Path) -> No
         job = job.model_copy(
             update={"base_model": job.base_model.model_copy(update={"warm_init": head_start})}
         )
-        told = []
-        train(job, new_run(tmp_path / name, job), told.append)
-        return [e.value for e in told if getattr(e, "name", "") == "loss"]
+        events = []
+        train(job, new_run(tmp_path / name, job), events.append)
+        return [e.value for e in events if getattr(e, "name", "") == "loss"]
 
     chance, counted = first_losses("chance", False), first_losses("counted", True)
     assert len(counted) == 4

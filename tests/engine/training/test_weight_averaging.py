@@ -47,17 +47,17 @@ def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path: Path)
 
 def test_the_average_is_what_is_evaluated(tmp_path: Path) -> None:
     """A decay of almost 1 with a first weight: the metrics stay near the first ones."""
-    told: list[object] = []
+    events: list[object] = []
     job = classifying(tmp_path, steps=12, evaluate_every=12, ema_decay=0.5)
     run = new_run(tmp_path / "run", job)
-    train(job, run, told.append)
-    made = set_up(RunContext(job, new_run(tmp_path / "again", job)), run.checkpoint(12))
-    made.network.eval()
-    learner, rows = made.data.learner, made.data.validation
+    train(job, run, events.append)
+    again = set_up(RunContext(job, new_run(tmp_path / "again", job)), run.checkpoint(12))
+    again.network.eval()
+    learner, rows = again.data.learner, again.data.validation
     assert rows is not None
     random = np.random.default_rng(0)
-    batch = learner.batch(rows, np.arange(len(rows)), made.data.tokenizer, random)
+    batch = learner.batch(rows, np.arange(len(rows)), again.data.tokenizer, random)
     with torch.inference_mode():
-        loss = float(sum(learner.losses(made.network, batch).values()))
-    said = [e.value for e in told if isinstance(e, Measured) and e.name == "validation_loss"]
-    np.testing.assert_allclose(said, [loss], rtol=1e-5)
+        loss = float(sum(learner.losses(again.network, batch).values()))
+    losses = [e.value for e in events if isinstance(e, Measured) and e.name == "validation_loss"]
+    np.testing.assert_allclose(losses, [loss], rtol=1e-5)

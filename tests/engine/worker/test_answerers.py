@@ -43,39 +43,39 @@ def ask(tmp_path, monkeypatch):
 
 
 def questions(folder: Path, exact: bool):
-    given = {"checkpoint": folder, "text": "a b c", "masked": (2,), "exact": exact}
-    return [FillMask(**given), Predict(**given), Attend(**given)]
+    inputs = {"checkpoint": folder, "text": "a b c", "masked": (2,), "exact": exact}
+    return [FillMask(**inputs), Predict(**inputs), Attend(**inputs)]
 
 
 @quick
 def test_an_answer_uses_reduced_precision_if_allowed_and_says_so(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
-        said = ask(question)
-        assert said.computed in ("float16", "int8")
-        assert said.why_exact == ""
+        answer = ask(question)
+        assert answer.computed in ("float16", "int8")
+        assert answer.why_exact == ""
 
 
 @quick
 def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
-    fill, predict, attend = (ask(one) for one in questions(tiny_folder, exact=True))
-    assert {one.computed for one in (fill, predict, attend)} == {"float32"}
+    fill, predict, attend = (ask(question) for question in questions(tiny_folder, exact=True))
+    assert {item.computed for item in (fill, predict, attend)} == {"float32"}
     right = fill_mask.fill_mask(tiny, questions(tiny_folder, exact=True)[0])
     pairs = zip(fill.predictions[0].ranked, right.predictions[0].ranked, strict=True)
-    assert all(abs(one.probability - other.probability) < 1e-6 for one, other in pairs)
+    assert all(abs(a.probability - other.probability) < 1e-6 for a, other in pairs)
 
 
 @quick
 def test_an_answer_is_exact_until_reduced_precision_is_ready_and_says_why(ask, tiny_folder):
-    said = ask(questions(tiny_folder, exact=False)[0], settled=False)
-    assert (said.computed, said.why_exact) == ("float32", "preparing")
+    answer = ask(questions(tiny_folder, exact=False)[0], settled=False)
+    assert (answer.computed, answer.why_exact) == ("float32", "preparing")
 
 
 @quick
 def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
     question = Attend(checkpoint=tiny_folder, text="a b c", measure="rollout", exact=False)
-    said = ask(question)
-    assert said.computed == "float32"
-    assert np.load(said.weights.path).dtype == np.float32
+    answer = ask(question)
+    assert answer.computed == "float32"
+    assert np.load(answer.weights.path).dtype == np.float32
 
 
 @quick
@@ -108,8 +108,8 @@ def test_lack_of_memory_for_reduced_precision_leaves_exact_answers(
         raise RuntimeError("can't allocate memory")
 
     monkeypatch.setattr(serving, "predict", full)
-    said = ask(questions(tiny_folder, exact=False)[0])
-    assert (said.computed, said.why_exact) == ("float32", "none")
+    answer = ask(questions(tiny_folder, exact=False)[0])
+    assert (answer.computed, answer.why_exact) == ("float32", "none")
     assert "can't allocate memory" in capsys.readouterr().err
 
 
@@ -128,17 +128,17 @@ def test_every_question_has_an_answerer_and_every_kind_one_class():
     """A file of `engine/messages` that asks something is answered by one of the workers."""
     packages = (engine.messages.__path__, engine.messages.explore.__path__)
     prefixes = ("engine.messages.", "engine.messages.explore.")
-    asked = [
+    questions = [
         each
         for path, prefix in zip(packages, prefixes, strict=True)
-        for found in pkgutil.iter_modules(path, prefix)
-        for each in questions_of(importlib.import_module(found.name))
+        for module in pkgutil.iter_modules(path, prefix)
+        for each in questions_of(importlib.import_module(module.name))
     ]
-    assert set(asked) == {*ANSWERERS, *HUB_ANSWERERS, *SEARCH_ANSWERERS}
+    assert set(questions) == {*ANSWERERS, *HUB_ANSWERERS, *SEARCH_ANSWERERS}
     assert all(each.worker == "hub" for each in HUB_ANSWERERS)
     assert all(each.worker == "search" for each in SEARCH_ANSWERERS)
-    for classes in (asked, {each.answered_by for each in asked}):
-        kinds = [one.model_fields["kind"].default for one in classes]
+    for classes in (questions, {each.answered_by for each in questions}):
+        kinds = [item.model_fields["kind"].default for item in classes]
         assert len(set(kinds)) == len(kinds)
 
 

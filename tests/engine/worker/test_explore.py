@@ -62,12 +62,12 @@ class Worker:
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """Shared by the tests that leave it unchanged; it prints nothing, and ends with its input."""
-    made = Worker(tmp_path_factory.mktemp("scratch"))
-    yield made
+    result = Worker(tmp_path_factory.mktemp("scratch"))
+    yield result
     try:
-        assert made.end() == (0, "")
+        assert result.end() == (0, "")
     finally:
-        made.process.kill()
+        result.process.kill()
 
 
 def test_every_question_has_its_answer(worker, tiny_folder, tmp_path):
@@ -194,5 +194,5 @@ def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets
     imported = worker.read()
     assert isinstance(imported, Imported)
     assert imported.info.layers == 12
-    asked = FillMask(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
-    assert worker.ask(asked).predictions[0].ranked[0].label == "C"
+    question = FillMask(number=2, checkpoint=into, text="CCO.CC(=O)O>>CC(=O)O[MASK]C")
+    assert worker.ask(question).predictions[0].ranked[0].label == "C"

@@ -62,30 +62,30 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_VALUES, 2)])
 def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) -> None:
     """Also across the borders of the blocks that are drawn."""
-    draws, share = DropoutStream(7), 0.3
+    draws, fraction = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
     for row in rows:
-        dropped = draws.draw(count, share).numpy()
+        dropped = draws.draw(count, fraction).numpy()
         assert (np.diff(dropped) > 0).all()
         row[dropped] = True
-    assert rows.mean() == pytest.approx(share, abs=5 * math.sqrt(share / rows.size))
+    assert rows.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / rows.size))
     for edge in (rows[:, 0], rows[:, -1]):
-        assert edge.mean() == pytest.approx(share, abs=5 * math.sqrt(share / times))
+        assert edge.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / times))
     gaps = np.diff(np.flatnonzero(rows))  # geometric, over the borders between the rows too
     for gap in range(1, 8):
-        expected = share * (1 - share) ** (gap - 1)
+        expected = fraction * (1 - fraction) ** (gap - 1)
         wide = 5 * math.sqrt(expected / len(gaps))
         assert (gaps == gap).mean() == pytest.approx(expected, abs=wide)
 
 
 def test_what_is_drawn_again_is_the_same_from_there_on_for_every_share() -> None:
     draws = DropoutStream(5)
-    asked = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
-    for count, share in asked:
-        draws.draw(count, share)
+    requested = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
+    for count, fraction in requested:
+        draws.draw(count, fraction)
     again = draws.clone()
-    for count, share in asked:
-        first, second = (each.draw(count, share) for each in (draws, again))
+    for count, fraction in requested:
+        first, second = (each.draw(count, fraction) for each in (draws, again))
         assert torch.equal(first, second) and bool(len(first)) == (count > 3)
 
 
@@ -99,10 +99,10 @@ def test_what_is_left_is_added_as_if_it_were_done_by_itself(dtype: torch.dtype) 
         a, b = x.to(dtype).requires_grad_(), residual.clone().requires_grad_()
         dropout = Dropout(0.4)
         with dropout_seed(5):
-            found = b + dropout(a) if by_itself else dropout.add_to(b, a)
-        (found * weight).sum().backward()
-        return [found.detach(), *(one.grad for one in (a, b) if one.grad is not None)]
+            result = b + dropout(a) if by_itself else dropout.add_to(b, a)
+        (result * weight).sum().backward()
+        return [result.detach(), *(item.grad for item in (a, b) if item.grad is not None)]
 
-    for one, other in zip(both(True), both(False), strict=True):
-        assert one.dtype == other.dtype and torch.equal(one, other)
+    for left, other in zip(both(True), both(False), strict=True):
+        assert left.dtype == other.dtype and torch.equal(left, other)
     assert torch.equal(Dropout(0.4).eval().add_to(residual, x), residual + x)

@@ -44,9 +44,9 @@ def network() -> Tied:
 
 
 def gradients(network: nn.Module) -> dict[str, Tensor]:
-    found = {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
+    actual = {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
     network.zero_grad(set_to_none=True)
-    return found
+    return actual
 
 
 def halves() -> tuple[Tensor, Tensor]:
@@ -63,10 +63,10 @@ def alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
 def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
     """Gradients of both halves, of which one is done before the other begins."""
     torch.manual_seed(1)
-    given, summed = halves(), GradientSum(index_weights(network.parameters()), 2)
+    inputs, summed = halves(), GradientSum(index_weights(network.parameters()), 2)
     for number in (first, 1 - first):
         with summed.half(number):
-            network(given[number]).backward()
+            network(inputs[number]).backward()
     summed.finish()
     return gradients(network)
 
@@ -138,7 +138,7 @@ def test_a_layer_gives_back_what_torch_gives(shape: tuple[int, ...]) -> None:
     layer = Linear(SIZE, 4).double()
     x = torch.randn(*shape, SIZE, dtype=torch.float64, requires_grad=True)
     back = torch.randn(*shape, 4, dtype=torch.float64)
-    found = []
+    result = []
     for way in (current_half, lambda: None):
         with (
             pytest.MonkeyPatch.context() as patch,
@@ -148,9 +148,9 @@ def test_a_layer_gives_back_what_torch_gives(shape: tuple[int, ...]) -> None:
             out = layer(x)
             assert (type(out.grad_fn).__name__ == "_LinearBackward") is (way is current_half)
             out.backward(back)
-        found.append([out, x.grad, layer.weight.grad, layer.bias.grad])
+        result.append([out, x.grad, layer.weight.grad, layer.bias.grad])
         x.grad = layer.weight.grad = layer.bias.grad = None
-    for ours, theirs in zip(*found, strict=True):
+    for ours, theirs in zip(*result, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -185,10 +185,10 @@ def test_every_linear_layer_of_an_encoder_is_ours() -> None:
 
 def test_the_gradient_of_a_decoder_keeps_its_memory() -> None:
     head = MlmHead(SPEC, nn.Embedding(40, 16))
-    places = set[int]()
+    positions = set[int]()
     for _ in range(3):
         with GradientSum(index_weights(head.parameters())).half():
             head.loss(torch.randn(8, 16), torch.arange(8), 8).backward()
-        places.add(head.decoder.grad.data_ptr())
+        positions.add(head.decoder.grad.data_ptr())
         head.zero_grad(set_to_none=True)
-    assert len(places) == 1
+    assert len(positions) == 1

@@ -53,12 +53,16 @@ def test_padded_blocks_are_planned_only_if_a_layer_needs_them() -> None:
     ([0, 2, 5], False, True), ([0, 2], False, False), ([0, 2, 5], True, False),
 ])  # fmt: skip
 def test_every_sequence_needs_a_query(rows: list[int], causal: bool, is_planned: bool) -> None:
-    found = plan_spans(np.array([1, 3, 4]), causal, np.array(rows))
-    assert (found is not None) == is_planned
-    if found is not None:
-        assert found.queries.offsets.tolist() == [0, 1, 2, 3]
-        assert found.keys.offsets.tolist() == [0, 1, 4, 8]
-        assert (found.queries.max_length, found.keys.min_length, found.keys.max_length) == (1, 1, 4)
+    result = plan_spans(np.array([1, 3, 4]), causal, np.array(rows))
+    assert (result is not None) == is_planned
+    if result is not None:
+        assert result.queries.offsets.tolist() == [0, 1, 2, 3]
+        assert result.keys.offsets.tolist() == [0, 1, 4, 8]
+        assert (result.queries.max_length, result.keys.min_length, result.keys.max_length) == (
+            1,
+            1,
+            4,
+        )
 
 
 def test_a_plan_of_spans_is_much_smaller_than_one_of_padded_blocks() -> None:
@@ -78,9 +82,9 @@ def test_attention_weights_are_dropped_at_the_given_rate() -> None:
     assert spans is not None
     v = torch.eye(16).repeat(50, 1)  # so that the output is the weights themselves
     q = k = torch.zeros(800, 16)
-    found = attend_nested(q, k, v, 1, spans, 0.25)
-    assert found.count_nonzero() / found.numel() == pytest.approx(0.75, abs=0.02)
-    assert torch.allclose(found[found != 0], torch.tensor(1 / 16 / 0.75))
+    result = attend_nested(q, k, v, 1, spans, 0.25)
+    assert result.count_nonzero() / result.numel() == pytest.approx(0.75, abs=0.02)
+    assert torch.allclose(result[result != 0], torch.tensor(1 / 16 / 0.75))
 
 
 @pytest.mark.parametrize("is_inference_tensor", [True, False])
@@ -89,5 +93,5 @@ def test_inference_mode_gives_the_same(is_inference_tensor: bool) -> None:
     assert spans is not None
     expected = attend_nested(x, x, x, 2, spans, 0.0)
     with torch.inference_mode():
-        given = x + 0 if is_inference_tensor else x
-        assert torch.allclose(attend_nested(given, given, given, 2, spans, 0.0), expected)
+        inputs = x + 0 if is_inference_tensor else x
+        assert torch.allclose(attend_nested(inputs, inputs, inputs, 2, spans, 0.0), expected)

@@ -18,10 +18,10 @@ ROWS, SIZE = 50, 16
 def tables() -> tuple[TokenEmbedding, TokenEmbedding]:
     """One that keeps its gradient, and the same without."""
     torch.manual_seed(0)
-    kept, plain = TokenEmbedding(ROWS, SIZE), TokenEmbedding(ROWS, SIZE)
-    plain.load_state_dict(kept.state_dict())
-    kept.keep_gradient()
-    return kept, plain
+    embedding, plain = TokenEmbedding(ROWS, SIZE), TokenEmbedding(ROWS, SIZE)
+    plain.load_state_dict(embedding.state_dict())
+    embedding.keep_gradient()
+    return embedding, plain
 
 
 def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -31,52 +31,52 @@ def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def test_every_step_has_the_gradient_that_torch_has(tables) -> None:
-    kept, plain = tables
+    ours, plain = tables
     memory = set[int]()
     for tokens, back in passes():
         for table in tables:
             table(tokens).backward(back)
-        assert torch.equal(kept.weight.grad, plain.weight.grad)
-        memory.add(kept.weight.grad.data_ptr())
+        assert torch.equal(ours.weight.grad, plain.weight.grad)
+        memory.add(ours.weight.grad.data_ptr())
         for table in tables:
             table.zero_grad(set_to_none=True)
     assert len(memory) == 1
 
 
 def test_passes_add_up(tables) -> None:
-    kept, plain = tables
+    ours, plain = tables
     for tokens, back in passes():
         for table in tables:
             table(tokens).backward(back)
-    assert torch.equal(kept.weight.grad, plain.weight.grad)
+    assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
 def test_halves_of_two_threads_are_both_there(tables) -> None:
-    kept, plain = tables
+    ours, plain = tables
     (first, back), *_ = passes()
     second, other = first.flip(0), torch.randn(*first.shape, SIZE)
     plain(first).backward(back)
     plain(second).backward(other)
     threads = [
-        threading.Thread(target=lambda t=t, b=b: kept(t).backward(b))
+        threading.Thread(target=lambda t=t, b=b: ours(t).backward(b))
         for t, b in ((first, back), (second, other))
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert torch.equal(kept.weight.grad, plain.weight.grad)
+    assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
 def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
-    kept, _ = tables
+    ours, _ = tables
     tokens = torch.arange(4)
-    kept.eval()
-    kept(tokens).sum().backward()  # by torch's own way
-    assert torch.equal(kept.weight.grad[:4], torch.ones(4, SIZE))
-    assert not kept.reused_gradient.is_current
-    kept.train().requires_grad_(False)
-    assert not kept(tokens).requires_grad
+    ours.eval()
+    ours(tokens).sum().backward()  # by torch's own way
+    assert torch.equal(ours.weight.grad[:4], torch.ones(4, SIZE))
+    assert not ours.reused_gradient.is_current
+    ours.train().requires_grad_(False)
+    assert not ours(tokens).requires_grad
 
 
 def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:

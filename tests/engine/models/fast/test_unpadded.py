@@ -78,22 +78,22 @@ def with_padding(monkeypatch):
 
 
 def assert_alike(ours, theirs) -> None:
-    for one, other in zip(ours[:2], theirs[:2], strict=True):
-        assert torch.allclose(one, other, atol=1e-12)
-    for one, other in zip(ours[2], theirs[2], strict=True):
-        assert torch.allclose(one, other, atol=1e-11)
+    for a, other in zip(ours[:2], theirs[:2], strict=True):
+        assert torch.allclose(a, other, atol=1e-12)
+    for a, other in zip(ours[2], theirs[2], strict=True):
+        assert torch.allclose(a, other, atol=1e-11)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_vectors_and_gradients_are_those_with_padding(family, with_padding):
     network = build_network(FAMILIES[family])
     tokens, segments, real = padded_batch()
-    given = [((tokens, segments, real), positions) for positions in POSITIONS.values()]
-    given.append(((tokens, segments, None), POSITIONS["all"]))
-    fast = [vectors_and_gradients(network, *one) for one in given]
+    inputs = [((tokens, segments, real), positions) for positions in POSITIONS.values()]
+    inputs.append(((tokens, segments, None), POSITIONS["all"]))
+    fast = [vectors_and_gradients(network, *entry) for entry in inputs]
     with_padding()
-    for one, ours in zip(given, fast, strict=True):
-        assert_alike(ours, vectors_and_gradients(network, *one))
+    for item, ours in zip(inputs, fast, strict=True):
+        assert_alike(ours, vectors_and_gradients(network, *item))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -149,12 +149,12 @@ def test_sdpa_equals_our_own_attention(causal):
         ours, theirs = attend(q, k, v, blocks, 0.0), attend_sdpa(q, k, v, blocks, 0.0)
         assert torch.allclose(ours, theirs, atol=1e-12)
         weights = torch.randn_like(ours)
-        for one, other in zip(
+        for a, other in zip(
             torch.autograd.grad((ours * weights).sum(), (q, k, v)),
             torch.autograd.grad((theirs * weights).sum(), (q, k, v)),
             strict=True,
         ):
-            assert torch.allclose(one, other, atol=1e-12)
+            assert torch.allclose(a, other, atol=1e-12)
 
 
 def test_the_backward_pass_uses_the_dropout_mask_of_the_forward_pass():

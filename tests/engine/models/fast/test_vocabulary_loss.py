@@ -13,18 +13,18 @@ from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 @pytest.mark.parametrize("rows", [0, 5, 2 * ROWS + 3])
 def test_a_loss_in_parts_is_that_of_torch(rows):
     torch.manual_seed(2)
-    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
-    given = [tensor.mul_(3).requires_grad_() for tensor in given]
+    inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
+    inputs = [tensor.mul_(3).requires_grad_() for tensor in inputs]
     targets = torch.randint(0, 50, (rows,))
-    hidden, decoder, bias = given
+    hidden, decoder, bias = inputs
     ours = cross_entropy(hidden, decoder, bias, targets, 7)
     theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
     for factor in (1.0, 2.5):
-        mine = torch.autograd.grad(factor * ours, given, retain_graph=True)
-        others = torch.autograd.grad(factor * theirs, given, retain_graph=True)
-        for one, other in zip(mine, others, strict=True):
-            assert torch.allclose(one, other, atol=1e-4, rtol=1e-5)
+        mine = torch.autograd.grad(factor * ours, inputs, retain_graph=True)
+        others = torch.autograd.grad(factor * theirs, inputs, retain_graph=True)
+        for a, other in zip(mine, others, strict=True):
+            assert torch.allclose(a, other, atol=1e-4, rtol=1e-5)
     with torch.no_grad():
         assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
 
@@ -35,12 +35,12 @@ def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
     """In one part and in two, which are kept for the way back, and in more than there is room."""
     torch.manual_seed(2)
     width = 2 * ROWS
-    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]
-    hidden, decoder, bias = (tensor.div_(9).requires_grad_() for tensor in given)
+    inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]
+    hidden, decoder, bias = (tensor.div_(9).requires_grad_() for tensor in inputs)
     targets = torch.randint(0, 9, (rows,))
     before = torch.randn_like(decoder) if there else None
     theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
-    wanted = torch.autograd.grad(2.5 * theirs, (hidden, decoder, bias))
+    expected = torch.autograd.grad(2.5 * theirs, (hidden, decoder, bias))
     room = GradientBuffer()
     for factor in (1.0, 2.5):
         decoder.grad = before if before is None else before.clone()
@@ -48,9 +48,9 @@ def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
         with GradientSum({decoder: 0}).half():
             ours = cross_entropy(hidden, decoder, bias, targets, 7, room)
             (factor * ours).backward()
-        found = (hidden.grad, decoder.grad if before is None else decoder.grad - before, bias.grad)
-        for one, other in zip(found, wanted, strict=True):
-            torch.testing.assert_close(one, other * factor / 2.5, rtol=1e-5, atol=1e-6)
+        result = (hidden.grad, decoder.grad if before is None else decoder.grad - before, bias.grad)
+        for a, other in zip(result, expected, strict=True):
+            torch.testing.assert_close(a, other * factor / 2.5, rtol=1e-5, atol=1e-6)
 
 
 def test_a_decoder_that_does_not_learn_has_no_gradient():
@@ -65,18 +65,18 @@ def test_a_decoder_that_does_not_learn_has_no_gradient():
 @pytest.mark.parametrize("rows", [5, ROWS, ROWS + 3])
 def test_short_numbers_give_nearly_the_same(rows):
     torch.manual_seed(2)
-    given = [torch.randn(s).bfloat16().float() for s in ((rows, 8), (50, 8), (50,))]
-    given = [tensor.requires_grad_() for tensor in given]
+    inputs = [torch.randn(s).bfloat16().float() for s in ((rows, 8), (50, 8), (50,))]
+    inputs = [tensor.requires_grad_() for tensor in inputs]
     targets = torch.randint(0, 50, (rows,))
-    whole = cross_entropy(*given, targets, 7)
+    whole = cross_entropy(*inputs, targets, 7)
     with torch.autocast("cpu", torch.bfloat16):
-        short = cross_entropy(*given, targets, 7)
+        short = cross_entropy(*inputs, targets, 7)
     assert short.item() == pytest.approx(whole.item(), rel=1e-2)
-    for one, other in zip(
-        torch.autograd.grad(short, given), torch.autograd.grad(whole, given), strict=True
+    for a, other in zip(
+        torch.autograd.grad(short, inputs), torch.autograd.grad(whole, inputs), strict=True
     ):
-        assert one.shape == other.shape
-        assert torch.allclose(one, other, atol=2e-2 * float(other.abs().max()))
+        assert a.shape == other.shape
+        assert torch.allclose(a, other, atol=2e-2 * float(other.abs().max()))
 
 
 def test_a_loss_of_extreme_logits_is_finite():
