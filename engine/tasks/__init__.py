@@ -1,4 +1,4 @@
-"""The learners: each task in torch, found by its name in `engine.config.tasks`."""
+"""Learners: the tasks in torch, named as in `engine.config.tasks`."""
 
 from importlib import import_module
 
@@ -17,7 +17,7 @@ def learner_for(task: TaskSpec) -> Learner:
 
 
 def checkpoint_learner(checkpoint: Checkpoint) -> Learner | None:
-    """The learner of the task that a checkpoint was fine-tuned for; None for other checkpoints.
+    """Learner of the task that a checkpoint was fine-tuned for; None for other checkpoints.
 
     It predicts with the thresholds and the temperature stored in the checkpoint.
     """
@@ -30,5 +30,5 @@ def checkpoint_learner(checkpoint: Checkpoint) -> Learner | None:
 
 
 def task_in(checkpoint: Checkpoint) -> TaskSpec:
-    """The task of a fine-tuned checkpoint: as stored by a run, or derived for an imported one."""
+    """Task of a fine-tuned checkpoint: as stored by a run, or derived for an imported one."""
     return stored_task(checkpoint.config, checkpoint.network.heads.kind, checkpoint.labels)

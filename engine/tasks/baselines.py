@@ -1,4 +1,4 @@
-"""Building blocks of the baselines: simple models to compare a score with.
+"""Building blocks of baselines, simple models to compare a score with.
 
 Each task has its own, in `Learner.baselines`. TF-IDF of words and word pairs (Salton and Buckley
 1988) and logistic or ridge regression are those of scikit-learn. The metrics of a baseline are
@@ -24,10 +24,10 @@ ITERATIONS = 1_000  # maximum of the logistic regression
 EPSILON = 1e-9  # probability of labels without training rows
 
 Floats = NDArray[np.float64]
-Fitted = Callable[[Learner, Rows, Rows], Floats]  # training rows, others: logits [N, C]
+FitFunction = Callable[[Learner, Rows, Rows], Floats]  # training rows, others: logits [N, C]
 
 
-class Untokenized(Examples):
+class UntokenizedExamples(Examples):
     """Rows without token ids: their number and targets."""
 
     def __init__(self, count: int, targets: NDArray[Any] | None) -> None:
@@ -37,10 +37,10 @@ class Untokenized(Examples):
         return self._count
 
 
-def whole_text_baseline(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+def whole_text_baseline(fit: FitFunction) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         assert isinstance(learner, WholeTextLearner)
-        collected = learner.metrics(Untokenized(len(rows), learner.targets(rows)))
+        collected = learner.metrics(UntokenizedExamples(len(rows), learner.targets(rows)))
         assert isinstance(collected, LogitsCollector)
         collected.logits[:] = fit(learner, train, rows)
         return collected
@@ -56,7 +56,7 @@ def get_targets(learner: Learner, rows: Rows) -> NDArray[Any]:
 
 
 def frequencies(learner: Learner, train: Rows, rows: Rows) -> Floats:
-    """The label frequencies, the same for every row."""
+    """Label frequencies, the same for every row."""
     targets = get_targets(learner, train)
     if targets.ndim == 2:  # sets of labels
         return np.repeat(log_odds(targets.mean(axis=0, dtype=np.float64))[None], len(rows), 0)
@@ -73,7 +73,7 @@ def logistic_regression() -> Any:
 def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
     """TF-IDF of a text, sparse float64 [N, F]; for pairs of both texts, their absolute differences
     and their cosine."""
-    vectorizer = tfidf(outputs).fit(with_a_word([*train.texts, *(train.pairs or ())]))
+    vectorizer = tfidf(outputs).fit(add_word([*train.texts, *(train.pairs or ())]))
 
     def features(part: Rows) -> Any:
         from scipy.sparse import csr_matrix, hstack
@@ -97,7 +97,7 @@ def tfidf(outputs: int = 1) -> Any:
     )
 
 
-def with_a_word(texts: list[str]) -> list[str]:
+def add_word(texts: list[str]) -> list[str]:
     """Add a text, so that the vocabulary is never empty."""
     return [*texts, "a"]
 

@@ -55,9 +55,9 @@ def evaluate(
     def add(index: int) -> None:
         indices = batches[index]
         rng = rng_for(seed, VALIDATION, index)
-        full = examples.read(learner.batch(examples, indices, tokenizer, rng), indices)
-        full = full._replace(indices=torch.from_numpy(indices))
-        for part in full.parts(micro_batch_size):
+        whole_batch = examples.read(learner.batch(examples, indices, tokenizer, rng), indices)
+        whole_batch = whole_batch._replace(indices=torch.from_numpy(indices))
+        for part in whole_batch.parts(micro_batch_size):
             part = part if part.attention_mask is None else part.plan(network)
             network(metrics.add, part.to(device))
 
@@ -68,7 +68,7 @@ def evaluate(
 
 
 def uses_two_threads(device: torch.device) -> bool:
-    """Two threads are faster, each with half of the cores."""
+    """True if two threads, each with half of the cores, are faster."""
     return device.type == "cpu" and torch.get_num_threads() > 1
 
 
@@ -99,10 +99,10 @@ def for_each(
 
     try:
         with ThreadPoolExecutor(1) as executor:
-            other = executor.submit(work, lambda: None) if parallel else None
+            second = executor.submit(work, lambda: None) if parallel else None
             work(lambda: report(len(done), len(items)))
-            if other is not None:
-                other.result()
+            if second is not None:
+                second.result()
                 report(len(done), len(items))
     finally:
         torch.set_num_threads(threads)

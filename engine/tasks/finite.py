@@ -7,7 +7,7 @@ from engine.errors import BadCheckpoint
 
 
 def require_finite(values: Tensor) -> Tensor:
-    """The values as float32. Raises StudioError if one is not finite."""
+    """Convert to float32. Raises StudioError if one is not finite."""
     if not torch.isfinite(values).all():
         raise not_finite()
     return values.float()

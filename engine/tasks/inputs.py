@@ -22,11 +22,11 @@ class Inputs(NamedTuple):
     described: tuple[Token, ...]  # as typed, before masking
     tokens: Tensor  # int64 [1, T]
     segments: Tensor  # int64 [1, T]
-    masked: tuple[int, ...]  # indices of masked tokens, rising
+    masked: tuple[int, ...]  # indices of masked tokens, ascending
     truncated: bool
 
 
-class Stacked(NamedTuple):
+class InputBatch(NamedTuple):
     """Several inputs as a batch."""
 
     tokens: Tensor  # int64 [B, T]
@@ -34,16 +34,16 @@ class Stacked(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]; None if all have the same length
 
 
-def stack_inputs(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> Stacked:
+def stack_inputs(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> InputBatch:
     """Batch inputs, with padding, on the model's device."""
     device = next(checkpoint.network.parameters()).device
     shape = len(inputs), max(text.tokens.size(1) for text in inputs)
     tokens = torch.full(shape, checkpoint.tokenizer.pad, device=device)
     segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
     for row, text in enumerate(inputs):
-        inside = row, slice(text.tokens.size(1))
-        tokens[inside], segments[inside], mask[inside] = text.tokens[0], text.segments[0], True
-    return Stacked(tokens, segments, None if mask.all() else mask)
+        region = row, slice(text.tokens.size(1))
+        tokens[region], segments[region], mask[region] = text.tokens[0], text.segments[0], True
+    return InputBatch(tokens, segments, None if mask.all() else mask)
 
 
 def truncation_note(inputs: int, tokens: int) -> str:

@@ -1,4 +1,4 @@
-"""The interface of a task in torch: head, tokenization, batches, loss, metrics.
+"""Interface of a task in torch: head, tokenization, batches, loss, metrics.
 
 Shapes: B sequences, T tokens in each, N predicted tokens.
 """
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
     follows: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
     indices: Tensor | None = None  # int64 [B], of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
-    unpadded: Plan | None = None  # the plan of its tokens without padding; see `plan`
+    unpadded: Plan | None = None  # see `plan`
 
     @property
     def size(self) -> int:
@@ -99,8 +99,8 @@ class Batch(NamedTuple):
         return tensors
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
-        moved = iter(tensors)
-        return self._map_tensors(lambda _: next(moved))
+        remaining = iter(tensors)
+        return self._map_tensors(lambda _: next(remaining))
 
     def _map_tensors(self, move: Move) -> "Batch":
         return Batch(
@@ -117,11 +117,11 @@ class Batch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, Plan | None]:
-        """The arguments of `Network.logits`."""
+        """Arguments of `Network.logits`."""
         return self.tokens, self.segments, self.attention_mask, self.unpadded
 
     def plan(self, network: Network) -> "Batch":
-        """With the plan of its tokens without padding, created on the host if missing."""
+        """Add the plan for running it without padding, created on the host if missing."""
         if self.unpadded is not None or not network.passes_over_padding:
             return self
         (rows, width), mask = self.segments.shape, self.attention_mask
@@ -139,27 +139,27 @@ class Batch(NamedTuple):
         return [self.take(indices[n : n + size]) for n in range(0, self.size, size)]
 
     def take(self, indices: np.ndarray) -> "Batch":
-        """A subset of the examples, int64 [n] in rising order, no wider than the longest needs."""
-        old, width = self.segments.size(1), padded_width(int(self.lengths[indices].max()))
-        width = min(width, old)
-        chosen = torch.from_numpy(indices)
+        """A subset of the examples, int64 [n] ascending, no wider than the longest needs."""
+        old_width, width = self.segments.size(1), padded_width(int(self.lengths[indices].max()))
+        width = min(width, old_width)
+        selected = torch.from_numpy(indices)
         rows = torch.from_numpy(input_rows(indices, self.inputs_per_example))
         mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
         targets, positions = self.targets, None
         if self.positions is not None:
             new_rows = torch.full((len(self.tokens),), -1)
             new_rows[rows] = torch.arange(len(rows))
-            inside = new_rows[self.positions // old] >= 0
-            targets, positions = self.targets[inside], self.positions[inside]
-            positions = new_rows[positions // old] * width + positions % old
+            is_taken = new_rows[self.positions // old_width] >= 0
+            targets, positions = self.targets[is_taken], self.positions[is_taken]
+            positions = new_rows[positions // old_width] * width + positions % old_width
         return Batch(
             self.tokens[rows, :width],
             self.segments[rows, :width],
             None if mask is None or bool(mask.all()) else mask,
-            targets if self.positions is not None else targets[chosen],
+            targets if self.positions is not None else targets[selected],
             positions,
-            None if self.follows is None else self.follows[chosen],
-            None if self.indices is None else self.indices[chosen],
+            None if self.follows is None else self.follows[selected],
+            None if self.indices is None else self.indices[selected],
             self.inputs_per_example,
         )
 
@@ -172,7 +172,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class Examples:
-    """The examples of a part of a data set as token ids.
+    """Examples of a split as token ids.
 
     `targets` is [examples, …]; None if unlabelled. If an example is several inputs of the network,
     such as one for each choice, they are consecutive rows of `tokenized`. `notes` are sentences
@@ -205,7 +205,7 @@ class Examples:
 
 
 def input_rows(indices: np.ndarray, inputs_per_example: int) -> np.ndarray:
-    """The input rows of examples, int64 [B * E]."""
+    """Input rows of examples, int64 [B * E]."""
     rows: np.ndarray = (
         indices[:, None] * inputs_per_example + np.arange(inputs_per_example)
     ).ravel()
@@ -221,7 +221,7 @@ class Metrics(ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """The metrics by name, without `validation_`; always with `loss` and `examples`."""
+        """Metrics by name, without `validation_`; always with `loss` and `examples`."""
 
 
 class TaskPredictions(ABC):
@@ -237,10 +237,10 @@ class TaskPredictions(ABC):
 
     @abstractmethod
     def row_predictions(self) -> RowPredictions:
-        """The columns to store for each row, in order, labelled or not.
+        """Columns to store for each row, in order, labelled or not.
 
         Losses of rows are those of the report, whose loss is their mean. A row with several
-        targets, as words or windows, is weighted by their number.
+        targets, such as words or windows, is weighted by their number.
         """
 
 
@@ -291,18 +291,18 @@ class Learner(ABC):
 
     prediction = DEFAULT_PREDICTION
     no_target = IGNORED  # at ignored positions
-    term = ""  # the name of the loss term, if there is one
+    term = ""  # name of the loss term, if there is one
     target_shape: tuple[int, ...] = ()  # of an example
 
     def __init__(self, task: TaskSpec) -> None:
-        """`task` is stored in checkpoints; `fit_labels` may fill in what it leaves open."""
+        """`task` is stored in checkpoints; `fit_labels` may complete it."""
         self.task = task
         self._labels = task.labels if isinstance(task, LabelledTask) else ()
         self._weights: Tensor | None = None  # class weights, float32 [C]
         self._device_weights: tuple[Tensor | None, Tensor] | None = None  # on a device
 
     def weights_on(self, device: torch.device) -> Tensor | None:
-        """The class weights on a device, float32 [C], cached; None for equal weights."""
+        """Class weights on a device, float32 [C], cached; None for equal weights."""
         weights, cached = self._weights, self._device_weights
         if weights is None or weights.device == device:
             return weights
@@ -313,17 +313,17 @@ class Learner(ABC):
 
     @property
     def best_metric(self) -> str:
-        """The metric that compares checkpoints, unless the job names another."""
+        """Metric that compares checkpoints, unless the job names another."""
         return self.task.info.best_metric
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The names of the computed metrics, which may depend on the labels."""
+        """Names of the computed metrics, which may depend on the labels."""
         return tuple(metric.name for metric in self.task.info.metrics)
 
     @property
     def heads(self) -> Heads:
-        """The heads that a network needs for this task."""
+        """Heads that a network needs for this task."""
         head = get_head(self.task.kind)
         return Heads(outputs=head.outputs or len(self.labels), kind=self.task.kind)
 
@@ -334,7 +334,7 @@ class Learner(ABC):
 
     @property
     def needs_whole_batch(self) -> bool:
-        """The loss of a row depends on the others, so that a batch cannot be split."""
+        """True if the loss of a row depends on the others, so that a batch cannot be split."""
         return False
 
     @property
@@ -344,11 +344,11 @@ class Learner(ABC):
 
     @property
     def causal(self) -> bool | None:
-        """The network must, or must not, be left-to-right; None: either."""
+        """True if the network must be left-to-right, False if it must not; None: either."""
         return self.task.causal
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
-        """The rows of a part as this task reads them."""
+        """Rows of a split as this task reads them."""
         return dataset.rows(part)
 
     @property
@@ -358,7 +358,7 @@ class Learner(ABC):
         and key share token ids."""
 
     def can_evaluate(self, rows: Rows) -> bool:
-        """Rows have targets to evaluate against."""
+        """True if the rows have targets to evaluate against."""
         return rows.is_labelled
 
     def fit_network(self, network: Network) -> None:  # noqa: B027
@@ -366,7 +366,7 @@ class Learner(ABC):
 
     @abstractmethod
     def fit_labels(self, rows: Rows) -> None:
-        """Complete the task from the training rows, as with the labels."""
+        """Complete the task from the training rows, for example its labels."""
 
     @abstractmethod
     def tokenize(
@@ -384,7 +384,7 @@ class Learner(ABC):
         return Counter()
 
     def row(self, examples: Examples, index: int) -> int | None:
-        """The row of an example; None if it was built from many."""
+        """Row of an example; None if it was built from many."""
         return index
 
     def init_output_bias(  # noqa: B027
@@ -420,14 +420,14 @@ class Learner(ABC):
 
     @abstractmethod
     def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
-        """The terms of a batch's loss by name, each a float32 scalar; their sum is minimised.
+        """Loss terms of a batch by name, each a float32 scalar; their sum is minimised.
 
         Each is a mean over the batch. If the batch is a part of a larger one with these `counts`,
         each is its contribution to the mean over the larger one.
         """
 
     def counts(self, batch: Batch) -> Mapping[str, float]:
-        """The divisor of each loss term's mean over the batch; never 0."""
+        """Divisor of each loss term's mean over the batch; never 0."""
         return {self.term: batch.size or 1}
 
     @abstractmethod
@@ -436,7 +436,7 @@ class Learner(ABC):
 
     @abstractmethod
     def baselines(self) -> tuple[Baseline, ...]:
-        """The baselines that are fitted on the training rows of this task."""
+        """Baselines that are fitted on the training rows."""
 
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Predict a typed text with a fine-tuned model.
@@ -486,7 +486,7 @@ def scaled_cross_entropy(
 
 
 def total(losses: dict[str, Tensor]) -> Tensor:
-    """The sum of the terms of a loss."""
+    """Sum of the terms of a loss."""
     return reduce(torch.add, losses.values())
 
 
@@ -497,7 +497,7 @@ class Padded(NamedTuple):
 
 
 def padded_width(length: int) -> int:
-    """The padded width for a longest row of `length` tokens."""
+    """Padded width if the longest row has `length` tokens."""
     return -(-length // WIDTH_STEP) * WIDTH_STEP
 
 
@@ -529,11 +529,11 @@ def ranked_labels(
     ranked = tuple(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
-    whole = Prediction(first=0, last=len(inputs.described) - 1, ranked=ranked)
+    prediction = Prediction(first=0, last=len(inputs.described) - 1, ranked=ranked)
     return Predicted(
         task=kind,
         tokens=inputs.described,
         truncated=inputs.truncated,
-        predictions=(whole,),
+        predictions=(prediction,),
         predicted=tuple(names[index] for index in order if index in predicted),
     )

@@ -70,15 +70,15 @@ class MultiLabelLearner(WholeTextLearner):
         sets = self._sets(rows)
         if sets is None:
             raise MissingRole("label")
-        seen = {label for labels in sets for label in labels}
-        if not seen:
+        used = {label for labels in sets for label in labels}
+        if not used:
             raise StudioError(
                 "No training row has a label.",
                 "Choose another label column, or add rows with labels.",
             )
         if not self._labels:
-            named = seen if rows.flags is None else rows.flags  # flags without rows are labels too
-            self._labels = tuple(sorted(named, key=label_sort_key))
+            names = used if rows.flags is None else rows.flags  # flags without rows are labels too
+            self._labels = tuple(sorted(names, key=label_sort_key))
         balanced = None
         if self.task.balanced:
             targets = self._multi_hot(sets)
@@ -108,13 +108,13 @@ class MultiLabelLearner(WholeTextLearner):
         return targets
 
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
-        """The labels of each row; None if unlabelled."""
+        """Labels of each row; None if unlabelled."""
         if rows.flags is not None:
             flags = {
                 name: parse_flags(name, cells, rows.lines) for name, cells in rows.flags.items()
             }
-            numbers = range(len(rows))
-            return [tuple(name for name, yes in flags.items() if yes[row]) for row in numbers]
+            indices = range(len(rows))
+            return [tuple(name for name, yes in flags.items() if yes[row]) for row in indices]
         return None if rows.labels is None else parse_label_sets(rows.labels, self._labels)
 
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:
@@ -158,7 +158,7 @@ class MultiLabelLearner(WholeTextLearner):
 
 
 def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
-    """The threshold of each label, float64 [C]."""
+    """Threshold of each label, float64 [C]."""
     return np.array([settings.get_threshold(name, tuple(labels), True) for name in labels])
 
 
@@ -191,14 +191,14 @@ class LabelsCollector(LogitsCollector):
         logits = self.logits.astype(np.float64)  # [N, C]
         probabilities = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
         chosen = predict_labels(logits, self._thresholds)  # [N, C]
-        predicted, limits = self._sets(chosen), self._thresholds.tolist()
+        predicted, thresholds = self._sets(chosen), self._thresholds.tolist()
         result = RowPredictions(
             [", ".join(labels) for labels in predicted],
             probability=np.where(chosen, probabilities, 1 - probabilities).prod(axis=1),
             scores=probabilities,
             details=[_details({"predicted": labels}) for labels in predicted],
             settings={"temperature": self.settings.temperature}
-            | {f"threshold({name})": t for name, t in zip(self._labels, limits, strict=True)},
+            | {f"threshold({name})": t for name, t in zip(self._labels, thresholds, strict=True)},
         )
         if self._targets is None:
             return result
@@ -215,9 +215,9 @@ class LabelsCollector(LogitsCollector):
             ],
         )
 
-    def _sets(self, has: np.ndarray) -> list[list[str]]:
-        """The labels of each row, for bool [N, C]."""
-        return [[self._labels[n] for n in np.flatnonzero(row)] for row in has]
+    def _sets(self, chosen: np.ndarray) -> list[list[str]]:
+        """Labels of each row, for bool [N, C]."""
+        return [[self._labels[n] for n in np.flatnonzero(row)] for row in chosen]
 
 
 def _details(sets: dict[str, list[str]]) -> str:
@@ -225,7 +225,7 @@ def _details(sets: dict[str, list[str]]) -> str:
 
 
 def _fit_each_label(learner: Learner, train: Rows, rows: Rows) -> Floats:
-    """A regression for each label; constant labels are predicted as they are."""
+    """A regression for each label; constant labels get the log odds of their value."""
     targets = get_targets(learner, train)
     features, new_features = tfidf_features(train, rows, len(learner.labels))
     scores = np.zeros((len(rows), len(learner.labels)))

@@ -28,12 +28,12 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.baselines import (
-    Fitted,
+    FitFunction,
     Floats,
-    Untokenized,
+    UntokenizedExamples,
+    add_word,
     log_probabilities,
     tfidf,
-    with_a_word,
 )
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import require_finite
@@ -56,7 +56,7 @@ from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.text_classification import class_predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-DEFAULT_ENDINGS = 4  # endings, before any row was seen
+DEFAULT_ENDINGS = 4  # before `fit_labels`
 
 
 class MultipleChoiceLearner(Learner):
@@ -68,7 +68,7 @@ class MultipleChoiceLearner(Learner):
 
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
-        self._first: int | None = None  # the number that labels use for the first ending
+        self._first_number: int | None = None  # of the first ending in labels
         self._endings = DEFAULT_ENDINGS
 
     def fit_labels(self, rows: Rows) -> None:
@@ -76,8 +76,8 @@ class MultipleChoiceLearner(Learner):
         if rows.labels is None:
             raise MissingRole("label")
         self._endings = len(endings[0])
-        self._first = first_choice_number(rows.labels, self._endings)
-        parse_choice_labels(rows.labels, endings, self._first, rows.lines)
+        self._first_number = first_choice_number(rows.labels, self._endings)
+        parse_choice_labels(rows.labels, endings, self._first_number, rows.lines)
 
     def tokenize(
         self,
@@ -105,7 +105,7 @@ class MultipleChoiceLearner(Learner):
         """The index of the right ending of each row, int64 [rows]; None if unlabelled."""
         if rows.labels is None:
             return None
-        right = parse_choice_labels(rows.labels, row_endings(rows), self._first, rows.lines)
+        right = parse_choice_labels(rows.labels, row_endings(rows), self._first_number, rows.lines)
         return np.array(right, dtype=np.int64)
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
@@ -153,7 +153,7 @@ class MultipleChoiceLearner(Learner):
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
-            Baseline("majority", "Most frequent position", _choice_baseline(_positions)),
+            Baseline("majority", "Most frequent position", _choice_baseline(_position_frequencies)),
             Baseline("tfidf", "TF-IDF cosine", _choice_baseline(_cosines)),
         )
 
@@ -189,7 +189,7 @@ class ChoiceCollector(LogitsCollector):
 
 
 def row_endings(rows: Rows) -> list[tuple[str, ...]]:
-    """The endings of each row. Raises StudioError if no column is mapped to them."""
+    """Endings of each row. Raises StudioError if no column is mapped to them."""
     if rows.endings is None:
         raise StudioError(
             "It is not known which columns hold the choices.",
@@ -198,9 +198,9 @@ def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     return parse_endings(rows.endings, rows.lines)
 
 
-def _choice_baseline(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+def _choice_baseline(fit: FitFunction) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
-        examples = Untokenized(len(rows), _get_targets(learner, rows))
+        examples = UntokenizedExamples(len(rows), _get_targets(learner, rows))
         examples.inputs_per_example = len(row_endings(rows)[0])
         collected = learner.metrics(examples)
         assert isinstance(collected, LogitsCollector)
@@ -215,7 +215,7 @@ def _get_targets(learner: Learner, rows: Rows) -> NDArray[np.int64] | None:
     return learner.targets(rows)
 
 
-def _positions(learner: Learner, train: Rows, rows: Rows) -> Floats:
+def _position_frequencies(learner: Learner, train: Rows, rows: Rows) -> Floats:
     targets = _get_targets(learner, train)
     assert targets is not None
     counts = np.bincount(targets, minlength=len(row_endings(rows)[0]))
@@ -223,7 +223,7 @@ def _positions(learner: Learner, train: Rows, rows: Rows) -> Floats:
 
 
 def _cosines(_: Learner, train: Rows, rows: Rows) -> Floats:
-    vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
+    vectorizer = tfidf().fit(add_word(list(train.all_texts())))
     texts = [
         f"{text} {beginning}"
         for text, beginning in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)

@@ -42,8 +42,8 @@ class Predictor:
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
         sentence = loaded.network.heads.sentence
-        stated = None if sentence is None else sentence.max_length
-        self._max_length = min(max_length, self._loaded.spec.max_positions, stated or max_length)
+        limit = None if sentence is None else sentence.max_length
+        self._max_length = min(max_length, self._loaded.spec.max_positions, limit or max_length)
         self._batch = batch
         self._truncated = 0  # inputs so far of maximum length
 
@@ -63,7 +63,7 @@ class Predictor:
     def collect(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> PredictionCollector:
-        """The predictions for rows, for records, reports and storage."""
+        """Predict rows, for records, reports and storage."""
         return collect_predictions(
             self._loaded, self.learner, rows, self._max_length, self._batch, progress, self._count
         )

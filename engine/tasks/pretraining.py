@@ -88,14 +88,14 @@ class PretrainingLearner(Learner):
             return Examples(
                 tokenize_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
             )
-        following = self.task.is_next_ratio
+        is_next_ratio = self.task.is_next_ratio
         return Examples(
             *tokenize_pairs(
                 rows.texts,
                 tokenizer,
                 max_length,
                 folder,
-                following,
+                is_next_ratio,
                 PAIRS,
                 progress,
                 len(rows),
@@ -147,8 +147,8 @@ class PretrainingLearner(Learner):
             return [phrase("each next token")] * len(batch.tokens)
         if batch.follows is None:
             return super().describe_targets(batch, tokenizer)
-        words = {IS_NEXT: phrase("IsNext"), NOT_NEXT: phrase("NotNext")}
-        return [words[kind] for kind in batch.follows.tolist()]
+        names = {IS_NEXT: phrase("IsNext"), NOT_NEXT: phrase("NotNext")}
+        return [names[target] for target in batch.follows.tolist()]
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
@@ -219,7 +219,7 @@ def _next_tokens(padded: Padded) -> Batch:
 
 
 class PretrainingMetrics(Metrics):
-    """Sums over the predicted tokens and pairs.
+    """Sums over the predicted tokens and sentence pairs.
 
     `rows` are the predictions of masked tokens; None for a causal model.
     """
@@ -278,15 +278,15 @@ def mask_tokens(
         rank = draw.argsort(axis=1).argsort(axis=1)  # rank of each token in its row's random order
         chosen = rank < target
 
-    fate = rng.random(tokens.shape)
-    others = rng.integers(0, tokenizer.size, tokens.shape)
-    shown = np.where(chosen & (fate < task.mask_token_share), tokenizer.mask, tokens)
-    swapped = (
+    action_draw = rng.random(tokens.shape)
+    random_ids = rng.integers(0, tokenizer.size, tokens.shape)
+    shown = np.where(chosen & (action_draw < task.mask_token_share), tokenizer.mask, tokens)
+    is_random = (
         chosen
-        & (fate >= task.mask_token_share)
-        & (fate < task.mask_token_share + task.random_token_share)
+        & (action_draw >= task.mask_token_share)
+        & (action_draw < task.mask_token_share + task.random_token_share)
     )
-    return np.where(swapped, others, shown), chosen
+    return np.where(is_random, random_ids, shown), chosen
 
 
 def _whole_words(

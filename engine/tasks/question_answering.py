@@ -49,9 +49,9 @@ MAX_SHOWN = 5  # answers per question in a prediction
 OWNERS, POSITIONS = "owners.npy", "places.npy"
 WORD = re.compile(r"\w+")
 JOINED = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
-COMMON = 0.05  # fraction of the passages above which a word is in no answer
+COMMON_FRACTION = 0.05  # fraction of the passages above which a word is in no answer
 MIN_SCORE = 1e-9  # score of a span in a passage without words of the question
-MAX_FITTED = 1_000  # training rows for the no-answer score
+MAX_FITTING_ROWS = 1_000  # training rows for the no-answer score
 
 
 @dataclass
@@ -60,7 +60,7 @@ class QuestionExamples(learner.Examples):
 
     rows: Rows | None = None
     owners: NDArray[np.int64] | None = None  # [windows], row index
-    cut_windows: "WindowCutter | None" = None
+    cutter: "WindowCutter | None" = None
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class WindowCutter:
     def cut(
         self, questions: Sequence[str], passages: Sequence[str]
     ) -> Iterator[tuple[list[Window], list[tuple[int, int]]]]:
-        """The windows of each question over its passage, and the characters of the passage's
-        tokens. Consecutive questions about a passage share its tokenization.
+        """Yield the windows of each question over its passage, and the character offsets of the
+        passage's tokens. Consecutive questions about a passage share its tokenization.
 
         Raises StudioError if a question leaves no space for the passage.
         """
@@ -140,8 +140,8 @@ class QuestionAnsweringLearner(learner.Learner):
             tokenized = TokenizedDataset.open(folder)
         owners = np.load(check_regular(folder / OWNERS), allow_pickle=False)
         targets = np.load(check_regular(folder / POSITIONS), allow_pickle=False)
-        known = targets if rows.answers is not None else None
-        return QuestionExamples(tokenized, known, rows=rows, owners=owners, cut_windows=cutter)
+        known_targets = targets if rows.answers is not None else None
+        return QuestionExamples(tokenized, known_targets, rows=rows, owners=owners, cutter=cutter)
 
     def row(self, examples: learner.Examples, index: int) -> int:
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
@@ -208,7 +208,7 @@ class QuestionAnsweringLearner(learner.Learner):
 
 @dataclass(frozen=True)
 class ChosenAnswers(learner.TaskPredictions):
-    """The spans that were chosen for each of N questions.
+    """Spans chosen for each of N questions.
 
     Args:
         rows: the questions and their passages.
@@ -253,7 +253,7 @@ class ChosenAnswers(learner.TaskPredictions):
         if self.rows.answers is None:
             return result
         inputs = self._evaluation_inputs()
-        exacts, f1s = row_scores(*inputs)
+        exact_matches, f1s = row_scores(*inputs)
         gold = inputs[1]
         return replace(
             result,
@@ -262,7 +262,7 @@ class ChosenAnswers(learner.TaskPredictions):
             score=f1s,
             details=[
                 json.dumps({"gold": texts, "exact": int(exact), **detail}, ensure_ascii=False)
-                for texts, exact, detail in zip(gold, exacts, details, strict=True)
+                for texts, exact, detail in zip(gold, exact_matches, details, strict=True)
             ],
         )
 
@@ -330,10 +330,10 @@ class AnswerCollector(learner.PredictionCollector):
         examples = self._examples
         rows, owners = examples.rows, examples.owners
         assert rows is not None and rows.pairs is not None
-        assert owners is not None and examples.cut_windows is not None
+        assert owners is not None and examples.cutter is not None
         ends = np.searchsorted(owners, np.arange(1, len(rows) + 1))
         choices: list[Choice] = []
-        first, cut = 0, examples.cut_windows.cut(rows.texts, rows.pairs)
+        first, cut = 0, examples.cutter.cut(rows.texts, rows.pairs)
         for last, (spans, _) in zip(ends.tolist(), cut, strict=True):
             scores = [pair for pair in self._scores[first:last] if pair is not None]
             starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]
@@ -380,7 +380,7 @@ def span_logits(network: Network, batch: learner.Batch) -> Tensor:
 
 
 def answers(rows: Rows, index: int) -> tuple[Answer, ...]:
-    """The answers of a row. Raises StudioError if its passage does not contain one."""
+    """Answers of a row. Raises StudioError if its passage does not contain one."""
     if rows.answers is None or rows.pairs is None:
         return ()
     try:
@@ -397,7 +397,7 @@ def answers(rows: Rows, index: int) -> tuple[Answer, ...]:
 
 
 def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str, Any]:
-    """The record of a question: the answer, its probability, and the best spans.
+    """Record of a question: the answer, its probability, and the best spans.
 
     Probabilities are a softmax over the best spans and, if allowed, no answer.
     """
@@ -410,13 +410,13 @@ def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict
     threshold = task.no_answer_threshold if task.unanswerable else np.inf
     answer = choice.answer(passage, threshold)
     best = spans[0] if answer else None
-    nothing = float(probabilities[-1]) if task.unanswerable else 0.0
+    no_answer = float(probabilities[-1]) if task.unanswerable else 0.0
     return {
         "answer": answer,
         "start": best.start if best else None,
         "end": best.end if best else None,
-        "probability": float(probabilities[0]) if best else nothing,
-        "no_answer": nothing,
+        "probability": float(probabilities[0]) if best else no_answer,
+        "no_answer": no_answer,
         "doubt": choice.doubt,
         "candidates": [
             {"text": passage[s.start : s.end], "start": s.start, "end": s.end, "probability": p}
@@ -433,7 +433,7 @@ def _no_answers() -> StudioError:
 
 
 class _Words(NamedTuple):
-    """The words of a text in lower case, and their characters, int64 [words, 2]."""
+    """Lower-case words of a text, and their character spans, int64 [words, 2]."""
 
     words: list[str]
     spans: NDArray[np.int64]
@@ -453,18 +453,18 @@ def nearest_words(task: QuestionAnswering, train: Rows, rows: Rows) -> ChosenAns
     words add nothing. If questions may have no answer, the no-answer score is the one with the
     highest F1 on training rows.
     """
-    finder = _Finder(train)
+    finder = _SpanFinder(train)
     chosen = finder.choices(rows, null_score=0.0)
     plain = task.model_copy(update={"no_answer_threshold": 0.0})
     if not task.unanswerable:
         return ChosenAnswers(rows, plain, chosen)
-    sample = _sample_evenly(train, MAX_FITTED)
+    sample = _sample_evenly(train, MAX_FITTING_ROWS)
     best = ChosenAnswers(sample, plain, finder.choices(sample, null_score=0.0)).report().best_f1
     assert best is not None
     return ChosenAnswers(rows, plain, [Choice(choice.spans, -best.threshold) for choice in chosen])
 
 
-class _Finder:
+class _SpanFinder:
     def __init__(self, train: Rows) -> None:
         assert train.pairs is not None
         passages = {*train.pairs}
@@ -483,7 +483,7 @@ class _Finder:
         return math.log((self._passages + 1) / (self._counts[word] + 1))
 
     def _spans(self, question: Sequence[str], passage: str, content: _Words) -> tuple[Span, ...]:
-        """The best spans of a passage, best first; the first of equals."""
+        """The best spans of a passage, best first; ties in order of position."""
         question_words = {*question}
         runs = self._runs(question_words, passage, content)
         if not len(runs):
@@ -505,11 +505,11 @@ class _Finder:
         """First word and end of each run, int64 [runs, 2]."""
         runs: list[list[int]] = []
         for index, word in enumerate(content.words):
-            if word in question_words or self._counts[word] > COMMON * self._passages + 1:
+            if word in question_words or self._counts[word] > COMMON_FRACTION * self._passages + 1:
                 continue
-            joined = runs and runs[-1][1] == index
-            between = content.spans[index - 1, 1] if joined else 0
-            if joined and JOINED.fullmatch(passage, between, content.spans[index, 0]):
+            continues = runs and runs[-1][1] == index
+            between = content.spans[index - 1, 1] if continues else 0
+            if continues and JOINED.fullmatch(passage, between, content.spans[index, 0]):
                 runs[-1][1] = index + 1
             else:
                 runs.append([index, index + 1])

@@ -111,7 +111,7 @@ class NumberCollector(LogitsCollector):
 
 
 def value_range(numbers: Sequence[float]) -> tuple[float, float]:
-    """The lowest and the highest of the numbers as written, before rounding to float32.
+    """Lowest and highest number as written, before rounding to float32.
 
     Raises StudioError if all are the same.
     """
@@ -127,7 +127,7 @@ def value_range(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def format_numbers(numbers: np.ndarray) -> list[str]:
-    """The shortest text of each number that identifies it."""
+    """Shortest text of each number that identifies it."""
     return [np.format_float_positional(number, trim="-") for number in numbers]
 
 

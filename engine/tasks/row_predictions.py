@@ -1,4 +1,4 @@
-"""Columns of predictions to store; N rows, C labels."""
+"""Columns of predictions to store. Shapes: N rows, C labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ def build_predictions(
     """Combine predictions for rows with the cells of all their columns.
 
     `lines` are those of the file that the rows were read from; None if unknown. Metrics that are
-    not finite, as of a diverged network, are left out.
+    not finite, such as those of a diverged network, are left out.
     """
     info = PredictionInfo(
         task=task,

@@ -39,14 +39,14 @@ Stages = Callable[[str], ProgressCallback]
 def evaluate(
     request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> Evaluated:
-    """Carry out an Evaluate; `scratch` is a folder for temporary files.
+    """Answer an Evaluate; `scratch` is a folder for temporary files.
 
     Raises StudioError as `score` does, and on a disk error.
     """
     scored = score(request, scratch, emit)
-    info, looks = scored.predictions.info, 0
+    info, evaluations = scored.predictions.info, 0
     if request.part == "test" and info.metrics:
-        looks = log_evaluation(results_root(request.into), info)
+        evaluations = log_evaluation(results_root(request.into), info)
     file = predictions_file(request.into, request.part, info.source)
     scored.predictions.write(file)
     return Evaluated(
@@ -54,7 +54,7 @@ def evaluate(
         file=file,
         rows=len(scored.predictions),
         metrics=info.metrics,
-        looks=looks,
+        looks=evaluations,
         computed=scored.computed,
         notes=scored.notes if request.part == "file" else (),
     )
@@ -177,7 +177,7 @@ def _origin(request: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
 def fit_baselines(
     request: FitBaselines, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> BaselinesFitted:
-    """Carry out a FitBaselines; tasks without baselines have no files.
+    """Answer a FitBaselines; tasks without baselines have no files.
 
     Raises StudioError if the data and the task do not fit, or there are no rows.
     """
@@ -224,20 +224,20 @@ def fit_baselines(
 def open_rows(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
 ) -> tuple[Dataset, SplitName]:
-    """The rows of a data source, and their part of it. A file that is requested as a whole consists
-    of training rows, without unlabelled ones if others have labels.
+    """Open the rows of a data source; returns them with their split. A whole file is read as
+    training rows, without unlabelled ones if others have labels.
 
     Raises StudioError if there are no rows in this part.
     """
     if part == "file" and isinstance(data, FileData):
-        change: dict[str, object] = {"split": Split(validation=0, test=0)}
+        updates: dict[str, object] = {"split": Split(validation=0, test=0)}
         if data.mapping is None:
             recognition = recognise(data.path, data.reading, task=task)
             label = recognition.mapping.label if recognition.mapping else None
             if label is not None:
-                change |= {"mapping": recognition.mapping, "reading": recognition.reading}
-                change["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
-        data = data.model_copy(update=change)
+                updates |= {"mapping": recognition.mapping, "reading": recognition.reading}
+                updates["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
+        data = data.model_copy(update=updates)
     dataset = resolve(data, into, progress, task=task)
     split: SplitName = "train" if part == "file" else part
     if dataset.spec.rows.get(split, 0):

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-ALIGNED = 16  # bytes; alignment of each tensor, for all dtypes
+ALIGNMENT = 16  # bytes, of each tensor; enough for all dtypes
 
 
 def copy_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """The tensors on a device, in order.
+    """Copy tensors to a device; keeps their order.
 
     A GPU gets them in one asynchronous copy from pinned memory; twenty small copies would cost the
     host as much as a small step. The results are views of one tensor. Tensors that are on the
@@ -20,13 +20,13 @@ def copy_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
     on_host = [tensor for tensor in tensors if tensor.device.type == "cpu"]
     if not on_host:
         return list(tensors)
-    sizes = [-(-tensor.nbytes // ALIGNED) * ALIGNED for tensor in on_host]
+    sizes = [-(-tensor.nbytes // ALIGNMENT) * ALIGNMENT for tensor in on_host]
     buffer = torch.empty(sum(sizes), dtype=torch.uint8, pin_memory=device.type == "cuda")
     for tensor, part in zip(on_host, buffer.split(sizes), strict=True):
         _view_as(part, tensor).copy_(tensor)
-    sent = iter(buffer.to(device, non_blocking=True).split(sizes))
+    copied = iter(buffer.to(device, non_blocking=True).split(sizes))
     return [
-        _view_as(next(sent), tensor) if tensor.device.type == "cpu" else tensor
+        _view_as(next(copied), tensor) if tensor.device.type == "cpu" else tensor
         for tensor in tensors
     ]
 

@@ -39,7 +39,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.baselines import EPSILON, tfidf, with_a_word
+from engine.tasks.baselines import EPSILON, add_word, tfidf
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
@@ -148,9 +148,9 @@ class SentenceSimilarityLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        unknown = rows.labels is None and self.task.objective == "cosine"
-        alone = rows.pairs is None
-        objective: Objective = "cosine" if unknown or alone else self.choose_objective(rows)
+        unlabelled = rows.labels is None and self.task.objective == "cosine"
+        single = rows.pairs is None
+        objective: Objective = "cosine" if unlabelled or single else self.choose_objective(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         count = len(columns)
@@ -164,10 +164,10 @@ class SentenceSimilarityLearner(Learner):
         names = [phrase("text"), phrase("belongs to it"), phrase("does not belong to it")]
         texts = [""] * len(batch.tokens)
         for row in range(batch.size):
-            for side in range(batch.inputs_per_example):
-                index = row * batch.inputs_per_example + side
-                texts[index] = names[side]
-                if batch.targets.is_floating_point() and side == 1:
+            for position in range(batch.inputs_per_example):
+                index = row * batch.inputs_per_example + position
+                texts[index] = names[position]
+                if batch.targets.is_floating_point() and position == 1:
                     texts[index] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
         return texts
 
@@ -219,7 +219,7 @@ class SentenceSimilarityLearner(Learner):
         return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
 
     def collector_for(self, rows: Rows) -> "SimilarityCollector":
-        """Metrics for rows that no network reads."""
+        """Collector for rows that are not run through a network."""
         objective = self.choose_objective(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
@@ -229,8 +229,8 @@ class SentenceSimilarityLearner(Learner):
         self, rows: Rows, objective: Objective, columns: Sequence[Sequence[str]]
     ) -> NDArray[Any] | None:
         if objective != "cosine":
-            known: dict[str, int] = {}  # a code for each text, equal for equal texts
-            codes = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+            ids: dict[str, int] = {}  # a code for each text, equal for equal texts
+            codes = [[ids.setdefault(text, len(ids)) for text in column] for column in columns]
             return np.array(codes, dtype=np.int64).T.copy()
         if rows.labels is None or rows.pairs is None:
             return None
@@ -242,7 +242,7 @@ class SentenceSimilarityLearner(Learner):
 
 
 class SimilarityCollector(PredictionCollector):
-    """Collects the vectors of rows as far as the metrics need them."""
+    """Collects the cosines of rows, and the vectors or losses that the metrics need."""
 
     def __init__(
         self,
@@ -282,11 +282,11 @@ class SimilarityCollector(PredictionCollector):
             case "cosine":
                 return cosine_report(self.cosines[:, 0], self._targets)
             case "triplets":
-                return triplet_report(self._right(), self._losses)
+                return triplet_report(self._is_correct(), self._losses)
         ranks, losses = self._rank()
         return search_report(ranks, self._targets[:, 0], losses)
 
-    def put(
+    def set_results(
         self,
         cosines: NDArray[np.floating[Any]],
         ranks: NDArray[np.int64] | None,
@@ -297,7 +297,7 @@ class SimilarityCollector(PredictionCollector):
         if ranks is not None:
             self._ranking = ranks, losses
 
-    def _right(self) -> NDArray[np.bool_]:
+    def _is_correct(self) -> NDArray[np.bool_]:
         return self.cosines[:, 0] > self.cosines[:, 1]
 
     def _rank(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -311,8 +311,8 @@ class SimilarityCollector(PredictionCollector):
             _, first, inverse = np.unique(
                 self._targets[:, 1:].reshape(-1), return_index=True, return_inverse=True
             )
-            own = inverse.reshape(count, -1)[:, 0]
-            ranks = candidate_ranks(normalise(self._vectors[:, 0]), normalise(pool[first]), own)
+            correct = inverse.reshape(count, -1)[:, 0]
+            ranks = candidate_ranks(normalise(self._vectors[:, 0]), normalise(pool[first]), correct)
             losses = np.zeros(count)
             for start in range(0, count, CANDIDATES):
                 chunk = slice(start, start + CANDIDATES)
@@ -340,13 +340,13 @@ class SimilarityCollector(PredictionCollector):
                 predicted, gold = format_numbers(self.cosines[:, 0]), format_numbers(self._targets)
                 return RowPredictions(predicted, gold, loss=errors**2, scores=self.cosines)
             case "triplets":
-                right = self._right()
+                is_correct = self._is_correct()
                 names = [
-                    phrase("second text") if belongs else phrase("negative text")
-                    for belongs in right
+                    phrase("second text") if correct else phrase("negative text")
+                    for correct in is_correct
                 ]
-                gold = [phrase("second text")] * len(right)
-                score = right.astype(np.float64)
+                gold = [phrase("second text")] * len(is_correct)
+                score = is_correct.astype(np.float64)
                 return RowPredictions(
                     names, gold, loss=self._losses, score=score, scores=self.cosines
                 )
@@ -394,7 +394,7 @@ def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:
 def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Tensor:
     """Cross-entropy of each row's second text among all others, float32 [B].
 
-    Equal texts, and second texts of equal first texts, are no negatives.
+    Equal texts, and second texts of equal first texts, do not count as negatives.
 
     Args:
         texts: E times [B, D].
@@ -413,7 +413,7 @@ def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Te
 
 
 def cosine_range(numbers: Sequence[float]) -> tuple[float, float]:
-    """The numbers that stand for a cosine of 0 and of 1.
+    """Numbers that correspond to a cosine of 0 and of 1.
 
     Raises StudioError if all are the same.
     """
@@ -457,7 +457,7 @@ def _fit_tfidf(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
     """The TF-IDF cosine of two texts, and the rank of the second one among all."""
     assert isinstance(learner, SentenceSimilarityLearner)
     collected = learner.collector_for(rows)
-    vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
+    vectorizer = tfidf().fit(add_word(list(train.all_texts())))
     columns = text_columns(rows, learner.choose_objective(rows))
     first, *others = (vectorizer.transform(column) for column in columns)
     cosines = np.hstack([np.asarray(first.multiply(column).sum(axis=1)) for column in others])
@@ -467,9 +467,9 @@ def _fit_tfidf(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
             chunk = slice(start, start + RANK_CHUNK)
             scores = (first[chunk] @ others[0].T).toarray()  # [RANK_CHUNK, N]
             own = cosines[chunk, :1]
-            nearer = scores > own + EPSILON
-            ranks[chunk] = 1 + nearer.sum(axis=1)
-            among = scores[:, chunk] * learner.task.scale
-            losses[chunk] = np.log(np.exp(among).sum(axis=1)) - own[:, 0] * learner.task.scale
-    collected.put(cosines, ranks, losses)
+            is_nearer = scores > own + EPSILON
+            ranks[chunk] = 1 + is_nearer.sum(axis=1)
+            logits = scores[:, chunk] * learner.task.scale
+            losses[chunk] = np.log(np.exp(logits).sum(axis=1)) - own[:, 0] * learner.task.scale
+    collected.set_results(cosines, ranks, losses)
     return collected

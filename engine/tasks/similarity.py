@@ -66,8 +66,8 @@ def sentence_vectors(
         prompted = [sentence.prompt + text for text in texts] if sentence.prompt else texts
         folder = Path(scratch) / "tokenized"
         tokenized = tokenize_examples(prompted, None, tokenizer, limit, folder, no_progress)
-        if on_truncated is not None and (full := int((tokenized.lengths == limit).sum())):
-            on_truncated(full, limit)
+        if on_truncated is not None and (truncated := int((tokenized.lengths == limit).sum())):
+            on_truncated(truncated, limit)
 
         def add(indices: NDArray[np.int64]) -> None:
             tokens, segments, mask = pad(tokenized, indices, tokenizer.pad)
@@ -96,7 +96,7 @@ def pairwise_cosines(
 
 
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:
-    """The `count` vectors of [N, D] with the highest cosine with [D]; the first of equals."""
+    """The `count` vectors of [N, D] with the highest cosine with [D]; ties in order."""
     cosines = np.zeros(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), CHUNK):
         chunk = slice(start, start + CHUNK)

@@ -39,7 +39,7 @@ from engine.tasks.learner import pad
 MAX_SUGGESTIONS = 1_000  # maximum suggested rows
 LISTED_FRACTION = 0.1  # of the rows are listed as suspicious, unless more are likely errors
 MAX_LAYERS = 6  # for leave-one-out models
-LAYER_ROWS = 100_000  # beyond, vectors of several layers may not fit into memory
+LAYER_ROWS = 100_000  # above this, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
 BATCH = 32  # rows
 
@@ -114,7 +114,7 @@ def suggest_labels(
     if head is not None and head.classifies:
         p, names = _classify(loaded, _rows(dataset, indices), report), list(loaded.labels)
     else:
-        p, names = _from_labelled(dataset, indices, loaded, report)
+        p, names = _predict_from_labelled(dataset, indices, loaded, report)
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
         rows = _rows(dataset, indices)
@@ -156,7 +156,7 @@ def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.floa
     return np.asarray(predicted.row_predictions().scores, dtype=np.float64)
 
 
-def _from_labelled(
+def _predict_from_labelled(
     dataset: Dataset, indices: NDArray[np.int64], loaded: Checkpoint, report: Report
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Probabilities of these rows, float64 [N, C], by models of the labelled ones; the labels."""
@@ -197,8 +197,8 @@ def _labels(dataset: Dataset, indices: NDArray[np.int64]) -> list[str]:
 
 def _select_rows(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
     """The labelled rows outside the test part, or all unlabelled rows; int64 [N]."""
-    everything = np.arange(len(dataset), dtype=np.int64)
-    has_label = np.array([bool(label) for label in _labels(dataset, everything)], dtype=bool)
+    all_rows = np.arange(len(dataset), dtype=np.int64)
+    has_label = np.array([bool(label) for label in _labels(dataset, all_rows)], dtype=bool)
     if not labelled:
         return np.flatnonzero(~has_label)
     return np.flatnonzero(has_label & (dataset.splits != SPLITS.index("test")))
@@ -225,7 +225,7 @@ def mean_vectors(
 
 
 def spread_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
-    """At most `count` layers at even distances, of which the last one is -1."""
+    """At most `count` layers at even distances; the last is always -1."""
     last = loaded.spec.layers
     layers = {round(last * (index + 1) / count) for index in range(count)} - {0, last}
     return (*sorted(layers), -1)
@@ -295,38 +295,40 @@ class LabelErrors:
     order: NDArray[np.int64]
 
 
-def label_errors(probabilities: NDArray[np.float64], given: NDArray[np.int64]) -> LabelErrors:
-    """Find rows whose label is probably wrong, the most suspicious first.
+def label_errors(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> LabelErrors:
+    """Find rows whose label is probably wrong, most suspicious first.
 
     Args:
         probabilities: float64 [N, C], of a model that was not fitted on the row; rows sum to 1.
-        given: int64 [N], the index of each row's present label.
+        labels: int64 [N], index of each row's current label.
 
     Raises ValueError if the shapes do not fit, or there are fewer than two classes.
     """
     p = np.asarray(probabilities, dtype=np.float64)  # [N, C]
-    if p.ndim != 2 or p.shape[1] < 2 or given.shape != p.shape[:1]:
+    if p.ndim != 2 or p.shape[1] < 2 or labels.shape != p.shape[:1]:
         raise ValueError("probabilities must be [rows, classes], with at least two classes")
     rows = np.arange(len(p))
-    own = p[rows, given]
-    confident = np.where(p >= thresholds(p, given), p, -1.0)  # [N, C]
+    confidence = p[rows, labels]
+    confident = np.where(p >= thresholds(p, labels), p, -1.0)  # [N, C]
     best = confident.argmax(axis=1)
     is_confident = confident[rows, best] >= 0
     joint = np.zeros((p.shape[1], p.shape[1]), dtype=np.int64)
-    np.add.at(joint, (given[is_confident], best[is_confident]), 1)
-    is_likely = is_confident & (p[rows, best] > own)
+    np.add.at(joint, (labels[is_confident], best[is_confident]), 1)
+    is_likely = is_confident & (p[rows, best] > confidence)
     others = p.copy()
-    others[rows, given] = -1.0
+    others[rows, labels] = -1.0
     suggested = np.where(is_likely, best, others.argmax(axis=1))
-    return LabelErrors(joint, suggested, own, is_likely, np.argsort(own, kind="stable"))
+    return LabelErrors(
+        joint, suggested, confidence, is_likely, np.argsort(confidence, kind="stable")
+    )
 
 
-def thresholds(p: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
+def thresholds(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean self-confidence of each class, float64 [C]; above 1 if no row has its label."""
     classes = p.shape[1]
-    own = p[np.arange(len(p)), given]
-    counts = np.bincount(given, minlength=classes)
-    sums = np.bincount(given, weights=own, minlength=classes)
+    self_confidence = p[np.arange(len(p)), labels]
+    counts = np.bincount(labels, minlength=classes)
+    sums = np.bincount(labels, weights=self_confidence, minlength=classes)
     return np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
 
 

@@ -114,8 +114,8 @@ class TextClassificationLearner(WholeTextLearner):
         return {"classes": loss}
 
     def counts(self, batch: Batch) -> dict[str, float]:
-        targets, known = batch.targets, self._weights
-        count = len(targets) if known is None else float(known[targets.cpu()].sum())
+        targets, weights = batch.targets, self._weights
+        count = len(targets) if weights is None else float(weights[targets.cpu()].sum())
         return {"classes": count or 1}
 
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
@@ -168,14 +168,14 @@ class ClassCollector(LogitsCollector):
 
 
 def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
-    """The predicted classes, int64 [N], of logits at the temperature, float [N, C].
+    """Predicted classes, int64 [N], of logits divided by the temperature, float [N, C].
 
-    The first of the highest; of two classes, the second if its probability reaches the threshold.
+    The most likely; of two classes, the second if its probability reaches the threshold.
     """
     threshold = settings.threshold
     if logits.shape[1] == 2 and threshold != DEFAULT_PREDICTION.threshold:
-        above = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
-        reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
+        log_odds = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
+        reached: np.ndarray = log_odds >= np.log(threshold / (1 - threshold))
         return reached.astype(np.int64)
     best: np.ndarray = logits.argmax(1)
     return best
@@ -217,7 +217,7 @@ def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str
 
     Raises StudioError if labels of the file are not the model's.
     """
-    same, unknown = match_labels(labels, model_labels)
+    mapping, unknown = match_labels(labels, model_labels)
     if unknown:
         raise StudioError(
             "The file has the label “{unknown}”, and the model knows {known}.",
@@ -225,7 +225,7 @@ def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str
             unknown=shortened(min(unknown, key=label_sort_key)),
             known=quoted(model_labels),
         )
-    return same
+    return mapping
 
 
 def _labels(rows: Rows) -> Sequence[str]:

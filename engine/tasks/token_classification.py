@@ -81,8 +81,8 @@ class Sentences(Examples):
         rows = np.repeat(np.arange(len(indices)), counts)
         row_starts = np.cumsum(counts) - counts
         words = np.arange(len(rows)) + np.repeat(self.starts[indices] - row_starts, counts)
-        chosen = self.firsts[words] != NOWHERE
-        return words[chosen], rows[chosen]
+        has_token = self.firsts[words] != NOWHERE
+        return words[has_token], rows[has_token]
 
 
 class TagCollector(PredictionCollector):
@@ -102,9 +102,9 @@ class TagCollector(PredictionCollector):
         best = logits.softmax(-1).max(-1)
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
         columns = (best.indices, best.values, losses)
-        self.put(words, *(column.cpu().numpy() for column in columns))
+        self.set_predictions(words, *(column.cpu().numpy() for column in columns))
 
-    def put(
+    def set_predictions(
         self, words: np.ndarray, tags: np.ndarray, probabilities: np.ndarray, losses: np.ndarray
     ) -> None:
         """Set the predictions of words, int64 [N]: tags, probabilities and losses (0 if
@@ -114,16 +114,16 @@ class TagCollector(PredictionCollector):
         self._losses[words] = losses
 
     def report(self) -> TagReport:
-        true = self._examples.tags
-        if true is None:
+        tags = self._examples.tags
+        if tags is None:
             raise MissingRole("tags")
         assert self._examples.targets is not None
-        true_tags = [true.names[number] for number in true.ids.tolist()]
+        true_tags = [tags.names[index] for index in tags.ids.tolist()]
         metrics = report(self._by_row(true_tags), self.predicted(), are_spans=are_spans(self._tags))
-        unseen = self._tag_ids == UNKNOWN
-        losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
+        is_unknown = self._tag_ids == UNKNOWN
+        losses = self._losses[~is_unknown & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
-        return metrics.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
+        return metrics.model_copy(update={"loss": loss, "unseen": int(is_unknown.sum())})
 
     def predicted(self) -> list[list[str]]:
         return self._by_row(
@@ -231,7 +231,7 @@ class TokenClassificationLearner(Learner):
 
     task: TokenClassification
     no_target = UNKNOWN
-    tokenization = "words-2"  # version 1 had no sentence starts
+    tokenization = "words-2"  # version 1 did not store sentence starts
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
@@ -361,8 +361,8 @@ class TokenClassificationLearner(Learner):
 
     def counts(self, batch: Batch) -> dict[str, float]:
         targets = batch.targets[batch.targets != UNKNOWN].cpu()
-        known = self._weights
-        return {"tags": (len(targets) if known is None else float(known[targets].sum())) or 1}
+        weights = self._weights
+        return {"tags": (len(targets) if weights is None else float(weights[targets].sum())) or 1}
 
     def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The spans of the first text, or a tag for each of its words, up to the maximum length.
@@ -371,14 +371,14 @@ class TokenClassificationLearner(Learner):
         """
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
-        probabilities, numbers = best.values.tolist(), best.indices.tolist()
-        begins = {
+        probabilities, tag_ids = best.values.tolist(), best.indices.tolist()
+        firsts = {
             token.start: n
             for n, token in reversed([*enumerate(inputs.described)])
             if not token.special and token.segment == 0 and token.start < token.end
         }
-        words = [(a, b, begins[a]) for a, b in word_spans(question.text) if a in begins]
-        tags = [self._labels[numbers[token]] for _, _, token in words]
+        words = [(a, b, firsts[a]) for a, b in word_spans(question.text) if a in firsts]
+        tags = [self._labels[tag_ids[token]] for _, _, token in words]
         if are_spans(self._labels):
             spans = spans_from_tags(tags)
         else:
@@ -456,23 +456,23 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
     """The most frequent tag of each word in the training rows; for unknown words, that of the word
     in lower case, or the most frequent one of all."""
     assert isinstance(learner, TokenClassificationLearner)
-    known = _tag_counts(learner, train)
+    counters = _tag_counts(learner, train)
     words = [split_words(cell) for cell in rows.texts]
     sentences = _sentences(learner, rows, words)
     keys = (
-        next(key for key in (word, word.lower(), "") if key in known)
+        next(key for key in (word, word.lower(), "") if key in counters)
         for sentence in words
         for word in sentence
     )
-    counts = np.array([known[key] for key in keys]).reshape(-1, len(learner.labels))  # [W, C]
+    counts = np.array([counters[key] for key in keys]).reshape(-1, len(learner.labels))  # [W, C]
     probabilities = counts / counts.sum(axis=1, keepdims=True)
-    best, indices = probabilities.argmax(axis=1), np.arange(len(probabilities))
+    predicted, indices = probabilities.argmax(axis=1), np.arange(len(probabilities))
     losses = np.zeros(len(probabilities))
     if sentences.targets is not None:
         gold = sentences.targets
         losses = np.where(gold == UNKNOWN, 0, -log_probabilities(probabilities[indices, gold]))
     collected = TagCollector(sentences, learner.labels)
-    collected.put(indices, best, probabilities[indices, best], losses)
+    collected.set_predictions(indices, predicted, probabilities[indices, predicted], losses)
     return collected
 
 

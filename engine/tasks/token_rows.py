@@ -1,6 +1,6 @@
 """Row predictions of masked tokens.
 
-If there are many, only those of a fixed random subset of the inputs, about MAX_TOKENS. N tokens.
+Large sets are reduced to a fixed random subset with about MAX_TOKENS tokens. Shapes: N tokens.
 """
 
 import json
@@ -19,7 +19,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TOKENS = 20_000  # standard error of accuracy: 0.35 points
 CONTEXT = 24  # tokens of context on either side
-DRAW = 13  # seed of the subset
+SUBSET_SEED = 13  # seed of the subset
 MAPPING = Mapping(text=TEXT)
 
 TokenColumns = tuple[NDArray[np.int64], NDArray[np.float32]]
@@ -36,7 +36,7 @@ class TokenRows:
         self._collected: dict[int, TokenColumns] = {}  # by first input of the batch
         expected = max(fraction * examples.tokenized.tokens, 1)
         count = int(np.ceil(min(1, MAX_TOKENS / expected) * len(examples)))
-        sampled = np.random.default_rng(DRAW).permutation(len(examples))[:count]
+        sampled = np.random.default_rng(SUBSET_SEED).permutation(len(examples))[:count]
         self._is_sampled = np.zeros(len(examples), dtype=bool)
         self._is_sampled[sampled] = True
 
@@ -46,11 +46,11 @@ class TokenRows:
         inputs, positions = np.divmod(batch.positions.cpu().numpy(), batch.tokens.size(1))
         indices = batch.indices.numpy()[inputs]
         chosen = torch.from_numpy(np.flatnonzero(self._is_sampled[indices]))
-        log = logits[chosen.to(logits.device)].log_softmax(dim=1)
+        log_p = logits[chosen.to(logits.device)].log_softmax(dim=1)
         gold = batch.targets[chosen.to(logits.device)]
-        best = log.topk(min(5, log.size(1)), dim=1)
+        best = log_p.topk(min(5, log_p.size(1)), dim=1)
         ints = torch.stack([gold, best.indices[:, 0], (best.indices == gold[:, None]).any(1)], 1)
-        loss = -log.gather(1, gold[:, None])[:, 0]
+        loss = -log_p.gather(1, gold[:, None])[:, 0]
         floats = torch.stack([best.values[:, 0].exp(), loss], 1)
         origin = np.stack([indices[chosen], positions[chosen]], 1)
         self._collected[int(batch.indices[0])] = (
