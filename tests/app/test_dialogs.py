@@ -302,7 +302,7 @@ def focused_first(dialog: Dialog) -> QWidget:
 
 
 @pytest.mark.parametrize("name", DIALOGS)
-def test_a_dialog_fits_screens_and_knows_escape_and_enter(opened, qtbot, name, monkeypatch) -> None:
+def test_a_dialog_fits_and_handles_escape_and_enter(opened, qtbot, name, monkeypatch) -> None:
     """Escape chooses nothing; Enter does what the default button says."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *SMALL))
     dialog = opened(name)
@@ -332,7 +332,7 @@ def test_a_dialog_fits_screens_and_knows_escape_and_enter(opened, qtbot, name, m
     assert answers == [expected]
 
 
-def test_what_is_typed_into_the_notes_is_kept(opened, stage, qtbot, monkeypatch) -> None:
+def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch) -> None:
     saved: list[str] = []
     monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: saved.append(text))
     dialog = opened("app/pages/runs/questions.py ask_notes")
@@ -352,7 +352,7 @@ def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot
     dialog.reject()
 
 
-def test_deleting_a_run_names_what_else_hangs_on_it(
+def test_deleting_a_run_names_its_dependents(
     stage: Stage,
     make_run: MakeRun,  # noqa: F811
 ) -> None:

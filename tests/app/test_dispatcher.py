@@ -98,7 +98,7 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
 
 
-def test_it_refreshes_often_only_while_something_is_unfinished(watched: Watched) -> None:
+def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched: Watched) -> None:
     clock = watched.dispatcher._timer
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
@@ -109,7 +109,7 @@ def test_it_refreshes_often_only_while_something_is_unfinished(watched: Watched)
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
 
 
-def test_a_killed_worker_is_reported_and_others_go_on(watched: Watched) -> None:
+def test_a_killed_worker_is_reported_and_others_continue(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
     watched.until_waiting(run_id)
@@ -185,7 +185,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     assert len(created) == 1
 
 
-def test_a_mistake_of_the_studio_is_raised_in_the_window_once(watched, monkeypatch) -> None:
+def test_an_internal_error_is_raised_in_the_window_once(watched, monkeypatch) -> None:
     refreshed: list[bool] = []
 
     def refresh(everything: bool = False) -> None:
@@ -201,7 +201,7 @@ def test_a_mistake_of_the_studio_is_raised_in_the_window_once(watched, monkeypat
     assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
 
 
-def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(watch, home) -> None:
+def test_stale_running_states_are_corrected_before_anything_is_shown(watch, home) -> None:
     record = open_record(home.record, home.backups)
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=1))
@@ -211,7 +211,7 @@ def test_what_only_seems_to_run_is_corrected_before_anything_is_shown(watch, hom
     assert watch().run("one").state == "crashed"
 
 
-def test_a_request_at_the_last_moment_is_done_and_runs_train_on(watch) -> None:
+def test_a_last_moment_request_is_executed_and_runs_continue(watch) -> None:
     first = watch().begin()
     stopping = first.dispatcher.start(fake_worker.job("long"))
     going = first.dispatcher.start(fake_worker.job("long", device="cuda"))

@@ -85,7 +85,7 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_worker(monkeypatch, LIGHT)
 
 
-def test_typing_builds_no_queue_and_kinds_do_not_push_each_other_out(qtbot, explorer, tiny, light):
+def test_typing_builds_no_queue_and_kinds_do_not_replace_each_other(qtbot, explorer, tiny, light):
     """Of forty questions in a row the first and the last are answered, in this order."""
     numbers = [explorer.ask(FillMask(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
     wait_for(qtbot, explorer, numbers[-1])
@@ -101,7 +101,7 @@ def test_typing_builds_no_queue_and_kinds_do_not_push_each_other_out(qtbot, expl
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_worker_killed_at_work_or_at_rest_starts_again(qtbot, explorer, tiny, light):
+def test_a_worker_killed_while_busy_or_idle_restarts(qtbot, explorer, tiny, light):
     explorer.start()
     qtbot.waitUntil(lambda: explorer.pid > 0, timeout=PATIENCE)
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
@@ -126,7 +126,7 @@ def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     monkeypatch.setattr(launch, "worker", lambda *args: [sys.executable, "-c", program, args[-1]])
 
 
-def test_a_question_that_ends_two_workers_is_refused(qtbot, explorer, tiny, monkeypatch):
+def test_a_question_that_crashes_two_workers_is_refused(qtbot, explorer, tiny, monkeypatch):
     fake_worker(monkeypatch, "import sys; sys.stdin.readline(); sys.exit('the last words')")
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     answer = wait_for(qtbot, explorer, number)
@@ -154,7 +154,7 @@ def test_a_newer_question_replaces_one_that_was_lost(qtbot, explorer, tiny, monk
     assert lost != newer
 
 
-def test_a_worker_that_talks_nonsense_is_replaced(qtbot, explorer, tiny, monkeypatch):
+def test_a_worker_with_invalid_output_is_replaced(qtbot, explorer, tiny, monkeypatch):
     fake_worker(
         monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); input()"
     )
@@ -164,7 +164,7 @@ def test_a_worker_that_talks_nonsense_is_replaced(qtbot, explorer, tiny, monkeyp
     assert "hello" in answer.details
 
 
-def test_a_worker_that_cannot_be_started_is_told_of(qtbot, explorer, tiny, monkeypatch):
+def test_a_worker_that_cannot_be_started_is_reported(qtbot, explorer, tiny, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/program")
     number = explorer.ask(FillMask(checkpoint=tiny, text="a"))
     assert isinstance(wait_for(qtbot, explorer, number), Refused)
@@ -182,7 +182,7 @@ def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settin
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
-def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_path, settings):
+def test_files_of_a_killed_window_are_removed_at_the_next_start(qtbot, tmp_path, settings):
     left = tmp_path / "cache" / "explorer" / "attention-7.npy"
     left.parent.mkdir(parents=True)
     left.touch()
@@ -208,7 +208,7 @@ class Heard:
         return OneTimeWorker(question, process, *calls, owner)
 
 
-def test_an_errand_has_its_own_process_that_ends_with_the_answer(qtbot, tmp_path, settings, tiny):
+def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny):
     heard = Heard()
     into = tmp_path / "imported"
     one_time_worker = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
@@ -223,7 +223,7 @@ def test_an_errand_has_its_own_process_that_ends_with_the_answer(qtbot, tmp_path
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
-def test_an_errand_that_is_refused_says_why(qtbot, tmp_path, settings, monkeypatch):
+def test_a_refused_one_time_question_has_a_reason(qtbot, tmp_path, settings, monkeypatch):
     fake_worker(
         monkeypatch,
         "import sys, json; sys.stdin.readline()\n"
@@ -237,7 +237,7 @@ def test_an_errand_that_is_refused_says_why(qtbot, tmp_path, settings, monkeypat
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
-def test_an_errand_whose_process_dies_is_refused(qtbot, tmp_path, settings, monkeypatch, tiny):
+def test_a_question_whose_process_dies_is_refused(qtbot, tmp_path, settings, monkeypatch, tiny):
     fake_worker(monkeypatch, "import os; os.abort()")
     heard = Heard()
     heard.run(Examine(folder=tiny), tmp_path, settings)
@@ -245,7 +245,7 @@ def test_an_errand_whose_process_dies_is_refused(qtbot, tmp_path, settings, monk
     assert "stopped" in heard.refused[0].problem
 
 
-def test_a_cancelled_errand_or_one_without_owner_is_silent(qtbot, tmp_path, settings, tiny, light):
+def test_a_cancelled_or_ownerless_question_is_silent(qtbot, tmp_path, settings, tiny, light):
     heard = Heard()
     one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings)
     one_time_worker.cancel()
@@ -274,7 +274,7 @@ def started(qtbot, standby: Standby) -> int:
     return standby.pid
 
 
-def test_a_worker_that_stands_by_answers_one_question_of_its_program(qtbot, standby, tiny):
+def test_a_standby_worker_answers_one_question_of_its_program(qtbot, standby, tiny):
     waiting = started(qtbot, standby)
     other = standby.take("hub")
     assert other.pid == 0 and standby.pid == waiting
@@ -290,7 +290,7 @@ def test_a_worker_that_stands_by_answers_one_question_of_its_program(qtbot, stan
     assert started(qtbot, standby) != waiting
 
 
-def test_a_worker_that_nobody_needs_ends(qtbot, standby, settings, monkeypatch):
+def test_an_unneeded_worker_ends(qtbot, standby, settings, monkeypatch):
     started(qtbot, standby)
     settings.set("threads", 1)
     assert standby.pid == 0, "threads are chosen at its start"

@@ -34,7 +34,7 @@ class Circle(QObject):
         self.freed_in.append(threading.get_ident())
 
 
-def test_circles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot: QtBot) -> None:
+def test_cycles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot: QtBot) -> None:
     Circle.freed_in.clear()
     Circle()
     allocating = threading.Thread(target=lambda: [[i] for i in range(100_000)])
@@ -47,7 +47,7 @@ def test_circles_are_freed_on_the_windows_thread_only(collector: Collector, qtbo
     assert len(keep) == 2_000
 
 
-def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None:
+def test_surviving_objects_are_scanned_at_most_once(collector: Collector) -> None:
     for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
         Circle.freed_in.clear()
         Circle()
@@ -60,7 +60,7 @@ def test_what_is_kept_is_gone_through_at_most_once(collector: Collector) -> None
 
 
 @pytest.mark.parametrize("keeps", [freeze_modules, collect_and_freeze])
-def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch, keeps) -> None:
+def test_a_modern_python_keeps_its_own_collector(monkeypatch, keeps) -> None:
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     frozen = gc.get_freeze_count()
     keeps()

@@ -35,7 +35,7 @@ def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(library, "included_models", lambda: {"Starter": tmp_path / "starter"})
 
 
-def test_a_closed_folder_is_listed_with_its_reason(home, tmp_path) -> None:
+def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path) -> None:
     closed = (make_model(home.models / "closed"), home.datasets / "shut" / "1")
     make_model(home.models / "open")
     closed[1].mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> No
     assert damaged.spec is None and "damaged" in damaged.problem
 
 
-def test_what_an_interrupted_import_left_is_cleared_away(home: Home) -> None:
+def test_leftovers_of_an_interrupted_import_are_removed(home: Home) -> None:
     left = home.models / ".Ape.tmp-12ab"
     make_model(left)
     in_dataset = home.datasets / "reviews" / ".1.tmp-12ab"
@@ -111,7 +111,7 @@ def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: St
     assert models == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
 
 
-def test_a_checkpoint_that_a_run_saves_is_told(qtbot, studio: Studio) -> None:
+def test_a_saved_checkpoint_is_announced(qtbot, studio: Studio) -> None:
     studio.running.refresh()
     with qtbot.waitSignal(studio.running._delay.timeout):
         pass

@@ -134,7 +134,7 @@ def stay(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_the_window_with_all_its_pages_loads_no_torch_and_opens_with_little(home) -> None:
+def test_the_window_with_all_its_pages_loads_no_torch_and_few_modules(home) -> None:
     shown = run("-c", VISITING)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == ["before the first frame: []", "loaded: []"], shown.stdout
@@ -177,7 +177,7 @@ def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, sta
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_signal_closes_the_window_in_good_order(home, stay) -> None:
+def test_a_signal_closes_the_window_cleanly(home, stay) -> None:
     staying = stay()
     os.kill(staying.pid, signal.SIGTERM)
     assert staying.wait(20) == 0
@@ -185,7 +185,7 @@ def test_a_signal_closes_the_window_in_good_order(home, stay) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_every_ending_signal_is_heard_by_the_event_loop(qtbot: QtBot) -> None:
+def test_every_termination_signal_reaches_the_event_loop(qtbot: QtBot) -> None:
     owner, ends = QObject(), list[int]()
     before = [signal.getsignal(number) for number in STOP_SIGNALS]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -221,7 +221,7 @@ def test_a_record_of_a_newer_program_can_be_set_aside(home: Home) -> None:
     assert aside.read_bytes() == before
 
 
-def test_a_home_that_cannot_be_used_is_one_sentence(tmp_path, monkeypatch, capsys) -> None:
+def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "file").write_text("")
     messages = []
     for name in ("n" * 300, "/".join(["n" * 180] * 20), "b\udcff\udcfe", "file/home"):
@@ -234,7 +234,7 @@ def test_a_home_that_cannot_be_used_is_one_sentence(tmp_path, monkeypatch, capsy
         assert len(message.splitlines()) == 1 and len(message) <= 320
 
 
-def test_what_keeps_the_window_closed_is_one_sentence(home: Home) -> None:
+def test_a_failed_start_is_explained_in_one_sentence(home: Home) -> None:
     """A folder or file in the place of another, and a record of a newer program."""
     assert main(["rebuild"]) == 0
     with closing(sqlite3.connect(home.record)) as record:

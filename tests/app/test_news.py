@@ -18,7 +18,7 @@ def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
     return RunEnd("run-1", "One", state, problem, "", "validation_accuracy", 0.75, by_user)
 
 
-def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(studio, news, qtbot) -> None:
+def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, news, qtbot) -> None:
     studio.dispatcher.ended.emit(end("finished"))
     (notice,) = studio.notices.shown
     assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
@@ -28,7 +28,7 @@ def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(studio, news, q
     assert gone.args == ["runs", {"run": "run-1"}]
 
 
-def test_a_failure_stays_and_an_unwanted_stop_is_told(studio, news) -> None:
+def test_a_failure_stays_and_an_unrequested_stop_is_announced(studio, news) -> None:
     studio.dispatcher.ended.emit(end("failed", "The loss is not a number."))
     (notice,) = studio.notices.shown
     assert notice.is_error and notice.action
@@ -38,7 +38,7 @@ def test_a_failure_stays_and_an_unwanted_stop_is_told(studio, news) -> None:
     assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
-def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNotices) -> None:
+def test_a_requested_stop_is_not_announced(studio: Studio, news: RunNotices) -> None:
     studio.dispatcher.ended.emit(end("stopped", by_user=True))
     studio.dispatcher.ended.emit(end("stopped", "Pruned at step 3: too poor."))
     studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))
@@ -53,7 +53,7 @@ def test_notes_of_a_run_go_to_the_log(studio, news, caplog) -> None:
     assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
 
 
-def test_deleted_runs_come_back_by_the_button(studio, news, monkeypatch, tmp_path) -> None:
+def test_deleted_runs_are_restored_by_the_button(studio, news, monkeypatch, tmp_path) -> None:
     back: list[tuple[Trashed, ...]] = []
     monkeypatch.setattr(studio.dispatcher, "restore", back.append)
     first, other = (

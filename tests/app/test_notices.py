@@ -77,7 +77,7 @@ def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices
     assert notices.shown == [] and not banners.isVisible()
 
 
-def test_the_same_again_is_counted_and_errors_keep_their_words(notices, banners) -> None:
+def test_repeated_notices_are_counted_and_errors_keep_their_text(notices, banners) -> None:
     for _ in range(3):
         notices.error("The disk is full.")
     assert len(notices.shown) == 1
@@ -97,7 +97,7 @@ def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banner
     assert all(banners.banner(n).isVisible() for n in notices.shown)
 
 
-def test_an_endless_message_or_one_with_markup_is_shown_as_it_is(notices, banners) -> None:
+def test_long_messages_and_markup_are_shown_literally(notices, banners) -> None:
     notices.error("<b>bold</b><img src='file:///x.png'>")
     assert banners.banner(notices.shown[0]).problem.text().startswith("<b>bold</b>")
     assert_accessible(banners)
@@ -109,7 +109,7 @@ def test_an_endless_message_or_one_with_markup_is_shown_as_it_is(notices, banner
 
 
 @pytest.mark.usefixtures("hooks")
-def test_an_exception_in_a_slot_is_told_and_the_window_lives(qtbot, notices: Notices) -> None:
+def test_an_exception_in_a_slot_is_reported(qtbot, notices: Notices) -> None:
     bell = Bell()
 
     def slot() -> None:
@@ -207,7 +207,7 @@ PLACES: dict[str, Callable[[Any], object]] = {  # every place from which Qt call
 
 @pytest.mark.usefixtures("hooks")
 @pytest.mark.parametrize("place", PLACES)
-def test_an_exception_is_told_wherever_qt_calls_us(qtbot, notices: Notices, place: str) -> None:
+def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices: Notices, place: str) -> None:
     kept = PLACES[place](qtbot)
     qtbot.waitUntil(lambda: bool(notices.shown))
     problem = notices.shown[0].problem
@@ -216,7 +216,7 @@ def test_an_exception_is_told_wherever_qt_calls_us(qtbot, notices: Notices, plac
 
 
 @pytest.mark.usefixtures("hooks")
-def test_an_exception_in_a_thread_is_told(qtbot, notices: Notices) -> None:
+def test_an_exception_in_a_thread_is_reported(qtbot, notices: Notices) -> None:
     def work() -> None:
         raise KeyError("lost")
 

@@ -37,7 +37,7 @@ def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
     assert score("ÉTÉ", command("L'été")) is not None
 
 
-def test_typing_and_enter_do_what_is_chosen(qtbot, window: QWidget) -> None:
+def test_typing_and_enter_run_the_chosen_command(qtbot, window: QWidget) -> None:
     done: list[str] = []
     palette = opened(
         window,
@@ -54,7 +54,7 @@ def test_typing_and_enter_do_what_is_chosen(qtbot, window: QWidget) -> None:
     assert done == ["stones"]
 
 
-def test_what_is_found_later_joins_what_is_there(qtbot, window: QWidget) -> None:
+def test_later_results_are_appended(qtbot, window: QWidget) -> None:
     palette = opened(window, [command("Home")])
     qtbot.keyClicks(palette.line, "first")
     assert not palette.shown() and palette.no_results.isVisible()
@@ -63,7 +63,7 @@ def test_what_is_found_later_joins_what_is_there(qtbot, window: QWidget) -> None
     palette.close()
 
 
-def test_a_name_with_markup_is_only_a_name(window: QWidget) -> None:
+def test_markup_in_a_name_is_shown_literally(window: QWidget) -> None:
     palette = opened(window, [command("<b>x</b>\u202ereversed", "Run")])
     index = palette.view.model().index(0, 0)
     assert index.data() == "<b>x</b>\\u202ereversed"
@@ -72,7 +72,7 @@ def test_a_name_with_markup_is_only_a_name(window: QWidget) -> None:
     palette.close()
 
 
-def test_ten_thousand_names_are_searched_between_two_keys(qtbot, window: QWidget) -> None:
+def test_ten_thousand_names_are_searched_between_two_keystrokes(qtbot, window: QWidget) -> None:
     palette = opened(window, [command(f"Run number {n}", "Run") for n in range(10_000)])
     qtbot.keyClicks(palette.line, "9999")  # the watchdog fails a key that takes too long
     assert [c.title for c in palette.shown()] == ["Run number 9999"]

@@ -35,7 +35,7 @@ def gone(home: Home) -> bool:
     return not is_held(home.runner_lock)
 
 
-def test_jobs_are_trained_in_the_background_one_after_another(home, job_file, capsys) -> None:
+def test_jobs_are_trained_in_the_background_in_order(home, job_file, capsys) -> None:
     assert main(["queue", str(job_file), str(job_file), "--wait"]) == 0
     text = capsys.readouterr().out
     assert "queued: by hand" in text and "queued: by hand (2)" in text
@@ -64,7 +64,7 @@ def test_a_job_starts_after_the_run_that_is_named(home, job_file, capsys) -> Non
     until(lambda: gone(home))
 
 
-def test_the_queue_is_printed_as_json_and_a_failure_is_said(home, job_file, capsys) -> None:
+def test_the_queue_is_printed_as_json_and_a_failure_is_reported(home, job_file, capsys) -> None:
     (bad := job_file.with_name("bad.json")).write_text("{}")
     assert main(["queue", str(job_file), str(bad)]) == 1
     assert "bad.json" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def told(home: Home) -> Home:
     return home
 
 
-def test_runs_go_from_one_home_to_another(told, tmp_path, monkeypatch, capsys) -> None:
+def test_runs_are_moved_from_one_home_to_another(told, tmp_path, monkeypatch, capsys) -> None:
     file = tmp_path / "night.zip"
     two = str(told.runs / "two")
     assert (

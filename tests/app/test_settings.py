@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QSplitter
 from app.settings import Preferences, Settings
 
 
-def test_a_preference_is_kept_and_a_wrong_value_refused(qtbot, tmp_path) -> None:
+def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path) -> None:
     file = tmp_path / "settings.json"
     settings = Settings(file)
     with qtbot.waitSignal(settings.changed) as signal:
@@ -30,7 +30,7 @@ def test_a_preference_is_kept_and_a_wrong_value_refused(qtbot, tmp_path) -> None
     assert settings.preferences.threads == 0
 
 
-def test_a_splitter_comes_back_where_it_was_left(qtbot, tmp_path: Path) -> None:
+def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
 
     def splitter(settings: Settings) -> QSplitter:
@@ -52,7 +52,7 @@ def test_a_splitter_comes_back_where_it_was_left(qtbot, tmp_path: Path) -> None:
     assert splitter(Settings(file)).sizes() == sizes
 
 
-def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
+def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.set("theme", "dark")
@@ -75,7 +75,7 @@ def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
     [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"preferences": 3}', b'{"places": []}'],
     ids=["empty", "list", "null", "bytes", "deep", "number", "no places"],
 )
-def test_a_damaged_file_is_kept_beside(qtbot, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_renamed(qtbot, tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "settings.json"
     file.write_bytes(content)
     settings = Settings(file)
@@ -83,7 +83,7 @@ def test_a_damaged_file_is_kept_beside(qtbot, tmp_path: Path, content: bytes) ->
     assert file.with_name("settings.json.bad").read_bytes() == content
 
 
-def test_fields_of_a_newer_version_do_no_harm(qtbot, tmp_path: Path) -> None:
+def test_fields_of_a_newer_version_are_ignored(qtbot, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"preferences": {"theme": "dark", "colour": "red"}, "more": 1}))
     settings = Settings(file)

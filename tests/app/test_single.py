@@ -64,7 +64,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def test_of_several_at_once_one_gets_the_home(home: Home) -> None:
+def test_only_one_of_several_processes_gets_the_home(home: Home) -> None:
     racers = [start(CLAIMING, home.lock) for _ in range(6)]
     try:
         results = [said(racer) for racer in racers]
@@ -83,7 +83,7 @@ def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
         pass
 
 
-def test_a_second_start_is_heard_by_the_first_and_by_none_if_it_was_killed(qtbot, home) -> None:
+def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home) -> None:
     rings: list[bool] = []
     if os.name == "posix":
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
@@ -104,7 +104,7 @@ def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
-def test_whatever_is_sent_to_the_socket_only_rings(qtbot, home: Home) -> None:
+def test_any_message_to_the_socket_only_rings(qtbot, home: Home) -> None:
     rings: list[bool] = []
     owner = _owner(home, rings)
     path = str(Path(QDir.tempPath()) / server_name(home))
@@ -132,7 +132,7 @@ def test_another_user_cannot_ring(qtbot, home: Home) -> None:
     owner.deleteLater()
 
 
-def test_every_home_has_its_own_name_and_may_be_silent(home, monkeypatch, tmp_path) -> None:
+def test_every_home_has_its_own_server_name(home, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
     assert not activate_running(home)
     first, other = Home(tmp_path / "one"), Home(tmp_path / "other")

@@ -32,7 +32,7 @@ def taken(process: psutil.Process) -> tuple[int, int, int]:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="counts open files as POSIX")
-def test_a_window_that_is_used_for_long_grows_no_more(qtbot, studio: Studio) -> None:
+def test_memory_does_not_grow_in_a_long_session(qtbot, studio: Studio) -> None:
     entry = sample_entry(studio.home)
     window = MainWindow(studio)
     qtbot.addWidget(window)

@@ -34,7 +34,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_every_text_can_be_read_on_every_ground(colours: dict[Role, str]) -> None:
+def test_every_text_is_readable_on_every_background(colours: dict[Role, str]) -> None:
     for ground in (Role.WINDOW, Role.SURFACE, Role.RAISED):
         for text in TEXTS:
             assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
@@ -46,7 +46,7 @@ def test_every_text_can_be_read_on_every_ground(colours: dict[Role, str]) -> Non
         assert contrast(colours[line], colours[Role.SURFACE]) >= 3, line
 
 
-def test_chart_colours_are_told_apart_by_eyes_of_any_kind(qapp: object) -> None:
+def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp: object) -> None:
     for colours, vision in product((LIGHT, DARK), VISIONS):
         shown = [seen(colours[role], vision) for role in CHART]
         apart = {(n, m): difference(shown[n], shown[m]) for n, m in combinations(range(8), 2)}
@@ -73,7 +73,7 @@ def test_series_of_one_colour_differ_in_their_dashes(qapp: object) -> None:
     assert len(set(looks)) == 32
 
 
-def test_a_colour_of_the_chart_has_one_meaning_beside_it() -> None:
+def test_chart_colours_are_not_used_outside_charts() -> None:
     """Who needs one for another reason takes it by what it means, from the theme."""
     meanings = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
     assert len(set(meanings)) == len(meanings)
@@ -89,7 +89,7 @@ def test_a_colour_of_the_chart_has_one_meaning_beside_it() -> None:
     assert wrong == []
 
 
-def test_a_change_of_the_theme_repaints_what_is_there(qtbot, looks) -> None:
+def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     column = QVBoxLayout(window)
@@ -110,7 +110,7 @@ def test_a_change_of_the_theme_repaints_what_is_there(qtbot, looks) -> None:
     assert dark != light
 
 
-def test_colours_fonts_and_palette_are_those_of_the_theme(qapp, looks) -> None:
+def test_colours_fonts_and_palette_follow_the_theme(qapp, looks) -> None:
     looks("dark")
     assert theme.colour(Role.TEXT) == QColor(DARK[Role.TEXT])
     looks("light")
@@ -149,7 +149,7 @@ def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp) -> No
         resources.icon("no-such-icon")
 
 
-def test_tabs_that_have_no_room_are_scrolled_by_arrows_that_are_seen(qtbot, looks) -> None:
+def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, looks) -> None:
     bar = QTabBar()
     qtbot.addWidget(bar)
     bar.setUsesScrollButtons(True)

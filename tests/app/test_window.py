@@ -96,7 +96,7 @@ def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: 
     assert window.current == "data"
 
 
-def test_a_page_is_made_when_first_shown_and_shown_at_the_next_start(window, qtbot) -> None:
+def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(window, qtbot) -> None:
     assert set(window.pages) == {"home"}
     window.go("runs", {"run": "x"})
     assert page(window, "runs").arguments == [{"run": "x"}]
@@ -109,7 +109,7 @@ def test_a_page_is_made_when_first_shown_and_shown_at_the_next_start(window, qtb
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_what_the_first_page_gives_the_focus_keeps_it(qtbot, window, monkeypatch, wants) -> None:
+def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wants) -> None:
     class Typing(FakePage):
         def arrive(self, argument: object) -> None:
             self.text = QLineEdit(self)
@@ -168,7 +168,7 @@ def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> 
     opened.close()
 
 
-def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monkeypatch) -> None:
+def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeypatch) -> None:
     answers, is_dir = threading.Event(), Path.is_dir
 
     def slow(path: Path) -> bool:
@@ -186,7 +186,7 @@ def test_a_drop_from_a_dead_drive_holds_no_window(qtbot, window, tmp_path, monke
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
 
 
-def test_a_file_goes_to_the_page_that_takes_it_or_is_told(qtbot, window, tmp_path) -> None:
+def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window, tmp_path) -> None:
     odd = tmp_path / "<b>picture.png"
     odd.write_bytes(b"\x89PNG")
     window.open_paths([odd])
@@ -255,7 +255,7 @@ def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindo
     assert window.status.idle.isVisible() and not button.isVisible()
 
 
-def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> None:
+def test_closing_names_running_and_queued_runs(qtbot, window: MainWindow) -> None:
     window.studio.running.runs = [running(), running("queued")]
     window.close()
     assert window.isVisible()
@@ -271,14 +271,14 @@ def test_closing_says_what_goes_on_and_what_waits(qtbot, window: MainWindow) -> 
     assert not window.isVisible()
 
 
-def test_the_frame_can_be_used_by_ear_and_closing_asks_nothing_when_nothing_runs(window) -> None:
+def test_the_frame_is_accessible_and_closes_silently_when_idle(window) -> None:
     window.studio.notices.error("A problem.", "An advice.", "details")
     assert_accessible(window)
     window.close()
     assert not window.isVisible()
 
 
-def test_a_page_that_cannot_be_made_leaves_the_window_alive(qtbot, window, monkeypatch) -> None:
+def test_a_page_that_fails_to_load_leaves_the_window_open(qtbot, window, monkeypatch) -> None:
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
@@ -308,7 +308,7 @@ def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -
     assert not window.status.explorer.isVisible()
 
 
-def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> None:
+def test_notices_are_shown_from_the_start(qtbot, pages: None, studio: Studio) -> None:
     assert isinstance(studio.notices, Notices)
     studio.notices.error("Told before the window was there.")
     window = MainWindow(studio)
@@ -318,7 +318,7 @@ def test_notices_are_told_from_the_start(qtbot, pages: None, studio: Studio) -> 
 
 
 @pytest.mark.parametrize("screen", [(1280, 800), (960, 600)])
-def test_the_window_lies_on_the_screen(qtbot, pages, studio, monkeypatch, screen) -> None:
+def test_the_window_is_placed_on_the_screen(qtbot, pages, studio, monkeypatch, screen) -> None:
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 4000, 3000))
     large = MainWindow(studio)
     qtbot.addWidget(large)
@@ -371,7 +371,7 @@ def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
     assert not window.banners.isVisible()
 
 
-def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: MainWindow) -> None:
+def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window: MainWindow) -> None:
     shown = page(window, window.current)
     parts = [QPushButton(name) for name in "abc"]
     for part in parts:
@@ -388,7 +388,7 @@ def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: Ma
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
 
 
-def test_pages_are_made_while_nobody_does_anything(qtbot, window, monkeypatch) -> None:
+def test_pages_are_created_while_idle(qtbot, window, monkeypatch) -> None:
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
@@ -405,7 +405,7 @@ def test_pages_are_made_while_nobody_does_anything(qtbot, window, monkeypatch) -
     assert page(window, "train").arguments == [{"data": "x"}]
 
 
-def test_no_page_is_made_while_somebody_types_or_points(qtbot, window, monkeypatch) -> None:
+def test_no_page_is_created_during_keyboard_or_mouse_input(qtbot, window, monkeypatch) -> None:
     numbers = iter(range(100))
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(numbers), 1))
     for _ in range(3):

@@ -79,7 +79,7 @@ def test_the_form_says_which_precisions_there_are(qtbot, dialog):
     assert choices.target.text().startswith("little-tf1 in /")
 
 
-def test_half_precision_is_offered_first_for_a_model_in_half_precision(studio, tmp_path):
+def test_half_precision_is_the_default_for_half_precision_models(studio, tmp_path):
     state = ExportState(studio, tmp_path, "m", "bfloat16")
     assert (state.form, state.precision) == ("hf", "bfloat16")
     assert ExportState(studio, tmp_path, "m", "float64").precision == "float32"
@@ -125,7 +125,7 @@ def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers,
     assert not dialog.outcome.back.isVisible()
 
 
-def test_the_report_says_how_equal_the_weights_are(one_time_workers, dialog):
+def test_the_report_compares_the_weights(one_time_workers, dialog):
     for precision, words in (("float32", "bit for bit"), ("float16", "rounded to float16")):
         dialog.state.start()
         equal = report(precision=precision)
@@ -135,7 +135,7 @@ def test_the_report_says_how_equal_the_weights_are(one_time_workers, dialog):
         dialog.state.back()
 
 
-def test_a_failure_says_why_and_leads_back(qtbot, one_time_workers, dialog, tmp_path):
+def test_a_failure_is_explained_and_can_be_retried(qtbot, one_time_workers, dialog, tmp_path):
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
     mine = tmp_path / ".other.tmp-0a"
@@ -155,7 +155,7 @@ def test_a_failure_says_why_and_leads_back(qtbot, one_time_workers, dialog, tmp_
     assert len(one_time_workers) == 2
 
 
-def test_closing_stops_an_export_and_nothing_stays(qtbot, one_time_workers, dialog, tmp_path):
+def test_closing_stops_an_export_and_removes_its_files(qtbot, one_time_workers, dialog, tmp_path):
     dialog.state.start()
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
@@ -165,7 +165,7 @@ def test_closing_stops_an_export_and_nothing_stays(qtbot, one_time_workers, dial
     qtbot.waitUntil(lambda: not left.exists())
 
 
-def test_the_end_of_the_program_stops_an_export(qapp, one_time_workers, dialog):
+def test_quitting_stops_an_export(qapp, one_time_workers, dialog):
     dialog.state.start()
     qapp.aboutToQuit.emit()
     assert one_time_workers[-1].cancelled

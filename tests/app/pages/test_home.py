@@ -75,7 +75,7 @@ def test_the_cards_lead_to_the_pages(qtbot, page, went) -> None:
     ]
 
 
-def test_the_first_step_opens_the_wizard_filled_in(qtbot, page, went, monkeypatch) -> None:
+def test_the_first_step_opens_the_completed_wizard(qtbot, page, went, monkeypatch) -> None:
     monkeypatch.setattr(home_view, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_view, "sample_data", lambda: Path(__file__))
     page.show()
@@ -91,7 +91,7 @@ def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_pat
     assert not page.first.isVisible() and not page.runs.isVisible()
 
 
-def test_recent_runs_show_their_best_and_lead_to_it(qtbot, page, studio, went, screen) -> None:
+def test_recent_runs_show_their_best_and_open(qtbot, page, studio, went, screen) -> None:
     trained(studio, "My <b>first</b> run", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -121,7 +121,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
 
 
-def test_the_machine_is_told_and_a_gpu_that_torch_cannot_use(qtbot, page, studio) -> None:
+def test_the_machine_is_described_with_a_gpu_that_torch_cannot_use(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.machine_read) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
@@ -135,7 +135,7 @@ def test_the_machine_is_told_and_a_gpu_that_torch_cannot_use(qtbot, page, studio
     assert page.health.device.full_text() == "NVIDIA H200" and not page.health.warning.text()
 
 
-def test_nothing_is_read_while_nobody_looks(qtbot, page, studio) -> None:
+def test_nothing_is_read_while_hidden(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     page.hide()

@@ -25,7 +25,7 @@ def page(qtbot, studio: Studio) -> SettingsPage:
     return page
 
 
-def test_the_theme_changes_at_once(qtbot, qapp, page, studio) -> None:
+def test_the_theme_changes_immediately(qtbot, qapp, page, studio) -> None:
     look = theme.ThemeController(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
@@ -48,7 +48,7 @@ def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeyp
     assert_accessible(other)
 
 
-def test_what_is_chosen_is_kept(page, studio) -> None:
+def test_preferences_are_saved(page, studio) -> None:
     page.device.setCurrentIndex(DEVICES.index("cpu"))
     page.explorer_device.setCurrentIndex(DEVICES.index("cuda"))
     page.threads.setValue(3)
@@ -76,7 +76,7 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:
     assert_accessible(page)
 
 
-def test_about_says_the_automatic_precision_and_the_quickest_threads() -> None:
+def test_about_names_the_automatic_precision_and_the_fastest_threads() -> None:
     where = "where that is faster for the model: here"
     times = "matrix multiplication is"
     for speeds, sentence in (

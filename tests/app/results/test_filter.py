@@ -89,7 +89,7 @@ def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot) -> None:
     assert not editor.isVisible()
 
 
-def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(open_filter, qtbot) -> None:
+def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter, qtbot) -> None:
     bar = open_filter(CLASSIFIED)
     bar._state.choose("a", (Outcome(right=False), CellContains(column="text", text="so")))
     bar.chips[1].click()
@@ -179,7 +179,7 @@ def test_every_condition_can_be_typed() -> None:
         assert len(operator.values) == len(now.values)
 
 
-def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter) -> None:
+def test_individually_selected_rows_can_only_be_removed(open_filter) -> None:
     bar = open_filter(CLASSIFIED)
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()

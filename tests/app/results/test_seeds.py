@@ -97,7 +97,7 @@ def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) 
     assert not alone.headline.seeds.isVisible()
 
 
-def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(studio, runs, qtbot):
+def test_two_runs_of_the_same_settings_are_compared_by_their_rows_only(studio, runs, qtbot):
     predictions = classified(GOLD, PREDICTED, text=TEXTS)
     predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
@@ -106,7 +106,7 @@ def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(studio, 
     assert not card.seeds_about.isVisible()
 
 
-def test_runs_that_differ_in_their_seed_alone_are_found(studio, runs, tmp_path) -> None:
+def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path) -> None:
     for name in ("first", "second"):
         results = runs[name, 2] / "results"
         seed_runs = find_seed_runs(studio.record, results)
@@ -115,7 +115,7 @@ def test_runs_that_differ_in_their_seed_alone_are_found(studio, runs, tmp_path) 
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
-def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(studio, runs) -> None:
+def test_results_over_the_same_rows_are_first_and_other_parts_excluded(studio, runs) -> None:
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
     facts = read_predictions(predictions_file(shown, "validation")).info
@@ -137,7 +137,7 @@ def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(stud
     assert predictions_file(shown, "test") not in offered
 
 
-def test_the_same_training_on_an_earlier_version_is_compared_at_once(studio, qtbot, tmp_path):
+def test_the_same_training_on_an_earlier_version_is_compared_automatically(studio, qtbot, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
     known = classified(GOLD, PREDICTED, text=TEXTS)
     folders = []

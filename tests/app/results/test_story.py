@@ -32,7 +32,7 @@ def trained(tmp_path_factory) -> RunFolder:
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(qtbot, studio, trained):
+def test_a_run_is_read_sliced_opened_tested_and_compared_with_baselines(qtbot, studio, trained):
     view = opened(studio, qtbot, run_results(trained))
     (stored,) = stored_predictions(trained.results)
     rows, listed = stored.rows, view.rows.model

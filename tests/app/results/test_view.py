@@ -102,7 +102,7 @@ def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> No
     assert QApplication.clipboard().text() == "awful & <b>bad</b>"
 
 
-def test_a_precision_in_which_the_last_digits_differ_is_named(show, studio, tmp_path, qtbot):
+def test_a_precision_with_inexact_digits_is_named(show, studio, tmp_path, qtbot):
     """Explore shows another number for a row of a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
@@ -140,7 +140,7 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
         assert b"poor" in content and b"so so" not in content
 
 
-def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(show, qtbot) -> None:
+def test_selections_of_two_pictures_are_combined_and_removed_separately(show, qtbot) -> None:
     view = show()
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
     view.pictures.choice.setCurrentIndex(1)
@@ -222,7 +222,7 @@ def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
     assert "gone.parquet is missing" in view.problem.text.text()
 
 
-def test_no_part_vanishes_in_a_low_window(show) -> None:
+def test_no_part_vanishes_in_a_short_window(show) -> None:
     """Everything together scrolls, and short labels leave their room to the texts."""
     view = show(width=960, height=380)
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))

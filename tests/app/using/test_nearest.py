@@ -81,7 +81,7 @@ def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_dat
     assert tab.nearest.compute.isVisible()
 
 
-def test_a_model_that_compares_nothing_has_no_nearest_rows(qtbot, studio, tuned):
+def test_a_classifier_has_no_nearest_rows(qtbot, studio, tuned):
     tab = UseTab(studio)
     qtbot.addWidget(tab)
     tab.show_model(tuned("text_classification").checkpoint, "films")

@@ -125,7 +125,7 @@ def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
     assert tab.report.isHidden()
 
 
-def test_what_cannot_be_written_is_told(qtbot, tab, model, tmp_path, studio, monkeypatch):
+def test_a_failed_write_is_reported(qtbot, tab, model, tmp_path, studio, monkeypatch):
     errors: list[BaseException] = []
     monkeypatch.setattr(studio.notices, "show", errors.append)
     path = tmp_path / "reports" / "report.html"

@@ -114,7 +114,7 @@ def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, 
     tab.dialog.close()
 
 
-def test_a_stopped_one_may_go_on(
+def test_a_stopped_prediction_can_be_resumed(
     qtbot, tab, tuned, tmp_path, studio, monkeypatch, one_time_workers
 ):
     numbers = iter(range(1000, 2000))
@@ -152,7 +152,7 @@ def test_a_stopped_one_may_go_on(
     dialog.close()
 
 
-def test_every_task_has_its_boxes(qtbot, tab, tuned, monkeypatch, studio):
+def test_every_task_has_its_fields(qtbot, tab, tuned, monkeypatch, studio):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     for kind in KINDS:
         tab.show_model(tuned(kind).checkpoint, "films")
@@ -166,7 +166,7 @@ def test_every_task_has_its_boxes(qtbot, tab, tuned, monkeypatch, studio):
         assert_accessible(tab)
 
 
-def test_a_page_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
+def test_a_tab_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
     assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.placeholder.text()
     tab.show_model(Path(__file__).parent, "nothing")
     qtbot.waitUntil(lambda: "not been fine-tuned" in tab.placeholder.text())

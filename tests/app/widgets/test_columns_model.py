@@ -94,7 +94,7 @@ def test_updated_rows_keep_the_selection_and_new_ones_the_order(model: ColumnsMo
     assert (shown(model), model.columnCount()) == ("z", 1)
 
 
-def test_the_model_keeps_the_rules_of_qt(model: ColumnsModel[Item], qtbot: QtBot) -> None:
+def test_the_model_passes_the_model_tester(model: ColumnsModel[Item], qtbot: QtBot) -> None:
     tester = ModelTester(None)
     tester.check(model)
     model.sort(1)

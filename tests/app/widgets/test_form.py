@@ -42,7 +42,7 @@ def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form: SpecForm
     assert_accessible(form)
 
 
-def test_the_papers_values_are_one_click_away_and_others_typed(qtbot, form) -> None:
+def test_values_of_the_paper_are_buttons_and_others_typed(qtbot, form) -> None:
     field = number(form, "learning_rate")
     assert field.segments is not None and not field.number.isVisible()
     with qtbot.waitSignal(form.changed):
@@ -76,7 +76,7 @@ def test_problems_are_shown_next_to_the_field(qtbot: QtBot, form: SpecForm) -> N
     assert form.problems() == {}
 
 
-def test_an_empty_value_is_a_choice_of_its_own(form: SpecForm) -> None:
+def test_an_empty_value_is_a_separate_choice(form: SpecForm) -> None:
     field = form.fields["dropout"]
     assert isinstance(field, Optional)
     assert form.value()["dropout"] is None and field.box.isChecked()

@@ -80,7 +80,7 @@ def test_titles_and_links_lead_to_pages_which_follow_the_theme(qtbot, owner, mon
     assert concept("attention-rollout").title in window.view.page.toPlainText()
 
 
-def test_the_title_of_the_page_is_in_sight(qtbot, looks):
+def test_the_title_of_the_page_is_visible(qtbot, looks):
     view = HelpView()
     qtbot.addWidget(view)
     view.resize(800, 400)

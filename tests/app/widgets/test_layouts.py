@@ -33,7 +33,7 @@ def test_items_keep_their_order_stretch_spacing_and_margins(qtbot: QtBot) -> Non
     assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
 
 
-def test_a_grid_has_its_distances_and_boxes_flow_into_rows(qtbot: QtBot) -> None:
+def test_a_grid_has_its_spacing_and_boxes_flow_into_rows(qtbot: QtBot) -> None:
     outer = QWidget()
     qtbot.addWidget(outer)
     grid = layouts.grid(parent=outer, across=6, down=5, stretched=1)

@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 from app.widgets.page import Lazy
 
 
-def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
+def test_the_widget_is_created_when_first_shown(qtbot: QtBot) -> None:
     created = list[QLineEdit]()
 
     def make() -> QLineEdit:
@@ -28,7 +28,7 @@ def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
     assert len(created) == 1
 
 
-def test_a_widget_is_made_when_asked_for_or_after_its_page(qtbot: QtBot) -> None:
+def test_a_widget_is_created_on_request_or_after_its_page(qtbot: QtBot) -> None:
     lazy = Lazy(lambda: QLineEdit("typed"))
     qtbot.addWidget(lazy)
     assert lazy.widget.text() == "typed" and lazy.widget.parent() is lazy

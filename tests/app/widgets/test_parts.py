@@ -48,7 +48,7 @@ from tests.app.accessible import assert_accessible, name_of
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
 
 
-def test_text_is_shown_letter_by_letter_and_hidden_characters_are_written_out(qtbot) -> None:
+def test_text_is_shown_literally_and_hidden_characters_are_written_out(qtbot) -> None:
     label = Text(MARKUP)
     qtbot.addWidget(label)
     assert label.text() == MARKUP and label.textFormat() == Qt.TextFormat.PlainText
@@ -76,7 +76,7 @@ def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp) -
     assert positions == sorted(positions) and line.cursorToX(text.index("ב"))[0] > positions[2]
 
 
-def test_a_line_without_room_is_elided_and_whole_in_its_tooltip(qtbot) -> None:
+def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot) -> None:
     line = OneLine("a very long name " * 50)
     qtbot.addWidget(line)
     line.resize(120, 20)
@@ -106,7 +106,7 @@ def test_numbers_have_one_notation(qapp, made: Callable[[], str], expected: str)
     assert made() == expected
 
 
-def test_no_title_and_no_name_for_the_ear_has_the_sign_of_a_mnemonic() -> None:
+def test_titles_and_accessible_names_have_no_mnemonic() -> None:
     setters = "set_title|setAccessibleName|setWindowTitle|setPlaceholderText"
     shown = re.compile(rf'(?:{setters})\(\s*(?:self\.)?tr\(\s*"[^"]*&\w')
     code = Path(app.__file__).parent.rglob("*.py")
@@ -123,7 +123,7 @@ def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path: Path
     assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2,000"
 
 
-def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:
+def test_accessible_names_of_buttons_have_no_mnemonic(qtbot) -> None:
     done: list[int] = []
     button = buttons.primary("&Add R&&D", lambda: done.append(1), icon="plus")
     qtbot.addWidget(button)
@@ -197,7 +197,7 @@ def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot) -> None:
     assert column.count() == 0 and inner.count() == 0
 
 
-def test_a_question_is_answered_by_its_buttons_or_harmlessly(qtbot) -> None:
+def test_a_question_is_answered_by_its_buttons_or_cancelled(qtbot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     window.show()
@@ -211,7 +211,7 @@ def test_a_question_is_answered_by_its_buttons_or_harmlessly(qtbot) -> None:
     assert answers == ["remove", "keep"]
 
 
-def test_a_switch_is_thrown_by_the_keyboard(qtbot) -> None:
+def test_a_switch_is_toggled_by_the_keyboard(qtbot) -> None:
     switch = Switch("Ask")
     qtbot.addWidget(switch)
     switch.show()
@@ -268,7 +268,7 @@ def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtb
     assert "79.3 % acc · best checkpoint · films · step 120" in text
 
 
-def test_models_that_keys_pass_over_are_not_picked(qtbot) -> None:
+def test_models_passed_over_by_keys_are_not_picked(qtbot) -> None:
     box = CheckpointBox()
     qtbot.addWidget(box)
     names = [f"Model {letter}" for letter in "ABCD"]
@@ -328,7 +328,7 @@ def test_truncated_names_with_equal_beginnings_differ(qtbot) -> None:
 @pytest.mark.parametrize("frame", [QFrame.Shape.NoFrame, QFrame.Shape.StyledPanel], ids=str)
 @pytest.mark.parametrize("size", [0, 9, 13, 22])
 @pytest.mark.parametrize("lines", [1, 3])
-def test_a_box_as_high_as_lines_shows_them_whole(qtbot, qapp, lines, size, frame) -> None:
+def test_a_box_sized_for_lines_shows_them_whole(qtbot, qapp, lines, size, frame) -> None:
     box = QPlainTextEdit()
     qtbot.addWidget(box)
     box.setFrameShape(frame)

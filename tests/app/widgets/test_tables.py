@@ -35,7 +35,7 @@ def test_the_first_key_selects_the_current_row_and_the_next_moves(qtbot, table, 
     assert selected(table) == ["b"]
 
 
-def test_other_keys_go_on_as_ever_and_move_if_nothing_can_be_selected(qtbot, table):
+def test_other_keys_are_unaffected_and_move_if_nothing_can_be_selected(qtbot, table):
     qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     assert selected(table) == ["b"]
     table.clearSelection()

@@ -66,7 +66,7 @@ def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Fie
     assert area.verticalScrollBar().value() == 0
 
 
-def test_no_page_has_fields_that_are_not_of_this_kind() -> None:
+def test_every_page_uses_these_fields() -> None:
     own = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
     files = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
     assert not files

@@ -25,11 +25,11 @@ def taken(folder: Path) -> None:
         file.unlink()
 
 
-def test_the_window_takes_every_format(tmp_path) -> None:
+def test_the_window_accepts_every_format(tmp_path) -> None:
     taken(tmp_path)
 
 
-def test_the_window_takes_a_format_from_outside(qtbot, tmp_path, studio) -> None:
+def test_the_window_accepts_a_format_from_outside(qtbot, tmp_path, studio) -> None:
     with added() as added_format:
         taken(tmp_path)
         whole = QWidget()

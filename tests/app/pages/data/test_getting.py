@@ -93,7 +93,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     assert facts["Source status"].startswith("Fetched from")
 
 
-def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(qtbot, page, hub, studio) -> None:
+def test_a_refusal_is_shown_and_cancelling_ends_the_worker(qtbot, page, hub, studio) -> None:
     page.getting.plan("somebody/nothing")
     dialog = page.getting.dialog
     assert dialog is not None and dialog.isVisible()
@@ -106,7 +106,7 @@ def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(qtbot, page, hub, stud
     assert worker.is_over() and page.getting.worker is page.getting.dialog is None
 
 
-def test_what_is_in_the_cache_is_used_in_place(qtbot, page, hub, tmp_path) -> None:
+def test_cached_data_is_used_in_place(qtbot, page, hub, tmp_path) -> None:
     folder = tmp_path / "hub" / "datasets--somebody--moods" / "snapshots" / "abc"
     folder.mkdir(parents=True)
     (folder / "train.csv").write_text(f"text,label\n{ROWS}", encoding="utf-8")

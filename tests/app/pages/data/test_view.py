@@ -83,7 +83,7 @@ def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
     assert source_state(spec, known) == "changed", "the digest was taken from what is known"
 
 
-def test_data_can_be_dropped_and_others_are_left_alone(page, tmp_path, write, qtbot) -> None:
+def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, qtbot) -> None:
     model = write("model/config.json", "{}").parent
     run = write("run/spec.json", "{}").parent
     (run / "checkpoints").mkdir()
@@ -101,7 +101,7 @@ def test_data_can_be_dropped_and_others_are_left_alone(page, tmp_path, write, qt
     qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)
 
 
-def test_whole_versions_from_elsewhere_are_taken_in(qtbot, page, studio, reviews, tmp_path) -> None:
+def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews, tmp_path) -> None:
     folder = stored(page, reviews)
     away = folder.parents[2] / "away"
     shutil.move(folder, away)
@@ -131,7 +131,7 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: marks(page) == ["Damaged"], timeout=PATIENCE)
 
 
-def test_tables_and_files_are_pasted_and_no_empty_clipboard(qtbot, page, studio, reviews) -> None:
+def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio, reviews) -> None:
     announcements = []
     studio.notices.added.connect(lambda notice: announcements.append(notice.problem))
     QGuiApplication.clipboard().setText(" ")
@@ -156,7 +156,7 @@ def test_tables_and_files_are_pasted_and_no_empty_clipboard(qtbot, page, studio,
     assert state.files[0].is_relative_to(studio.home.cache)
 
 
-def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path) -> None:
+def test_a_pipe_is_no_source(tmp_path) -> None:
     source = tmp_path / "a.csv"
     source.write_text("text,label\na,b\nc,d\n")
     mapping = Mapping(text="text", label="label")
@@ -167,7 +167,7 @@ def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path) -> None:
     assert source_state(spec, {}) == "missing"
 
 
-def test_a_source_on_a_dead_drive_holds_one_thread_only(qtbot, studio, monkeypatch) -> None:
+def test_a_source_on_a_dead_drive_blocks_one_thread_only(qtbot, studio, monkeypatch) -> None:
     waiting, go_on, calls = threading.Event(), threading.Event(), []
 
     def hangs(spec: object, _digests: object) -> str:

@@ -117,7 +117,7 @@ def place(page, widget) -> QRect:
     return QRect(widget.mapTo(page, QPoint()), widget.size())
 
 
-def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(page, explorer, wait, other):
+def test_no_panel_scrolls_as_a_whole_and_controls_are_small(page, explorer, wait, other):
     """In the smallest window with every input, in larger ones with a comparison."""
     for text, pair, is_compared in CASES.values():
         look(page, explorer, wait, FRONT, text, pair, other if is_compared else None)
@@ -128,7 +128,7 @@ def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(page, explorer, wait, 
         page.bench.close_panel("history")  # it is next to the others
 
 
-def test_panels_fit_at_twice_the_pixels() -> None:
+def test_panels_fit_at_double_scale() -> None:
     """In a program of its own: Qt reads the factor once, when it starts."""
     chosen = [f"{__file__}::{at_twice_the_pixels.__name__}", "-o", f"python_functions={TWICE}"]
     quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
@@ -190,7 +190,7 @@ def assert_read_above_the_pictures(page, view, dock):
     assert wall.visibleRegion().boundingRect().contains(last), "the last head of the wall"
 
 
-def test_every_tab_is_in_sight_in_the_smallest_window(page, wait):
+def test_every_tab_is_visible_in_the_smallest_window(page, wait):
     """All panels of a model with every head; none is reached by scrolling alone."""
     page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
     tabs = [panel for panel in EVERY if panel.area == "tab"]

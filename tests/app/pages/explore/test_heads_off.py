@@ -47,7 +47,7 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     assert_accessible(page.bench.docks["attention"].panel)
 
 
-def test_it_is_switched_on_by_button_comparison_and_model(page, wall, qtbot, wait, classifier):
+def test_a_head_is_switched_on_by_button_comparison_and_model(page, wall, qtbot, wait, classifier):
     switch = page.bench.docks["attention"].panel.overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)
@@ -67,7 +67,7 @@ def test_it_is_switched_on_by_button_comparison_and_model(page, wall, qtbot, wai
     assert page.state.first.heads_off == () and not page.state.is_compared
 
 
-def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, explorer):
+def test_a_head_is_replaced_by_its_mean_over_texts(page, wall, wait, qtbot, explorer):
     """Zero at first; the mean once it is computed over chosen texts."""
     box = page.comparison.replacement
     assert not box.isVisible()
@@ -104,7 +104,7 @@ def said_below(page) -> str:
     return page.comparison.status.full_text()
 
 
-def test_means_that_take_long_tell_how_far_they_are_and_end_with_zero(page, workers, wait):
+def test_slow_means_report_progress_until_zero_is_chosen(page, workers, wait):
     page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     page.state.switch_head(0, 0)

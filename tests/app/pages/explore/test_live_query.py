@@ -34,7 +34,7 @@ def test_the_old_answer_stays_until_the_new_one_and_late_ones_are_ignored(explor
     assert query.answer is newest
 
 
-def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query):
+def test_a_hidden_query_asks_nothing_until_it_is_visible(explore, explorer, query):
     query.set_active(False)
     explore.toggle_mask(1)
     explore.toggle_mask(2)
@@ -56,7 +56,7 @@ def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query
     assert len(explorer.asked) == 1, "the same question is not asked twice"
 
 
-def test_the_answer_goes_with_what_was_asked_about_and_with_the_model(explore, explorer, query):
+def test_the_answer_is_cleared_with_its_input_and_model(explore, explorer, query):
     for change in (lambda: explore.toggle_mask(1), lambda: explore.choose_model(None)):
         explore.toggle_mask(1)
         explorer.fill(explorer.asked[-1], "old")
@@ -66,7 +66,7 @@ def test_the_answer_goes_with_what_was_asked_about_and_with_the_model(explore, e
         assert not query.is_waiting
 
 
-def test_a_refusal_is_kept_with_its_words(explore, explorer, query):
+def test_a_refusal_keeps_its_message(explore, explorer, query):
     explore.toggle_mask(1)
     explorer.refuse(explorer.asked[-1], "This cannot be.")
     assert query.refusal.problem == "This cannot be."
@@ -75,7 +75,7 @@ def test_a_refusal_is_kept_with_its_words(explore, explorer, query):
     assert query.refusal is None
 
 
-def test_what_is_there_already_is_shown_while_more_is_to_come(explore, explorer, query):
+def test_partial_answers_are_shown_while_more_are_expected(explore, explorer, query):
     explore.toggle_mask(1)
     number = explorer.asked[-1].number
     file = ArrayFile(path="x", shape=(1,), dtype="float32")

@@ -66,7 +66,7 @@ def test_a_pinned_input_stays_while_the_first_is_edited(explore, wait):
     assert explore.second.text == "the cat"
 
 
-def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(explore, home, wait):
+def test_an_unreadable_side_is_reported_and_the_first_still_works(explore, home, wait):
     problems = []
     explore.problem_changed.connect(problems.append)
     (home.models / "broken").mkdir()
@@ -78,7 +78,7 @@ def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(explore, ho
     assert problems[-1] == ""
 
 
-def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
+def test_each_side_is_queried_separately(explore, other, explorer, wait):
     first, second = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
     panel = Panel((first, second))
     panel.set_active(True)
@@ -95,7 +95,7 @@ def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
     assert second.answer is None
 
 
-def test_the_selection_is_one_for_all_panels_and_captions_name_sources(explore, wait):
+def test_all_panels_share_a_selection_and_captions_name_sources(explore, wait):
     changes = []
     explore.head_changed.connect(lambda layer, head: changes.append((layer, head)))
     explore.target_changed.connect(changes.append)

@@ -94,7 +94,7 @@ def click(page: ExplorePage, number: int) -> None:
     QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=point)
 
 
-def test_the_bar_says_what_is_shown_and_keys_and_dragging_move_through_the_steps(page, run, settle):
+def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settle):
     bar = page.training_bar
     assert bar.state.snapshots.steps == STEPS
     assert bar.status.text() == "Checkpoint of step 24"
@@ -122,7 +122,7 @@ def test_the_bar_says_what_is_shown_and_keys_and_dragging_move_through_the_steps
     assert seen == [0, 1, 4, 16] and at(page) == 16
 
 
-def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explorer, answer, wait):
+def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explorer, answer, wait):
     words = page.bench.docks["words"].panel
     picked = page.state.first.tokens
     page.state.pick(3)
@@ -160,7 +160,7 @@ def test_attention_follows(page, explorer, answer, wait):
     assert abs(shown[0] - shown[1]).max() > 1e-4
 
 
-def test_bars_and_scales_end_as_far_as_any_step_needed(page, answer, wait):
+def test_bars_and_scales_cover_every_step(page, answer, wait):
     words = page.bench.docks["words"].panel.predictions
     assert words.cards[0].bars.maximum < 1, "of a checkpoint they end where its largest does"
     for number in (6, 0, 6):

@@ -30,7 +30,7 @@ def ready(page, wait) -> ExplorePage:
     return page
 
 
-def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
+def test_without_a_model_the_page_leads_to_models(qtbot, workshop, wait):
     page = ExplorePage(workshop)
     qtbot.addWidget(page)
     page.show()
@@ -42,7 +42,7 @@ def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
     assert calls == [("models", {"import": True})]
 
 
-def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
+def test_the_cursor_starts_at_the_end_and_keeps_its_position(qtbot, page, wait):
     page.arrive(None)
     wait(lambda: page.state.is_settled)
     assert page.state.first.text == EXAMPLE and page.state.first.model.name == "tiny"
@@ -85,7 +85,7 @@ def test_it_is_opened_with_a_model_and_a_text(page, classifier, explorer, wait):
     assert page.state.first.checkpoint == classifier
 
 
-def test_only_the_panel_that_is_seen_asks_once_typing_pauses(qtbot, ready, explorer, wait):
+def test_only_the_visible_panel_asks_once_typing_pauses(qtbot, ready, explorer, wait):
     ready.state.toggle_mask(2)
     count = len(explorer.asked)
     ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
@@ -119,7 +119,7 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     assert not page.notice.isVisible()
 
 
-def test_tokens_are_described_and_picked_and_a_second_text_comes_and_goes(qtbot, ready, wait):
+def test_tokens_are_described_and_picked_and_a_second_text_is_toggled(qtbot, ready, wait):
     assert_accessible(ready)
     ready.state.hover(2)
     assert "“cat”" in ready.status.full_text()
@@ -191,7 +191,7 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
 # ── comparing, and the history ───────────────────────────────────────────────────────────────
 
 
-def test_compare_puts_a_second_model_beside_the_first(ready, classifier, workshop, wait):
+def test_compare_adds_a_second_model(ready, classifier, workshop, wait):
     assert not ready.compare.isEnabled()
     assert "no second model" in ready.compare.toolTip()
     workshop.models_changed.emit()
@@ -210,7 +210,7 @@ def test_compare_puts_a_second_model_beside_the_first(ready, classifier, worksho
     assert ready.comparison.isHidden()
 
 
-def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
+def test_a_pinned_text_has_its_own_strip(qtbot, ready, wait):
     history = ready.bench.docks["history"].panel.history
     history.add_input()
     ready.text.set_text("a dog")
@@ -224,7 +224,7 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
     assert ready.state.picked == -1  # another text has no such token
 
 
-def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
+def test_an_input_of_the_history_is_restored_with_its_masks(ready, wait):
     history = ready.bench.docks["history"].panel.history
     ready.state.toggle_mask(2)
     history.add_input()
@@ -243,7 +243,7 @@ def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
     assert history.entries[0].input.text == "on the mat", "stored before"
 
 
-def test_who_looks_at_chosen_texts_finds_a_loaded_worker(ready, workshop, wait, monkeypatch):
+def test_a_worker_is_loaded_before_chosen_texts_are_used(ready, workshop, wait, monkeypatch):
     """Half of the time until the first numbers over many texts is that of loading torch."""
     begun = []
     monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))

@@ -29,7 +29,7 @@ def page(make_page, model) -> ExplorePage:
     return new_page
 
 
-def test_every_folder_of_panels_stands_in_the_table():
+def test_every_folder_of_panels_is_registered():
     folders = {folder.parent.name for folder in Path(panels.__file__).parent.glob("*/view.py")}
     assert folders == {described.id for described in EVERY}
     assert len({described.title for described in EVERY}) == len(EVERY)
@@ -43,7 +43,7 @@ def test_each_panel_has_a_title_an_icon_and_a_help_page(qapp):
         assert concept(description.help).text
 
 
-def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(page, explorer, wait):
+def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explorer, wait):
     """The worker's own functions answer the questions of each panel."""
     bench = page.bench
     menu = bench.menu()

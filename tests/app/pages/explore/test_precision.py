@@ -24,7 +24,7 @@ def seen(explore, explorer, kind):
     return live
 
 
-def test_predictions_may_be_fast_and_all_else_is_exact(explore, explorer, switch):
+def test_only_predictions_may_be_fast(explore, explorer, switch):
     explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
         seen(explore, explorer, kind)

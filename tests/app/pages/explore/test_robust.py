@@ -97,7 +97,7 @@ def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
 
 @pytest.mark.long
 @pytest.mark.parametrize("panel", PANELS)
-def test_no_text_holds_the_window(qtbot, page, explorer, model, wait, watchdog, panel):
+def test_no_text_blocks_the_window(qtbot, page, explorer, model, wait, watchdog, panel):
     """Slow cases are tried again: another program may have cleared the CPU's cache."""
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_visible(panel))

@@ -41,7 +41,7 @@ def test_the_text_becomes_tokens_and_settles_once_after_the_last_key(explore, qt
     assert settled == ["the dog sat"]
 
 
-def test_a_mask_takes_the_whole_word_or_a_piece_alone(explore, qtbot, wait):
+def test_a_mask_covers_a_whole_word_or_a_single_piece(explore, qtbot, wait):
     with qtbot.waitSignal(explore.settled, timeout=0):  # at once
         explore.toggle_mask(2)
     explore.set_texts("the unhappys cat")
@@ -102,7 +102,7 @@ def test_without_marked_pieces_a_mask_takes_one_token(explore, home, wait):
     assert explore.first.masked == (2,)
 
 
-def test_another_model_sees_other_tokens_and_a_missing_vocabulary_is_told(explore, home, wait):
+def test_another_model_has_other_tokens_and_a_missing_vocabulary_is_reported(explore, home, wait):
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
     model = make_model(home.models / "other", Heads(mlm=True), words)
     explore.toggle_mask(2)
@@ -130,7 +130,7 @@ def test_lone_surrogates_are_replaced_and_long_texts_truncated(explore, wait):
     assert len(explore.first.tokens) == 32
 
 
-def test_what_is_picked_stays_with_its_word_while_the_text_is_edited(explore, wait):
+def test_the_selection_stays_with_its_word_while_the_text_is_edited(explore, wait):
     explore.pick(2)
     explore.pick_target(4)
     for text in ("a the cat sat", "a the dog cat sat", "a the dog cat sat on the mat"):

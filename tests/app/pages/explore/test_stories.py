@@ -121,7 +121,7 @@ def chosen(hand: Hand, *lines: str) -> None:
     hand.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
 
 
-def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp_path):
+def test_which_head_follows_coreference_in_a_conllu_file(hand, home, tmp_path):
     """Its column HEAD has the antecedent of a word, 0 if there is none."""
     row = "{}\t{}\t_\t{}\t_\t_\t{}\t_\t_\t_\n"
     words = ("a", "dog", "sat", "on", "the", "mat", "unhappy")
@@ -165,7 +165,7 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     assert "the best fixed offset, -3, has" in view.note.text()
 
 
-def test_what_begins_the_work_of_a_panel_is_in_sight_in_the_smallest_window(hand):
+def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(hand):
     """The tests of the panels count their actions."""
     chosen(hand, *TEXTS)
     runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")

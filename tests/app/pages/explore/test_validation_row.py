@@ -41,7 +41,7 @@ def trained(
 ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="other", label="label")
 
 
-def test_the_row_is_that_of_the_validation_data(home: Home) -> None:
+def test_the_row_comes_from_the_validation_data(home: Home) -> None:
     choice = Mapping(text="text", beginning="first", endings=("x", "y"), label="label")
     for mapping, row, expected in (
         (ONE, {"text": "the cat", "label": "a"}, TextInput("the cat")),

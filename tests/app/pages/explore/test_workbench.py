@@ -87,7 +87,7 @@ def made(bench) -> list[str]:
     return sorted(shown.button.text() for shown in bench.findChildren(Plain))
 
 
-def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench, make, settings):
+def test_a_panel_is_created_when_first_shown_or_restored_in_front(bench, make, settings):
     assert made(bench) == ["One & only"]
     bench.show_panel("aside")
     assert made(bench) == ["Aside", "One & only"]
@@ -100,7 +100,7 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     again.deleteLater()
 
 
-def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench):
+def test_a_panel_is_docked_at_the_side_by_its_menu(qtbot, bench):
     one, two = bench.docks["one"], bench.docks["two"]
     for position, is_there in (
         ("left", lambda: two.geometry().right() < one.geometry().left()),
@@ -133,7 +133,7 @@ def test_a_panel_floats_and_comes_back(qtbot, bench):
     qtbot.waitUntil(lambda: bench.is_visible("one") and not bench.is_visible("two"), timeout=5000)
 
 
-def test_what_stands_aside_keeps_its_width(qtbot, bench):
+def test_a_side_panel_keeps_its_width(qtbot, bench):
     bench.resize(1100, 600)
     bench.show_panel("aside")
     qtbot.waitUntil(lambda: bench.is_visible("aside") and not bench._tidying.isActive())
@@ -151,7 +151,7 @@ def test_what_stands_aside_keeps_its_width(qtbot, bench):
     qtbot.waitUntil(lambda: bench.docks["aside"].width() > bench.width() - 20)
 
 
-def test_panels_are_closed_and_opened_by_the_menu_and_away_with_nothing_to_show(qtbot, bench):
+def test_panels_are_toggled_by_the_menu_and_hidden_without_content(qtbot, bench):
     bench.show_panel("two")
     bench.set_offered("two", False)
     assert not bench.is_open("two")
@@ -170,7 +170,7 @@ def test_panels_are_closed_and_opened_by_the_menu_and_away_with_nothing_to_show(
     qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
 
 
-def test_the_arrangement_is_there_the_next_time(bench, settings):
+def test_the_arrangement_is_restored(bench, settings):
     bench.move_panel("two", "left")
     bench.show_panel("aside")
     bench.close_panel("one")
@@ -200,7 +200,7 @@ def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings,
     assert make().is_open("two")
 
 
-def test_keys_lead_to_panels(qtbot, bench):
+def test_keys_focus_panels(qtbot, bench):
     bench.activateWindow()
     qtbot.waitUntil(bench.isActiveWindow, timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_2, Qt.KeyboardModifier.AltModifier)
@@ -216,7 +216,7 @@ def test_keys_lead_to_panels(qtbot, bench):
     assert keys == ["Alt+1", "Alt+9", "Alt+0", "Alt+Shift+1", "Alt+Shift+2", ""]
 
 
-def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(bench, qtbot):
+def test_a_tab_raises_its_panel_and_a_key_focuses_it(bench, qtbot):
     dock = bench.docks["one"]
     assert dock.line.full_text() == concept("attention").line
     assert dock.help.toolTip()
@@ -235,7 +235,7 @@ def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(bench, qtbo
     assert bench.focusWidget() is panel(bench, "two").button
 
 
-def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):
+def test_as_many_panels_as_fit_are_side_by_side(qtbot, bench):
     for dock in bench.docks.values():
         dock.panel.button.setMinimumWidth(500)
     act(bench.menu(), "side by side")

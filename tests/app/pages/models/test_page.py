@@ -56,7 +56,7 @@ def names(page: ModelsPage) -> list[str]:
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_head_of_a_task_has_a_word() -> None:
+def test_every_task_head_has_a_name() -> None:
     for head, text in {
         "text_classification": "3 label(s)",
         "multi_label": "3 label(s)",
@@ -73,7 +73,7 @@ def test_every_head_of_a_task_has_a_word() -> None:
         assert head_titles(info) == [text]
 
 
-def test_the_list_tells_a_model_and_opens_it_by_keyboard(page, little, qtbot) -> None:
+def test_the_list_describes_a_model_and_opens_it_by_keyboard(page, little, qtbot) -> None:
     model = page.list.list.cards
     row = model.find_row(little)
     text = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -114,7 +114,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     assert facts["Saved"]
 
 
-def test_a_damaged_folder_is_listed_and_a_missing_one_told(qtbot, page, studio, tmp_path) -> None:
+def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path) -> None:
     broken = studio.home.models / "broken"
     broken.mkdir()
     (broken / "config.json").write_text("{")
@@ -131,7 +131,7 @@ def test_a_damaged_folder_is_listed_and_a_missing_one_told(qtbot, page, studio, 
 # ── one model ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_models_page_tells_facts_parts_and_how_vectors_are_made(qtbot, page, little) -> None:
+def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little) -> None:
     view = opened(qtbot, page, little)
     assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
@@ -156,7 +156,7 @@ def test_a_models_page_tells_facts_parts_and_how_vectors_are_made(qtbot, page, l
     assert set(pooling_names()) == set(POOLING_MODES)
 
 
-def test_a_model_leads_on_is_searched_and_tried_out(qtbot, page, studio, little) -> None:
+def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, little) -> None:
     view = opened(qtbot, page, little)
     for button, went in (
         (view.explore, ["explore", little]),
@@ -183,7 +183,7 @@ def test_a_model_leads_on_is_searched_and_tried_out(qtbot, page, studio, little)
     assert "2" in view.tokenizer.count.text()
 
 
-def test_a_card_is_shown_as_it_is_written(qtbot, page, little) -> None:
+def test_a_card_is_shown_literally(qtbot, page, little) -> None:
     card = f"# Title\n![x](file:///CANARY.png)\n{MARKUP}\n" + "y" * 50_000
     (little / "README.md").write_text(card)
     view = opened(qtbot, page, little)
@@ -195,7 +195,7 @@ def test_a_card_is_shown_as_it_is_written(qtbot, page, little) -> None:
     view.grab()
 
 
-def test_a_model_without_vocabulary_says_so_in_its_tabs(qtbot, page, little) -> None:
+def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little) -> None:
     for name in ("tokenizer.json", "vocab.txt"):
         (little / name).unlink(missing_ok=True)
     view = opened(qtbot, page, little)
@@ -204,7 +204,7 @@ def test_a_model_without_vocabulary_says_so_in_its_tabs(qtbot, page, little) -> 
     assert not view.tokenizer.text.isEnabled()
 
 
-def test_names_with_markup_are_shown_letter_by_letter(qtbot, page, studio) -> None:
+def test_names_with_markup_are_shown_literally(qtbot, page, studio) -> None:
     folder = studio.home.models / MARKUP.replace("/", "_")
     write_model(folder)
     config = json.loads((folder / "config.json").read_text())
@@ -231,7 +231,7 @@ def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, litt
 # ── deleting and exporting ─────────────────────────────────────────────────────────────────────
 
 
-def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, trash) -> None:
+def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, trash) -> None:
     view = opened(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
@@ -268,7 +268,7 @@ def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp
     asked.close()
 
 
-def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little) -> None:
+def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, little) -> None:
     for origin, reason in (("included", "part of BERT Studio"), ("run", "run")):
         model = ModelEntry("other", little, checkpoint_info(little), origin)
         view = ModelView(studio, model, page.state.why_not_delete(model))
@@ -339,7 +339,7 @@ def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, stu
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_folder_that_is_no_model_gets_a_sentence(qtbot, page, studio, tmp_path) -> None:
+def test_a_folder_without_a_model_is_refused_with_a_reason(qtbot, page, studio, tmp_path) -> None:
     source = tmp_path / "strange"
     source.mkdir()
     (source / "config.json").write_bytes(b"{")
@@ -377,7 +377,7 @@ def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
     assert left == ["little"]
 
 
-def test_the_dialog_for_a_folder_gives_what_was_chosen(qtbot, page, tmp_path) -> None:
+def test_the_folder_dialog_returns_the_choice(qtbot, page, tmp_path) -> None:
     page.arrive({"import": True})
     dialog = page.findChild(QFileDialog)
     dialog.fileSelected.emit(str(tmp_path / "nothing here"))

@@ -97,7 +97,7 @@ def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio) -
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_no_run_and_a_newer_one_are_refused(window, tmp_path, qtbot, elsewhere, studio) -> None:
+def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, elsewhere, studio) -> None:
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in problem(window, qtbot, "does not recognise holiday")

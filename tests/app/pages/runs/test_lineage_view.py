@@ -52,7 +52,7 @@ def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     return view
 
 
-def test_the_picture_is_walked_by_keys_and_opens_things(page, studio, chain, qtbot, tmp_path):
+def test_the_graph_is_navigated_by_keys_and_opens_nodes(page, studio, chain, qtbot, tmp_path):
     first, second = map(run_key, chain)
     whole = page()
     whole.list.table.selectRow(1)
@@ -115,7 +115,7 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     assert whole.lineage is None
 
 
-def test_the_graph_is_saved_and_of_many_runs_the_nearest_shown(page, chain, qtbot, studio) -> None:
+def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbot, studio) -> None:
     view = shown(page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()

@@ -21,7 +21,7 @@ def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
     assert gone.args == ["train", {"preset": "first"}]
 
 
-def test_a_run_that_changes_keeps_its_place_in_the_selection(page, studio, make_run, qtbot) -> None:
+def test_a_run_that_changes_stays_selected(page, studio, make_run, qtbot) -> None:
     first, second = make_run("one"), make_run("two", upto=3, outcome=None)
     shown = page()
     shown.list.select(second)
@@ -138,7 +138,9 @@ def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot) -> None
     assert not any(action.isEnabled() for action in acts.values())
 
 
-def test_deleting_asks_and_moves_away(page, studio, make_run, qtbot, tmp_path, monkeypatch) -> None:
+def test_deleting_asks_and_uses_the_trash(
+    page, studio, make_run, qtbot, tmp_path, monkeypatch
+) -> None:
     kept, gone = make_run("kept"), make_run(HOSTILE)
     studio.dispatcher.begin()
     shown = page()
@@ -180,7 +182,7 @@ def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot)
     assert not line.error.isVisible()
 
 
-def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> None:
+def test_several_runs_are_tagged_and_archived(page, make_run, qtbot) -> None:
     for name in ("one", "two", "three"):
         make_run(name)
     shown = page()
@@ -202,7 +204,7 @@ def test_several_runs_get_tags_and_go_to_the_archive(page, make_run, qtbot) -> N
     assert sorted(names(shown)) == ["one", "two"]
 
 
-def test_columns_groups_and_filter_are_kept_as_a_view(page, make_run, studio) -> None:
+def test_columns_groups_and_filter_are_saved_as_a_view(page, make_run, studio) -> None:
     make_run("one")
     make_run("two", upto=4, outcome="stopped")
     first = page().list
@@ -224,7 +226,7 @@ def test_columns_groups_and_filter_are_kept_as_a_view(page, make_run, studio) ->
     again.apply(Layout())
 
 
-def test_columns_share_the_room_and_give_way_in_small_windows(page, make_run, qtbot) -> None:
+def test_columns_share_the_width_and_are_hidden_in_small_windows(page, make_run, qtbot) -> None:
     make_run("one")
     shown = page()
     table, model = shown.list.table, shown.list.model

@@ -36,7 +36,7 @@ def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
     assert moved and queue.keys() == ["c", "a", "b"]
 
 
-def test_only_runs_that_are_not_over_can_be_waited_for(qtbot, studio, row, monkeypatch) -> None:
+def test_only_unfinished_runs_can_be_waited_for(qtbot, studio, row, monkeypatch) -> None:
     state = RunsState(studio)
     state.rows = {run.id: run for run in [*waiting(row), row]}
     shown: list[object] = []

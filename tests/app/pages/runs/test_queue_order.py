@@ -111,7 +111,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
 
 
 @pytest.mark.gui
-def test_a_run_is_dragged_to_another_place_of_the_queue(page, studio, waiting, qtbot) -> None:
+def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting, qtbot) -> None:
     """On a real screen: offscreen, Qt drags nothing."""
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
@@ -143,7 +143,7 @@ def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> 
     qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
 
 
-def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(page, waiting, qtbot) -> None:
+def test_only_queued_runs_in_queue_order_can_be_dragged(page, waiting, qtbot) -> None:
     shown = page()
     model = shown.list.model
     drags = Qt.ItemFlag.ItemIsDragEnabled

@@ -38,7 +38,7 @@ def rows(studio, make_run) -> list[RunRow]:
     return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
 
 
-def test_a_sentence_chooses_runs(rows) -> None:
+def test_a_sentence_selects_runs(rows) -> None:
     for sentence, names in [
         ("task is NER", "tags"),
         ("task is token classification", "tags"),
@@ -73,7 +73,7 @@ def test_a_sentence_chooses_runs(rows) -> None:
         assert " ".join(row.name.split()[0] for row in rows if parsed.test(row)) == names
 
 
-def test_an_error_is_one_sentence_with_its_place() -> None:
+def test_an_error_is_one_sentence_with_its_position() -> None:
     for sentence, expected, position in [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),

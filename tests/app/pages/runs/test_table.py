@@ -41,7 +41,7 @@ def test_the_cells_of_a_run_show_its_values(rows, qtbot) -> None:
     assert spoken == "Best score: 80.0 % acc"
 
 
-def test_the_model_is_sound_while_rows_come_change_and_go(rows, qtbot, qtmodeltester) -> None:
+def test_the_model_is_sound_while_its_rows_change(rows, qtbot, qtmodeltester) -> None:
     table = RunsTable()
     qtmodeltester.check(table)
     table.show_rows(rows[1:])
@@ -158,7 +158,7 @@ def test_waiting_runs_are_moved_held_released_and_cancelled(rows) -> None:
     assert not why_not("resume", held) and why_not("resume", queued)
 
 
-def test_runs_are_grouped_by_what_they_say(rows, qtbot) -> None:
+def test_runs_are_grouped_by_cell_text(rows, qtbot) -> None:
     table = RunsTable()
     table.show_rows([*rows, replace(rows[0], id="more", best_score=0.5)])
     table.sort(table.column(Column.NAME))

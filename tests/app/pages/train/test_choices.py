@@ -17,13 +17,13 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_a_custom_size_is_taken_as_it_is() -> None:
+def test_a_custom_size_is_used_unchanged() -> None:
     custom = PRESETS["tiny"].model_copy(update={"layers": 5, "max_positions": 64})
     spec = replace(chosen(SCRATCH), scratch=Scratch(size=CUSTOM_SIZE, custom=custom)).network
     assert spec == custom.model_copy(update={"vocab_size": 8000})
 
 
-def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
+def test_unset_values_are_recommended_for_model_and_data() -> None:
     choices = chosen(SENTENCE)
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     more = dataset().model_copy(update={"rows": {"train": 5000}})

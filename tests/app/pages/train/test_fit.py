@@ -16,7 +16,7 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_a_task_needs_its_texts_labels_and_rows() -> None:
+def test_a_task_requires_its_texts_labels_and_rows() -> None:
     assert dataset_problems(dataset(), SENTENCE.task) == []
     assert dataset_problems(dataset(PAIR), PAIR.task) == []
     assert "two texts" in str(dataset_problems(dataset(PAIR), SENTENCE.task)[0])

@@ -27,7 +27,7 @@ def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_sett
     )
 
 
-def test_from_scratch_takes_the_size_and_a_vocabulary_new_or_of_a_model() -> None:
+def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary() -> None:
     choices = replace(
         chosen(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
     )
@@ -39,7 +39,7 @@ def test_from_scratch_takes_the_size_and_a_vocabulary_new_or_of_a_model() -> Non
     assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
-def test_an_incomplete_choice_makes_no_job_and_a_name_is_never_too_long() -> None:
+def test_incomplete_choices_make_no_job_and_names_are_never_too_long() -> None:
     with pytest.raises(ValueError, match="not chosen"):
         job(Choices())
     with pytest.raises(ValueError, match="no model"):
@@ -50,7 +50,7 @@ def test_an_incomplete_choice_makes_no_job_and_a_name_is_never_too_long() -> Non
     assert suggested_name(Choices()) == "run"
 
 
-def test_a_job_leads_back_to_the_choices_that_make_it() -> None:
+def test_choices_are_restored_from_their_job() -> None:
     for kind in goals():
         choices = replace(
             chosen(kind),
@@ -79,7 +79,7 @@ def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() 
     assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
 
 
-def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
+def test_a_preset_is_recognised_and_any_other_size_is_custom() -> None:
     def start(spec_of_model: object) -> Choices:
         spec = job(chosen(SCRATCH)).model_copy(
             update={"base_model": FromScratch.model_validate({"model": spec_of_model})}

@@ -178,7 +178,7 @@ WRONG = {
 }
 
 
-def test_the_button_settles_the_obstacle() -> None:
+def test_the_button_removes_the_obstacle() -> None:
     for choices, step in WRONG.values():
         assert obstacle(choices, step)
         (fix,) = fixes(choices, step)
@@ -188,7 +188,7 @@ def test_the_button_settles_the_obstacle() -> None:
     assert fix.choices.task.class_weights == {"good": 3}, "other weights are kept"
 
 
-def test_rows_are_skipped_and_another_column_taken_in_a_new_version() -> None:
+def test_rows_are_skipped_and_another_column_used_in_a_new_version() -> None:
     choices = chosen(SENTENCE)
     spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))

@@ -29,7 +29,7 @@ def test_without_a_vocabulary_plain_text_is_shown(sentences) -> None:
     assert seen.examples[0].text in [text_of(row) for row in range(60)]
 
 
-def test_lengths_are_those_of_real_rows_with_both_special_tokens(make_data, model) -> None:
+def test_lengths_include_both_special_tokens_of_real_rows(make_data, model) -> None:
     folder = make_data("many", rows=700)
     lengths = preview(folder, model, TextClassification()).lengths
     assert len(lengths.sample) >= 500

@@ -34,7 +34,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
     assert state.choices.hardware == state.choices.default_hardware
 
 
-def test_the_sample_asked_for_twice_is_imported_once(studio, qtbot, monkeypatch) -> None:
+def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     chosen: list[object] = []
@@ -95,7 +95,7 @@ def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, mak
     assert not state.versions.is_busy
 
 
-def test_labelled_rows_are_taken_and_undone_with_a_task(state, requests, qtbot, make_data) -> None:
+def test_labelled_rows_are_chosen_and_undone(state, requests, qtbot, make_data) -> None:
     state.choose_goal(LABELS)
     folder = make_data("holes", holes=7)
     with qtbot.waitSignal(state.versions.ended, timeout=20_000):
@@ -113,7 +113,7 @@ def test_labelled_rows_are_taken_and_undone_with_a_task(state, requests, qtbot, 
     assert state.choices.data.source.folder == folder
 
 
-def test_home_and_a_model_change_the_task_and_say_so(state, requests, qtbot, model) -> None:
+def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot, model) -> None:
     requests.load_family(pretrains=False)
     assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
     state.choose_goal(TAGS)
@@ -140,7 +140,7 @@ def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path) 
         assert refused.args[0].problem == f"The {kind} no longer exists."
 
 
-def test_a_job_comes_back_to_be_changed(state, requests, qtbot) -> None:
+def test_a_job_is_loaded_to_be_changed(state, requests, qtbot) -> None:
     choose_all(state, qtbot)
     spec = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)

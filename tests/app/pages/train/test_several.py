@@ -87,7 +87,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard) -> None:
         assert wizard.state.job() is None
 
 
-def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(qtbot, wizard) -> None:
+def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard) -> None:
     step, state = wizard.settings, wizard.state
     for form, name, text in (
         (step.fine_tuning, "learning_rate", "1e-5..1e-3"),

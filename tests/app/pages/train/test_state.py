@@ -23,7 +23,7 @@ def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sente
     assert state.job() is not None
 
 
-def test_the_usual_model_is_chosen_at_first(state, studio, qtbot, home, monkeypatch) -> None:
+def test_the_default_model_is_selected(state, studio, qtbot, home, monkeypatch) -> None:
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
     usual = "app.pages.train.state.default_base_model"
@@ -59,7 +59,7 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot) -
     assert state.choices.training.max_length == suggested
 
 
-def test_the_start_puts_the_job_into_the_queue(state, studio, qtbot) -> None:
+def test_start_queues_the_job(state, studio, qtbot) -> None:
     choose_all(state, qtbot)
     state.set_name("mine")
     composed = state.job()
@@ -72,7 +72,7 @@ def test_the_start_puts_the_job_into_the_queue(state, studio, qtbot) -> None:
     assert state.choices.name == ""  # the next run gets a name of its own
 
 
-def test_what_is_deleted_meanwhile_cannot_start(state, studio, qtbot, sentences, model) -> None:
+def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, model) -> None:
     choose_all(state, qtbot)
     hidden = sentences.parent.rename(sentences.parent.with_name(".gone"))
     with qtbot.waitSignal(state.lists.changed):

@@ -57,7 +57,7 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
     assert shlex.split(command("cluster", hostile)) == words
 
 
-def test_what_advanced_changed_is_listed_with_the_default() -> None:
+def test_advanced_changes_are_listed_with_their_defaults() -> None:
     choices = chosen(ONWARD)
     assert changed_by_advanced(choices) == []
     simple = with_training(choices, batch_size=16, seed=1, train_fraction=0.1)
@@ -105,7 +105,7 @@ def test_the_verdict_follows_the_free_memory() -> None:
         assert verdict(estimate(gigabytes * GB)) == word
 
 
-def test_the_disk_holds_checkpoints_snapshots_and_a_cache() -> None:
+def test_disk_space_includes_checkpoints_snapshots_and_a_cache() -> None:
     many = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
     snapshots = estimate().model_copy(update=many)
     text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."

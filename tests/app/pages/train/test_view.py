@@ -39,7 +39,7 @@ def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypat
     assert len(calls) == 2
 
 
-def test_the_way_through_and_back_loses_nothing_and_ends_with_a_run(page, studio, qtbot) -> None:
+def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtbot) -> None:
     assert not page.bar.steps[Step.BASE_MODEL].isEnabled()
     assert "Choose a task" in page.bar.steps[Step.BASE_MODEL].toolTip()
     press(qtbot, page.task.cards[SENTENCE])
@@ -103,7 +103,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     assert gone.args == ["models", {"get": True}]
 
 
-def test_the_keyboard_alone_goes_through(page, qtbot) -> None:
+def test_the_wizard_is_completed_by_keyboard(page, qtbot) -> None:
     page.activateWindow()
     qtbot.waitUntil(page.isActiveWindow)
     page.task.cards[SENTENCE].setFocus()
@@ -188,7 +188,7 @@ def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tm
     assert notice.args[0].is_error and "job.json" in notice.args[0].problem
 
 
-def test_without_data_the_page_offers_a_way_on(studio, qtbot, model) -> None:
+def test_without_data_the_page_offers_the_sample(studio, qtbot, model) -> None:
     page = TrainPage(studio)
     qtbot.addWidget(page)
     with qtbot.waitExposed(page):

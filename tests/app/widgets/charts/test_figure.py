@@ -86,7 +86,7 @@ def test_the_texts_of_an_svg_are_texts(qapp, made):
     assert drawing.count('fill="#ff0000"') == 1
 
 
-def test_a_pdf_is_one_page_of_the_size_of_the_sheet(qapp, made):
+def test_a_pdf_is_one_page_of_the_sheet_size(qapp, made):
     content = figure.pdf(made)
     assert content.startswith(b"%PDF-")
     assert content.count(b"/Type /Page\n") == 1
@@ -118,7 +118,7 @@ def test_an_array_is_saved_bit_for_bit_and_a_table_keeps_every_digit_and_letter(
     assert figure.csv_text(table, raw=True).splitlines()[1] == "=1+1,-0.5"
 
 
-def test_a_long_caption_is_whole_and_a_picture_beyond_all_size_is_refused(qapp, made):
+def test_a_long_caption_is_complete_and_an_oversized_picture_refused(qapp, made):
     long = Figure("x", "t", "word " * 400, QSize(100, 50), paint)
     assert figure.sheet_size(long).height() > 400
     drawing = figure.svg(long).decode("utf-8")
@@ -170,7 +170,7 @@ def test_missing_parts_of_a_figure_cannot_be_chosen(qtbot, notices):
     assert can == {"copy", "png", "png2", "svg", "pdf"}
 
 
-def test_a_right_click_opens_a_menu_whose_dialog_names_it(qtbot, button, tmp_path, monkeypatch):
+def test_a_right_click_opens_the_menu_and_a_save_dialog(qtbot, button, tmp_path, monkeypatch):
     drawn = QLabel("drawn")
     qtbot.addWidget(drawn)
     button.offer_on(drawn)

@@ -86,7 +86,7 @@ def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) 
 
 
 @pytest.mark.parametrize("width", [320, 480, 900])
-def test_every_value_has_room(curve: LiveChart, width: int) -> None:
+def test_every_value_fits(curve: LiveChart, width: int) -> None:
     curve.resize(width, 300)
     for name in ("accuracy", "F1", "macro F1", "micro F1", "weighted F1"):
         curve.set_series(name, [10, 20], [0.7, 0.8])
@@ -142,7 +142,7 @@ def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve: LiveChart) ->
     assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
-def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
+def test_the_saved_chart_matches_the_shown_one(curve: LiveChart) -> None:
     assert curve.figure() is None
     curve.set_series("loss", [0, 1, 2, 3], [4.0, 1.0, 1.0, 1.0])
     curve.set_smoothing(3)
@@ -159,7 +159,7 @@ def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
     assert [row[:3] for row in figure.table().rows][4:6] == [("loss", 0, 2.5), ("loss", 1, 2.0)]
 
 
-def test_series_differ_in_more_than_colour_and_markup_is_only_a_name(curve) -> None:
+def test_series_differ_in_more_than_colour_and_markup_is_literal(curve) -> None:
     for number in range(4):
         curve.set_series(f"run {number}", [0, 1], [number, number])
     curve.draw_now()

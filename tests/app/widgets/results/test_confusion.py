@@ -70,7 +70,7 @@ def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
     assert widget.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
 
 
-def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot) -> None:
+def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot) -> None:
     labels = ("animals and plants", "games and sport", "religion and myth")
     gold = list(labels) * 2
     widget = picture(qtbot)
@@ -104,7 +104,7 @@ def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot) -> None:
     assert not figure.image(drawing).isNull()
 
 
-def test_of_many_labels_those_with_most_mistakes_are_shown() -> None:
+def test_the_labels_with_most_mistakes_are_shown() -> None:
     counts = np.zeros((40, 40), dtype=np.int64)
     counts[3, 39] = counts[2, 1] = 5
     shown = shown_labels(Confusion(tuple(map(str, range(40))), counts))
@@ -134,7 +134,7 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot) 
     assert picture.figure() is not None
 
 
-def test_a_score_has_one_notation_everywhere() -> None:
+def test_scores_have_a_single_notation() -> None:
     lopsided = Interval(1 / 18, 0.0099, 0.2576)
     assert with_ends(lopsided, per_cent) == "5.6 (1.0 to 25.8)"
     assert score_text(lopsided, is_share=True) == "5.6 (1.0 to 25.8)"

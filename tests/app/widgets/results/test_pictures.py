@@ -121,7 +121,7 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
         assert len(set(keys)) == len(keys)
 
 
-def test_masked_tokens_are_parted_by_frequency_and_the_worst_are_named(qtbot) -> None:
+def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot) -> None:
     lines = FrequencyPicture.measure(MADE["pretraining"]).lines
     assert [(line.group.count, line.group.score.value) for line in lines] == [(20, 0.0), (20, 1.0)]
     assert [line.name for line in lines] == ["1 – 9", "1,000 – 9,999"]
@@ -138,7 +138,7 @@ def test_masked_tokens_are_parted_by_frequency_and_the_worst_are_named(qtbot) ->
     assert other.table.isColumnHidden(LOSS), "no losses"
 
 
-def test_the_rows_of_a_line_are_as_many_as_it_says(qtbot) -> None:
+def test_a_line_selects_as_many_rows_as_it_names(qtbot) -> None:
     for task, kind in PICTURES:
         if not issubclass(kind, GroupPicture):
             continue
@@ -212,7 +212,7 @@ def decided(picture: ResultPicture) -> list[Any]:
     return decisions
 
 
-def test_a_threshold_is_used_for_predictions_and_taken_back(qtbot) -> None:
+def test_a_threshold_is_applied_to_predictions_and_reset(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -247,7 +247,7 @@ def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
     assert picture.use.isHidden()  # the most likely of three is predicted
 
 
-def test_a_temperature_is_used_and_turned_off(qtbot) -> None:
+def test_a_temperature_is_applied_and_reset(qtbot) -> None:
     picture = ReliabilityPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -270,7 +270,7 @@ def test_a_temperature_is_used_and_turned_off(qtbot) -> None:
     assert decisions[-1] == PredictionSettings()
 
 
-def test_the_no_answer_threshold_is_moved_and_used(qtbot) -> None:
+def test_the_no_answer_threshold_is_moved_and_applied(qtbot) -> None:
     picture, chosen = NoAnswerPicture(), []
     qtbot.addWidget(picture)
     decisions = decided(picture)

@@ -29,7 +29,7 @@ def test_imbalance_and_rows_without_a_label_are_named(qtbot) -> None:
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(shown)
 
 
-def test_answers_are_counted_that_the_passage_does_not_contain(qtbot) -> None:
+def test_answers_missing_from_their_passage_are_counted(qtbot) -> None:
     card = LabelsCard()
     qtbot.addWidget(card)
     for without, missing, text in (
@@ -58,7 +58,7 @@ def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot) -> None:
     assert not histogram.accessibleDescription()
 
 
-def test_ten_labels_are_whole_on_their_buttons(qtbot) -> None:
+def test_ten_labels_fit_on_their_buttons(qtbot) -> None:
     outer = QWidget()
     column = QVBoxLayout(outer)
     keys = LabelKeys()

@@ -40,7 +40,7 @@ def label(view: DatasetView, row: int) -> str:
     return view.model.index(row, 3).data()
 
 
-def test_rows_are_labelled_by_keys_one_or_several_at_once_and_undone(qtbot, view) -> None:
+def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view) -> None:
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert label(view, 0) == "1"
@@ -140,7 +140,7 @@ def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> No
     assert [label(view, row) for row in (0, 1)] == ["a|b", "b"]
 
 
-def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, tagged) -> None:
+def test_the_words_follow_the_selected_row(qtbot, page, tagged) -> None:
     """By mouse, by keys, and after a search, in which no row is highlighted."""
     view = opened(qtbot, page, tagged)
     table, words = view.table, view.editing.words

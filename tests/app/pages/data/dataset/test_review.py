@@ -100,7 +100,7 @@ def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_ti
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
 
 
-def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, one_time_workers) -> None:
+def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_workers) -> None:
     card = view.editing.card
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
@@ -140,7 +140,7 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     assert went == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
 
 
-def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
+def test_changes_since_the_previous_version_are_listed(qtbot, page, view) -> None:
     view.editing.state.set_label([4], "0")
     view.editing.state.set_cells([7], "sentence", ["another text"])
     view.editing.state.move([4], "test")

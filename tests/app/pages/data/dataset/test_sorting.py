@@ -40,7 +40,7 @@ def films(write) -> Path:
     return write("films.csv", "text,label\n" + "".join(rows))
 
 
-def test_a_header_sorts_both_ways_and_edits_stay_with_their_rows(qtbot, page, reviews) -> None:
+def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     before, header = shown(qtbot, view), view.table.horizontalHeader()
     click(qtbot, view, TEXT)
@@ -75,7 +75,7 @@ def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, f
     assert all(texts[n : n + 20] == sorted(texts[n : n + 20]) for n in (0, 20, 40))
 
 
-def test_sought_and_listed_rows_are_sorted_among_themselves(qtbot, page, reviews) -> None:
+def test_search_results_and_listed_rows_are_sorted(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     click(qtbot, view, LINE)
     click(qtbot, view, LINE)
@@ -99,7 +99,7 @@ def test_sought_and_listed_rows_are_sorted_among_themselves(qtbot, page, reviews
     assert view.finding_line.isVisible()
 
 
-def test_sorting_tells_its_progress_and_can_be_cancelled(qtbot, page, reviews, monkeypatch) -> None:
+def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, monkeypatch) -> None:
     column_ranks = dataset_state.column_ranks
     go_on, ends = threading.Event(), list[bool]()
 

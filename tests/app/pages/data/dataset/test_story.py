@@ -12,7 +12,7 @@ from tests.app.pages.train.chosen import SENTENCE
 PATIENCE = 90_000  # ms; a worker loads torch first
 
 
-def test_rows_are_labelled_with_the_model_that_is_chosen_at_first(qtbot, page, write) -> None:
+def test_rows_are_labelled_with_the_default_model(qtbot, page, write) -> None:
     rows = [f"{('lovely', 'dull')[n % 2]} film {n},{'' if n % 3 else n % 2}" for n in range(60)]
     view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card

@@ -82,7 +82,7 @@ def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodelte
     qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
 
 
-def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
+def test_lengths_are_counted_and_cached(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     lengths = view.state.lengths
@@ -120,7 +120,7 @@ def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> 
     assert not view.labels.bars.isVisible()
 
 
-def test_questions_are_said_to_have_answers(qtbot, page, write) -> None:
+def test_questions_are_shown_to_have_answers(qtbot, page, write) -> None:
     answers = [{"text": "Paris", "answer_start": 0}]
     questions = [
         {"id": "1", "question": "Which city?", "answers": answers},
@@ -134,7 +134,7 @@ def test_questions_are_said_to_have_answers(qtbot, page, write) -> None:
     assert view.train.text() == "Fine-&tune on this…"
 
 
-def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
+def test_labels_in_several_spellings_are_reported(qtbot, page, write) -> None:
     rows = ["text,label", *(f"a film {n},{('Good', 'good', 'bad', '')[n % 4]}" for n in range(40))]
     view = opened(qtbot, page, write("films.csv", "\n".join(rows)))
     assert view.labels.title.text() == "3 label(s)", "an empty cell is no label"
@@ -142,7 +142,7 @@ def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
     assert view.labels.spellings.isVisible()
 
 
-def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews, trash) -> None:
+def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, trash) -> None:
     view = opened(qtbot, page, reviews)
     folder = view.state.folder
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
@@ -163,7 +163,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.all_entries()), timeout=PATIENCE)
 
 
-def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
+def test_a_damaged_data_set_is_reported(qtbot, page, reviews) -> None:
     folder = stored(page, reviews)
     (folder / "data.parquet").write_bytes(b"PAR1 nothing")
     page.open_dataset(folder)
@@ -187,7 +187,7 @@ def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
     qtbot.waitUntil(lambda: len(view.model._pages) <= 30)
 
 
-def test_what_is_scrolled_past_is_not_read(qtbot, page, write, monkeypatch) -> None:
+def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch) -> None:
     """A page at a time, first the one that was wanted last; who comes back gets the others."""
     rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
     view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
@@ -218,7 +218,7 @@ def test_what_is_scrolled_past_is_not_read(qtbot, page, write, monkeypatch) -> N
     qtbot.waitUntil(lambda: text_in(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
 
 
-def test_a_page_that_cannot_be_read_says_so_once(qtbot, page, studio, write, monkeypatch) -> None:
+def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch) -> None:
     rows = [f"film number {n},{n % 2}" for n in range(3 * state.PAGE_ROWS)]
     view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     cells = state._cells

@@ -72,7 +72,7 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert dataset.spec.labels == {"0": 40, "1": 80} and dataset.spec.rows == sizes
 
 
-def test_a_name_makes_a_version_of_its_own_or_the_next_one(importing, reviews, studio) -> None:
+def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, studio) -> None:
     for name in ("a/b", "a:b"):
         importing.open(reviews)
         importing.state.set_name(name)
@@ -89,7 +89,7 @@ def test_a_name_makes_a_version_of_its_own_or_the_next_one(importing, reviews, s
     assert (studio.home.datasets / "reviews" / "1").is_dir()
 
 
-def test_another_reading_is_shown_at_once(importing, write) -> None:
+def test_other_reading_options_are_shown_immediately(importing, write) -> None:
     state = importing.open(write("semicolons.csv", "text;label\nshort, but good;1\nbad;0\n"))
     assert state.columns == ("text", "label")
     state.set_reading(state.reading.model_copy(update={"delimiter": ","}))
@@ -111,7 +111,7 @@ def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
     assert not state.is_importing
 
 
-def test_what_is_no_text_is_named(importing, tmp_path) -> None:
+def test_a_binary_file_is_reported(importing, tmp_path) -> None:
     for name, content, problem in (
         ("empty.csv", b"", "the file is empty"),
         ("table.xlsx", b"PK\x03\x04 xl/ and more", "cannot be unpacked"),
@@ -140,7 +140,7 @@ def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write) -> Non
     assert not state.obstacle()
 
 
-def test_a_single_class_can_be_imported_and_is_remarked(importing, write) -> None:
+def test_a_single_class_can_be_imported_with_a_remark(importing, write) -> None:
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
     importing.count()
@@ -148,7 +148,7 @@ def test_a_single_class_can_be_imported_and_is_remarked(importing, write) -> Non
     assert not state.obstacle()
 
 
-def test_what_is_missing_is_said_in_a_sentence(importing, reviews) -> None:
+def test_missing_choices_are_named_in_a_sentence(importing, reviews) -> None:
     state = importing.open(reviews)
     state.set_roles(Roles(None, None, "label"))
     assert state.obstacle() == "No text column is chosen."
@@ -174,7 +174,7 @@ def test_files_by_name_are_the_splits(importing, write) -> None:
     assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
 
 
-def test_files_whose_names_say_nothing_are_all_learned(importing, write) -> None:
+def test_files_without_split_names_are_all_for_training(importing, write) -> None:
     for name in ("emma", "hamlet", "alice"):
         write(f"books/{name}.txt", "\n".join(f"line {n} of {name}" for n in range(10)))
     state = importing.open(write("books/README.txt", "about").parent)
@@ -202,7 +202,7 @@ def test_one_of_several_files_is_for_training(importing, write) -> None:
     assert not state.obstacle()
 
 
-def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
+def test_columns_chosen_twice_are_reported(importing, write) -> None:
     rows = "".join(f"a film {n},a longer note {n},{n % 2}\n" for n in range(20))
     state = importing.open(write("films.csv", "text,note,label\n" + rows))
     state.set_roles(Roles("note", None, "label"))
@@ -223,7 +223,7 @@ def fix_of(state: ImportState, said: str) -> Cleaning:
     return problem.cleaning
 
 
-def test_rows_without_a_label_are_skipped_at_a_click_and_back(importing, write) -> None:
+def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, write) -> None:
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
     importing.count()
@@ -242,7 +242,7 @@ def test_rows_without_a_label_are_skipped_at_a_click_and_back(importing, write) 
     assert any("skipped: 2 times" in note for note in dataset.spec.notes)
 
 
-def test_each_kind_of_rows_that_lack_something_has_a_button_of_its_own(importing, write) -> None:
+def test_each_kind_of_incomplete_row_has_its_own_button(importing, write) -> None:
     rows = "".join(
         f"{'' if n < 3 else f'a film {n}'},{'' if n > 17 else n % 2}\n" for n in range(20)
     )
@@ -257,7 +257,7 @@ def test_each_kind_of_rows_that_lack_something_has_a_button_of_its_own(importing
     assert importing.said() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
-def test_answers_not_in_their_passage_are_told_by_the_checks_alone(importing, write) -> None:
+def test_only_the_checks_report_answers_not_in_their_passage(importing, write) -> None:
     rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
     importing.count()
@@ -267,7 +267,7 @@ def test_answers_not_in_their_passage_are_told_by_the_checks_alone(importing, wr
     assert not any("answer" in event for event in importing.said())
 
 
-def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importing, write) -> None:
+def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importing, write) -> None:
     spelled = {1: "Positive", 2: "positive ", 3: "postive"}
     rows = [f"a film {n},{spelled.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
@@ -297,7 +297,7 @@ def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
     assert (first.label, first.line) == ("1", 2)
 
 
-def test_a_damaged_tokenizer_is_told_instead_of_examples(importing, studio, reviews) -> None:
+def test_a_damaged_tokenizer_is_reported_instead_of_examples(importing, studio, reviews) -> None:
     folder = write_model(studio.home.models / "little")
     for name in ("tokenizer.json", "vocab.txt"):
         (folder / name).write_text("{")
@@ -364,7 +364,7 @@ def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, 
     assert sum(open_dataset(folder.parent / "1").spec.rows.values()) == 42, "version 1 is kept"
 
 
-def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, studio) -> None:
+def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, studio) -> None:
     text = "the same words again and again"
     rows = [f"{text},{n % 2}" for n in range(12)]
     state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))

@@ -64,7 +64,7 @@ def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> 
     assert not name.note.text()
 
 
-def test_columns_that_were_guessed_are_said_to_be_until_they_are_chosen(qtbot, page, write) -> None:
+def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write) -> None:
     rows = [f"{n},a film number {n},{word}\n" for n in range(10) for word in ("good", "bad")]
     view = begin(qtbot, page, write("films.csv", "place,opinion,verdict\n" + "".join(rows)))
     note = view.columns.note
@@ -74,7 +74,7 @@ def test_columns_that_were_guessed_are_said_to_be_until_they_are_chosen(qtbot, p
     assert not note.isVisibleTo(view)
 
 
-def test_without_a_column_like_text_the_rest_follows_the_chosen_one(qtbot, page, write) -> None:
+def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, write) -> None:
     rows = [f"{n};{word}\n" for n in ("very good", "quite bad") for word in "yyyyynnnnn"]
     page.import_from([write("films.csv", "opinion;verdict\n" + "".join(rows))])
     view, columns = page.importing, page.importing.columns
@@ -143,7 +143,7 @@ def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write
     assert view.state.problems() == []
 
 
-def test_a_cell_that_says_neither_yes_nor_no_is_told_with_its_line(qtbot, page, write) -> None:
+def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
     choose(qtbot, view.columns.label, "none")
     tick(view.columns.lists["flags"], "rude")
@@ -161,7 +161,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
     assert view.state.problems() == []
 
 
-def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:
+def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
     assert "cannot be unpacked" in view.unreadable.title.text()
@@ -188,7 +188,7 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews) -> None:
     assert view.rows.headerData(1, heading, spoken) is None
 
 
-def test_files_for_each_split_have_a_box_each(qtbot, page, write) -> None:
+def test_each_split_has_a_box_for_its_file(qtbot, page, write) -> None:
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
@@ -197,7 +197,7 @@ def test_files_for_each_split_have_a_box_each(qtbot, page, write) -> None:
     qtbot.waitUntil(lambda: view.state.sources == {"all": (view.state.files[0],)})
 
 
-def test_the_dialog_for_files_begins_an_import_and_back_gives_it_up(qtbot, page, reviews) -> None:
+def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, reviews) -> None:
     qtbot.mouseClick(page.list.import_button, Qt.MouseButton.LeftButton)
     dialog = page.findChild(QFileDialog)
     dialog.filesSelected.emit([str(reviews)])
@@ -212,7 +212,7 @@ def test_the_dialog_for_files_begins_an_import_and_back_gives_it_up(qtbot, page,
 # ── hostile and huge (RELIABILITY rows 10 and 11) ────────────────────────────────────────────
 
 
-def test_markup_is_shown_letter_by_letter(qtbot, page, write) -> None:
+def test_markup_is_shown_literally(qtbot, page, write) -> None:
     cell = MARKUP.replace('"', '""')
     rows = "".join(f'"{cell} {n}","{cell} {n % 2}"\n' for n in range(6))
     view = begin(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
@@ -228,7 +228,7 @@ def test_markup_is_shown_letter_by_letter(qtbot, page, write) -> None:
     assert_accessible(view)
 
 
-def test_a_cell_of_a_million_characters_does_not_hold_the_window(qtbot, page, write) -> None:
+def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, write) -> None:
     huge = "word " * 200_000
     view = begin(qtbot, page, write("long.csv", f"text,label\n{huge},1\nshort one,0\n"))
     assert view.start.isEnabled()
@@ -246,7 +246,7 @@ def test_a_cell_of_a_million_characters_does_not_hold_the_window(qtbot, page, wr
 
 
 @times(1_000, 3_000)
-def test_many_columns_do_not_hold_the_window(qtbot, page, write, count) -> None:
+def test_many_columns_do_not_block_the_window(qtbot, page, write, count) -> None:
     names = ",".join(f"column{n}" for n in range(count))
     rows = [",".join([f"a long text {n}", *[str(n % 2)] * (count - 1)]) for n in range(30)]
     view = begin(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
@@ -264,7 +264,7 @@ def test_many_columns_do_not_hold_the_window(qtbot, page, write, count) -> None:
 
 
 @times(2_000, 30_000)
-def test_many_labels_do_not_hold_the_window(qtbot, page, write, count) -> None:
+def test_many_labels_do_not_block_the_window(qtbot, page, write, count) -> None:
     rows = "".join(f"text number {n} is one,label {n % count}\n" for n in range(2 * count))
     view = begin(qtbot, page, write("labels.csv", f"text,label\n{rows}"))
     view.state.set_roles(Roles("text", None, "label"))
@@ -281,7 +281,7 @@ def test_many_labels_do_not_hold_the_window(qtbot, page, write, count) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_no_hostile_file_holds_the_window(qtbot, page, tmp_path, watchdog) -> None:
+def test_no_hostile_file_blocks_the_window(qtbot, page, tmp_path, watchdog) -> None:
     """Each file of the corpus in the real page: its rows, or a sentence."""
     watchdog.be_strict(0.2)
     for case in CASES:

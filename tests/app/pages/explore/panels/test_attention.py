@@ -156,7 +156,7 @@ def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explor
     assert len(state.tokens) == 2, "special tokens alone are shown"
 
 
-def test_the_slider_decides_the_share_drawn_smoothly_when_at_rest(view, state, weights, wait):
+def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, weights, wait):
     whole = weights[0, 0].astype(np.float32)
     view.filters.threshold.setValue(view.filters.threshold.minimum())
     wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * whole.sum())
@@ -171,7 +171,7 @@ def test_the_slider_decides_the_share_drawn_smoothly_when_at_rest(view, state, w
     assert view.lines._base is not rough
 
 
-def test_a_drawing_stops_once_it_is_not_wanted():
+def test_a_drawing_stops_once_it_is_cancelled():
     links = token_links(np.full((300, 300), 0.5, np.float32), 7, -1)
     answers = iter((False, False, True))  # and it is not asked again
     drawn = [
@@ -183,7 +183,7 @@ def test_a_drawing_stops_once_it_is_not_wanted():
     assert 0 < np.count_nonzero(list(begun)) < np.count_nonzero(list(whole))
 
 
-def test_links_of_another_height_are_drawn_instead_of_those(view, weights, wait, monkeypatch):
+def test_links_are_redrawn_for_another_height(view, weights, wait, monkeypatch):
     asks, another = [], threading.Event()
 
     def drawing(*_given, cancelled):
@@ -287,7 +287,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
     assert state.block is None and view.filters.block.isHidden()
 
 
-def test_each_measure_has_a_name_and_numbers_of_the_worker(view, state, explorer, weights, wait):
+def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer, weights, wait):
     assert len({measure.value for measure in MEASURES}) == len(MEASURES)
     for number, texts in enumerate(MEASURES):
         view.overview.measure.setCurrentIndex(number)

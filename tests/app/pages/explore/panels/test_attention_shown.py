@@ -47,7 +47,7 @@ def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weight
             assert row[1].split() == [str(b), line["key token"]]
 
 
-def test_a_masked_word_is_the_mask_where_it_is_shown(view, state, explore, explorer, weights, wait):
+def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weights, wait):
     explore.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
     assert state.names[2] == "cat", "until the answer, the text without the mask is shown"
@@ -64,7 +64,7 @@ def test_a_masked_word_is_the_mask_where_it_is_shown(view, state, explore, explo
         assert "cat" not in text
 
 
-def test_the_heads_come_back_with_the_maps_of_heads(view, state, explorer, weights, wait):
+def test_the_heads_are_shown_again_with_their_maps(view, state, explorer, weights, wait):
     state.selection.pick(1, 1)
     state.selection.toggle(2, 1)
     heads = state.heads
@@ -136,7 +136,7 @@ def test_several_heads_are_told_apart_in_picture_table_and_readout(view, state, 
     assert view.readout.full_text().startswith("From “the” to “cat”")
 
 
-def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, explorer):
+def test_by_default_special_tokens_are_excluded_and_long_texts_show_less(explore, explorer):
     state = AttentionState(explore, explorer)
     assert state.excludes_special
     fractions = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
@@ -149,7 +149,7 @@ def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, 
 
 
 @pytest.mark.usefixtures("weights")
-def test_both_sides_of_the_lines_are_seen_in_a_narrow_panel(qapp, view):
+def test_both_sides_of_the_lines_are_visible_in_a_narrow_panel(qapp, view):
     view.resize(660, 440)
     qapp.processEvents()
     seen = view.lines_area.viewport().width()

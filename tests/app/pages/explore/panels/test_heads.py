@@ -53,7 +53,7 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
     return measures | {"offset_share": max(at.values()) / len(queries)}
 
 
-def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
+def test_every_measure_matches_its_definition(known):  # noqa: F811
     """Attention of transformers, in float64."""
     encoded = known.encode_text("A quiet film, a film.", "Nobody laughs?")
     out = known.run(encoded, output_attentions=True)
@@ -72,7 +72,7 @@ def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
 
 
-def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
+def test_layers_can_be_measured_separately(known):  # noqa: F811
     encoded = known.encode_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
         np.ones(len(encoded.described)), (3, 4, len(encoded.described))
@@ -241,7 +241,7 @@ def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
     assert truncated.any() and not truncated[:, -PADDING:].any()
 
 
-def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
+def test_columns_keep_the_width_set_by_the_user(page, explorer, wait):
     """Also when another text is typed, and there is nothing for a moment."""
     view = open_heads(page, explorer, wait)
     header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
@@ -257,7 +257,7 @@ def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="needs Linux")
-def test_attention_that_was_read_through_is_not_held_in_memory(tmp_path):
+def test_attention_is_not_kept_in_memory_after_reading(tmp_path):
     path = tmp_path / "attention.bin"
     np.ones((4, 2, 64, 64), np.float32).tofile(path)
     weights = np.memmap(path, np.float32, "r", shape=(4, 2, 64, 64))

@@ -68,7 +68,7 @@ def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history,
     assert history.entries[0].input.masks[0] == {(0, 3)}
 
 
-def test_entries_are_there_the_next_time(explore, history, make, wait, file):
+def test_entries_are_restored_at_the_next_start(explore, history, make, wait, file):
     explore.set_input(HIDDEN)
     history.add_input()
     history.pin(history.entries[0], True)

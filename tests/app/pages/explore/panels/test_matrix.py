@@ -26,7 +26,7 @@ def show(view, state, explorer, count):
     return shown.astype(np.float32)
 
 
-def test_tokens_are_written_beside_every_cell_or_beside_none(view, state, explorer):
+def test_every_cell_or_none_has_its_token(view, state, explorer):
     """One place decides on the margin and on the names."""
     view.resize(1100, 420)
     named = set()
@@ -71,7 +71,7 @@ def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
     assert (matrix.zoom, matrix.first) == (1, QPointF(0, 0))
 
 
-def test_rows_of_lines_and_matrix_stand_beside_one_another(view, state, explorer, wait):
+def test_rows_of_lines_and_matrix_are_aligned(view, state, explorer, wait):
     matrix, lines = view.matrix, view.lines
 
     def are_level():

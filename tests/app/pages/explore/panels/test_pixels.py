@@ -22,7 +22,7 @@ def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
     return random.dirichlet(np.full(tokens, 0.2), (layers, heads, tokens)).astype(np.float32)
 
 
-def test_levels_and_a_picture_of_them_run_from_one_end_to_the_other():
+def test_levels_and_their_picture_cover_the_whole_range():
     values = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
     assert levels(values).tolist() == [0, TOP // 2, TOP, TOP]
     image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
@@ -45,7 +45,7 @@ def test_pooling_keeps_the_strongest_link_of_each_block():
             assert np.array_equal(blocks[..., row, column], block.max(axis=(-2, -1)))
 
 
-def test_stretching_repeats_squares_and_the_mosaic_has_gaps():
+def test_scaling_repeats_squares_and_the_mosaic_has_gaps():
     image = np.arange(9, dtype=np.uint8).reshape(3, 3)
     large = resize_levels(image, 7)
     assert large.shape == (7, 7)
@@ -62,7 +62,7 @@ def test_stretching_repeats_squares_and_the_mosaic_has_gaps():
     assert (whole[:, 4] == GAP).all()
 
 
-def test_the_fewest_links_that_hold_the_share_are_taken():
+def test_the_fewest_links_with_the_chosen_fraction_are_selected():
     weights = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.4, 0.35, 0.25]], dtype=np.float32)
     links = rank_links(weights).select(0.6)
     assert links.weights.tolist() == pytest.approx([0.9, 0.5, 0.4])
@@ -80,7 +80,7 @@ def test_the_fewest_links_that_hold_the_share_are_taken():
     assert links.is_truncated
 
 
-def test_equal_links_stand_as_they_stand_in_the_map():
+def test_equal_links_keep_the_order_of_the_map():
     weights = np.random.default_rng(0).choice([0.0, -0.0, 0.1, 0.5], (40, 40)).astype(np.float32)
     links = rank_links(weights).select(1.0)
     order = np.argsort(-weights.ravel(), kind="stable")[: np.count_nonzero(weights)]

@@ -231,7 +231,7 @@ def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     assert "Model: a-first." in saved.caption
 
 
-def test_words_that_decided_for_a_chosen_class_are_shown(page, home, explorer, wait, screen):
+def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, screen):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("attribute")))

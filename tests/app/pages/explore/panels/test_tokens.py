@@ -80,7 +80,7 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
-def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle, qapp):
+def test_tokens_have_ids_immediately_and_norms_once_computed(view, answer, settle, qapp):
     settle()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
     result = answer()
@@ -110,7 +110,7 @@ def test_without_position_embeddings_positions_are_indices(view, state, explore,
         state.queries[0].is_waiting = True  # so that a second answer is accepted
 
 
-def test_texts_are_as_high_as_their_lines_and_shown_whole(view, settle, qapp):
+def test_texts_are_as_tall_as_their_lines_and_shown_whole(view, settle, qapp):
     settle()
     lines = []
     for width in (1100, 330, 1100):
@@ -175,7 +175,7 @@ def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
     assert explore.hovered == 1
 
 
-def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
+def test_only_a_visible_panel_asks(view, state, explore, explorer, wait):
     view.set_active(False)
     count = len(explorer.asked)
     explore.set_texts("a dog")

@@ -97,7 +97,7 @@ def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explore
     assert explore.picked == 4
 
 
-def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, explore, wait):
+def test_up_and_down_move_between_rows(qtbot, strip, explore, wait):
     read(explore, wait, "the cat sat on the mat the dog sat on the cat")
     strip.window().resize(260, 200)
     wait(lambda: strip.boxes[-1].top() > strip.boxes[0].top())
@@ -108,7 +108,7 @@ def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, explore, wait):
     assert explore.picked == 0
 
 
-def test_an_actual_word_beyond_is_below_and_the_selected_card_marked(view, explore, explorer):
+def test_a_low_ranked_actual_word_is_last_and_the_selected_card_marked(view, explore, explorer):
     explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog", "mat")
     last = view.predictions.cards[0].bars.shown[-1]
@@ -165,7 +165,7 @@ def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
     assert view.predictions.stack.problem.title.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
+def test_masks_without_a_card_are_counted(view, explore, explorer, wait):
     read(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
     explorer.fill(explorer.asked[-1], "cat")
     assert len(shown(view)) == MAX_POSITIONS
@@ -182,7 +182,7 @@ def test_bars_are_described_in_words(view, explore, explorer):
     )
 
 
-def test_the_strip_is_read_aloud_and_paints_strange_texts_as_they_are(strip, explore, qtbot, wait):
+def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explore, qtbot, wait):
     assert strip.accessibleDescription() == "[CLS] the cat sat [SEP]"
     explore.toggle_mask(2)
     explore.pick(2)
@@ -198,7 +198,7 @@ def test_the_strip_is_read_aloud_and_paints_strange_texts_as_they_are(strip, exp
             assert (letter in joined) == (letter in text)
 
 
-def test_a_causal_model_says_that_it_predicts_from_the_left(view, explore, explorer):
+def test_a_causal_model_is_said_to_predict_from_the_left(view, explore, explorer):
     explore.toggle_mask(2)
     explore.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
@@ -370,7 +370,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
     assert written == pytest.approx([score.log_probability for score in scores], rel=1e-8)
 
 
-def test_a_click_selects_a_token_and_others_wait(qtbot, view, explore, explorer, wait):
+def test_a_click_selects_a_token_while_others_wait(qtbot, view, explore, explorer, wait):
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.run.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])

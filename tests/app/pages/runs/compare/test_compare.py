@@ -52,7 +52,7 @@ def comparison(page, four, qtbot) -> CompareView:
     return view
 
 
-def test_a_comparison_names_runs_by_what_tells_them_apart(four) -> None:
+def test_a_comparison_names_runs_by_their_differences(four) -> None:
     for names, telling in [
         ("Night · 1e-4 · seed 1|Night · 3e-4 · seed 1", "1e-4|3e-4"),
         ("Night · 1e-4 · seed 1|Night · 1e-4 · seed 2", "seed 1|seed 2"),
@@ -197,7 +197,7 @@ def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four,
         assert len(values - {"None"}) > 1, key
 
 
-def test_a_run_alone_is_not_compared_and_back_leads_to_the_view_before(page, four, qtbot) -> None:
+def test_a_single_run_is_not_compared_and_back_restores_the_view(page, four, qtbot) -> None:
     shown = page()
     shown.list.select(four[0].id)
     action = shown.list.actions_.by_key["compare"]

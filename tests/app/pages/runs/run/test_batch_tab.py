@@ -79,7 +79,7 @@ def show(tab: BatchTab, qtbot: QtBot) -> None:
         tab.show()
 
 
-def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explorer, run, qtbot):
+def test_nothing_is_asked_until_visible_and_then_the_current_step(tab, explorer, run, qtbot):
     assert explorer.asked == []
     show(tab, qtbot)
     assert [(q.run, q.step) for q in explorer.asked] == [(run.row.folder, 7)]
@@ -97,7 +97,7 @@ def test_nothing_is_asked_before_it_is_seen_and_then_the_present_step(tab, explo
         assert words in tab.legend.text()
 
 
-def test_inputs_are_turned_over_and_a_chosen_step_stays(tab, explorer, qtbot) -> None:
+def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot) -> None:
     show(tab, qtbot)
     explorer.answer()
     assert not tab.previous.isEnabled()
@@ -160,7 +160,7 @@ def test_every_token_is_drawn_and_described(qtbot) -> None:
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
-def test_it_draws_itself_in_both_themes(tab, explorer, qtbot, looks, screen) -> None:
+def test_the_tab_is_drawn_in_both_themes(tab, explorer, qtbot, looks, screen) -> None:
     show(tab, qtbot)
     explorer.answer()
     for choice in ("light", "dark"):

@@ -20,7 +20,7 @@ def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot) -> None:
     assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
 
 
-def test_no_curve_is_cut_in_a_low_window(page, make_run, qtbot) -> None:
+def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot) -> None:
     """Advice, alerts and machine load above them take their room."""
     shown = page()
     view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
@@ -35,7 +35,7 @@ def test_no_curve_is_cut_in_a_low_window(page, make_run, qtbot) -> None:
     qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
 
 
-def test_new_points_are_drawn_as_they_come(page, studio, make_run, qtbot) -> None:
+def test_new_points_are_drawn_as_they_arrive(page, studio, make_run, qtbot) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     view = open_run(page(), run_id, qtbot)
     studio.dispatcher.measured.emit(
@@ -57,7 +57,7 @@ def test_new_points_are_drawn_as_they_come(page, studio, make_run, qtbot) -> Non
         charts.loss.step_hovered.emit(3.0)  # one crosshair for all charts, with points or without
 
 
-def test_fifty_thousand_points_open_without_holding_the_window(page, studio, make_run, qtbot):
+def test_fifty_thousand_points_do_not_block_the_window(page, studio, make_run, qtbot):
     run_id = make_run("long", upto=1)
     steps = range(1, 50_001)
     with studio.record.session() as session:
@@ -71,7 +71,7 @@ def test_fifty_thousand_points_open_without_holding_the_window(page, studio, mak
     assert len(view.charts.loss.series("training")) == 50_000
 
 
-def test_a_curve_is_kept_as_a_drawing_and_its_look_for_other_runs(page, make_run, qtbot) -> None:
+def test_a_curve_is_saved_and_its_options_apply_to_other_runs(page, make_run, qtbot) -> None:
     first, second = make_run("one"), make_run("two")
     shown = page()
     view = open_run(shown, first, qtbot)

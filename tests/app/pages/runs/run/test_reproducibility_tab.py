@@ -45,7 +45,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
     assert "Attention of unpadded batches: variable-length kernels" in copied
 
 
-def test_a_run_is_run_again_and_held_against_the_others_of_its_job(page, studio, make_run, qtbot):
+def test_a_run_is_repeated_and_compared_with_others_of_its_job(page, studio, make_run, qtbot):
     ids = [make_run(name, job=fake_worker.job(name)) for name in ("one", "same", "another", "bare")]
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for run_id, weights, threads in zip(ids, ("ab", "ab", "cd"), ("2", "2", "4"), strict=False):

@@ -41,7 +41,7 @@ def ids(make_run) -> list[str]:
     ]
 
 
-def test_the_spread_is_that_of_the_finished_runs(studio, ids, make_run, qtbot) -> None:
+def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot) -> None:
     alone = make_run("alone")
     table = RunsTable()
     table.show_rows(read_rows(studio.record))

@@ -44,7 +44,7 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
 
-def test_points_that_come_while_curves_are_read_are_kept(runs, studio, make_run, qtbot) -> None:
+def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine", upto=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
     heard: list[str] = []
