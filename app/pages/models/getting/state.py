@@ -92,8 +92,8 @@ class GettingState(QObject):
     def is_busy(self) -> bool:
         return self._worker is not None
 
-    def search(self, words: str) -> None:
-        self._ask(SearchHub(words=words), self._on_found, self.tr("Searching the hub"))
+    def search(self, query: str) -> None:
+        self._ask(SearchHub(words=query), self._on_found, self.tr("Searching the hub"))
 
     def plan(self, model: str) -> None:
         """Request the list of a model's files."""

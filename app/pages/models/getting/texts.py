@@ -87,7 +87,7 @@ def language_names(codes: tuple[str, ...]) -> str:
 
 
 def shelf_facts(state: GettingState, entry: ShelfEntry) -> list[Fact]:
-    """Everything known of a model before its download."""
+    """Everything known about a model before its download."""
     return [
         (tr("Good for"), translated(entry.good_for)),
         (tr("Languages"), language_names(entry.languages)),
@@ -129,7 +129,7 @@ def _time(seconds: float) -> str:
 
 
 def result_facts(model: HubModel) -> list[Fact]:
-    """The same for a search result."""
+    """Everything known about a search result."""
     facts: list[Fact] = [
         (tr("Family"), family_title(model.family) if model.family else tr("unknown")),
         (tr("Licence"), model.licence or tr("none named"), "body" if model.licence else "warn"),

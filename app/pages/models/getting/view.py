@@ -64,7 +64,7 @@ class GettingPage(Page):
         self.search_field = SearchField(
             self.tr("Search name, language, use"), self.tr("Search models to get"), has_icon=True
         )
-        self.search_field.textChanged.connect(self._on_words)
+        self.search_field.textChanged.connect(self._on_search_text)
         self.group = ComboBox(self.tr("Group"))
         self.group.addItem(self.tr("All groups"), "")
         for key, title in GROUPS.items():
@@ -155,7 +155,7 @@ class GettingPage(Page):
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
 
-    def _on_words(self) -> None:
+    def _on_search_text(self) -> None:
         if self.state.results is not None:
             self.state.clear_search()
         else:
@@ -174,9 +174,9 @@ class GettingPage(Page):
             self._show_details()
 
     def _search(self) -> None:
-        words = self.search_field.text().strip()
-        if words:
-            self._ask_consent(lambda: self.state.search(words))
+        query = self.search_field.text().strip()
+        if query:
+            self._ask_consent(lambda: self.state.search(query))
         else:
             self.search_field.setFocus()
 

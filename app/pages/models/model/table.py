@@ -151,5 +151,5 @@ def find_tokens(vocabulary: Vocabulary, query: str) -> list[int]:
     folded, mark = query.casefold(), vocabulary.mark
     shown = [vocabulary.shown(token).casefold() for token in vocabulary.tokens]
     hits = [n for n, token in enumerate(shown) if folded in token]
-    begins = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
-    return list(dict.fromkeys(first + begins + hits))
+    prefixed = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
+    return list(dict.fromkeys(first + prefixed + hits))

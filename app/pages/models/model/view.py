@@ -320,7 +320,7 @@ class TokenizerTab(QWidget):
         super().__init__(parent)
         self._unknown = -1
         self._special = ""
-        self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
+        self._helps = tuple(Text("", "small") for _ in range(3))
         self.text = QLineEdit()
         self.text.setAccessibleName(self.tr("Text to tokenise"))
         self.text.setPlaceholderText(self.tr("Type a sentence"))
@@ -331,9 +331,9 @@ class TokenizerTab(QWidget):
         self.tokens = TokenRow(limit=600, with_ids=True)
         self.count = Text("", "muted")
         inner = layouts.page(
-            _step(self.tr("1. Normalise"), self._normalise, self.normalised),
-            _step(self.tr("2. Split"), self._split, self.words),
-            _step(self.tr("3. Tokenise"), self._find, self.tokens, self.count),
+            _step(self.tr("1. Normalise"), self._helps[0], self.normalised),
+            _step(self.tr("2. Split"), self._helps[1], self.words),
+            _step(self.tr("3. Tokenise"), self._helps[2], self.tokens, self.count),
             layouts.STRETCH,
             spacing=3 * SPACE,
         )
@@ -361,7 +361,7 @@ class TokenizerTab(QWidget):
         self._special = f"{cls}, {sep}"
         helps = list(step_helps(tokenizer.vocabulary.kind))
         helps[2] += " " + self.tr("The number below a token is its ID.")
-        for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
+        for label, text in zip(self._helps, helps, strict=True):
             label.setText(text)
         self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
 

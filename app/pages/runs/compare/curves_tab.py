@@ -78,7 +78,7 @@ class CurvesTab(QWidget):
         state.curves_read.connect(self._on_read)
         state.paces_read.connect(self.draw)
         state.changed.connect(self._on_changed)
-        self.metric_box.activated.connect(self._ask)
+        self.metric_box.activated.connect(self._request_curves)
         for box in (self.axis_box, self.colour_box, self.dash_box):
             box.activated.connect(self.draw)
         self.smoothing.chosen.connect(self.draw)
@@ -122,9 +122,9 @@ class CurvesTab(QWidget):
         default = max(preferred, key=lambda name: counts[name], default="")
         chosen = previous if previous in counts else default
         self.metric_box.setCurrentIndex(max(0, self.metric_box.findData(chosen)))
-        self._ask()
+        self._request_curves()
 
-    def _ask(self) -> None:
+    def _request_curves(self) -> None:
         if self.metric_box.currentData():
             self._state.read_curves(self.metric_box.currentData())
         else:
@@ -136,7 +136,7 @@ class CurvesTab(QWidget):
 
     def _on_changed(self) -> None:
         self._state.paces = None  # a run has taken more steps
-        self._ask()
+        self._request_curves()
 
     def draw(self) -> None:
         """Draw the curves with the chosen options."""
@@ -238,7 +238,7 @@ def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
 
 
 def _mean(
-    members: Sequence[tuple[RunRow, Floats, Floats]], style: CurveStyle, colour_: int, dash: int
+    members: Sequence[tuple[RunRow, Floats, Floats]], style: CurveStyle, color: int, dash: int
 ) -> Line:
     """Mean over the range that all curves cover, with its 95 % interval (Student's t)."""
     first = max(float(x[0]) for _, x, _ in members)
@@ -251,9 +251,9 @@ def _mean(
     mean = values.mean(axis=0)
     name = _group_name(members[0][0], style, n)
     if n < 2:
-        return Line(name, grid, mean, colour_, dash=dash)
+        return Line(name, grid, mean, color, dash=dash)
     half = t_limit(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return Line(name, grid, mean, colour_, dash=dash, low=mean - half, high=mean + half)
+    return Line(name, grid, mean, color, dash=dash, low=mean - half, high=mean + half)
 
 
 def _group_name(row: RunRow, style: CurveStyle, runs: int) -> str:

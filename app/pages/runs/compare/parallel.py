@@ -126,14 +126,14 @@ def paint_parallel(
 
 def _paint_run(painter: QPainter, width: float, height: float, plot: Parallel, row: RunRow) -> None:
     """Line from axis to axis, with a gap if the run has no value."""
-    before: QPointF | None = None
+    previous: QPointF | None = None
     for index, axis in enumerate(plot.axes):
         position = axis.positions.get(row.id)
         x = axis_x(index, len(plot.axes), width)
         point = QPointF(x, TOP + (1 - position) * height) if position is not None else None
-        if before is not None and point is not None:
-            painter.drawLine(before, point)
-        before = point
+        if previous is not None and point is not None:
+            painter.drawLine(previous, point)
+        previous = point
 
 
 def _paint_names(

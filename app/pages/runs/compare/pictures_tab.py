@@ -23,7 +23,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Card
 from app.widgets.text.labels import OneLine, Text, visible
 
-MAX_INITIAL_AXES = 6  # initially
+MAX_INITIAL_AXES = 6
 EXCLUDED = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
 
 
@@ -43,7 +43,7 @@ class ParallelTab(QWidget):
             tr("&Axes"), "columns-2", lambda: [*self.keys, *self._available()], lambda: self.keys
         )
         self.axes.chosen.connect(self.set_axes)
-        hint = tr("Drag along an axis to choose runs, click it to free it.")
+        hint = tr("Drag along an axis to choose runs; click it to clear the choice.")
         row = layouts.row((Text(hint, "muted"), 1), self.axes, self.figure_button)
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
@@ -68,7 +68,7 @@ class ParallelTab(QWidget):
         if len(self.keys) < 2:
             keys = self._available()
             last = [str(Column.BEST)] if Column.BEST in keys else []
-            first = [key for key in keys if key not in last and _has_two(key, self._state.rows)]
+            first = [key for key in keys if key not in last and _differs(key, self._state.rows)]
             first.sort(key=lambda key: "." not in key)  # settings come first
             self.keys = [*first[: MAX_INITIAL_AXES - len(last)], *last]
         self.view.show_axes(self._state.rows, self.keys)
@@ -84,10 +84,10 @@ class ParallelTab(QWidget):
         self.note.setText(template.format(len(chosen), len(self.view.plot.rows), names + more))
 
 
-def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
+def _differs(key: str, rows: Sequence[RunRow]) -> bool:
     info = column_info(key)
-    text = [info.row_value(row) for row in rows] if info is not None else []
-    return len({repr(value) for value in text if value is not None}) > 1
+    values = [info.row_value(row) for row in rows] if info is not None else []
+    return len({repr(value) for value in values if value is not None}) > 1
 
 
 class ScatterTab(QWidget):
@@ -123,10 +123,10 @@ class ScatterTab(QWidget):
         """Offer the columns that these runs have; keep the choice."""
         rows = self._state.rows
         numeric = numeric_columns(rows)
-        default = [key for key in numeric if "." in key] + [str(Column.TIME)]
-        first = {self.y_box: [str(Column.BEST)], self.x_box: default}
+        settings = [key for key in numeric if "." in key]
+        defaults = {self.y_box: [str(Column.BEST)], self.x_box: [*settings, str(Column.TIME)]}
         for box in (self.x_box, self.y_box):
-            self._offer(box, numeric, first[box])
+            self._offer(box, numeric, defaults[box])
         self._offer(self.colour_box, ["", *differing_columns(rows)], [""])
         self._show()
 

@@ -273,10 +273,10 @@ def _paint_box(
         painter.setFont(text_font)
         painter.setPen(colour(role))
         area = QRectF(box.left() + INSET, top, box.width() - INSET - SPACE, box.height() / 2 - 2)
-        short = QFontMetricsF(text_font).elidedText(
+        elided = QFontMetricsF(text_font).elidedText(
             text, Qt.TextElideMode.ElideMiddle, area.width()
         )
-        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, short)
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, elided)
 
 
 def _table(graph: Graph) -> Table:

@@ -61,7 +61,7 @@ class CheckpointsState(QObject):
     """Reads the checkpoints off the GUI thread.
 
     Signals:
-        checkpoints_read: list of SavedCheckpoint, newest first.
+        checkpoints_read: list of Checkpoint, newest first.
         deletion_requested: a checkpoint, and a sentence about what would be lost with it.
     """
 
@@ -186,10 +186,10 @@ def read_checkpoints(record: Record, run_id: str) -> list[Checkpoint]:
     ]
 
 
-def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Checkpoint]]:
+def checkpoint_columns(keep: int = 0, metric: str = "") -> list[Column[Checkpoint]]:
     """Step, score by `metric`, loss, reason to keep, time and size.
 
-    `kept_last` is the number of latest checkpoints kept; 0: unknown.
+    `keep` is the number of latest checkpoints that are kept; 0: unknown.
     """
 
     def score(saved: Checkpoint) -> str:
@@ -201,7 +201,7 @@ def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Chec
         return "" if saved.loss is None else run_texts.metric_value(TIE_BREAKER, saved.loss)
 
     def reasons(saved: Checkpoint) -> str:
-        return " · ".join(reason_text(reason, kept_last) for reason in saved.reasons)
+        return " · ".join(reason_text(reason, keep) for reason in saved.reasons)
 
     def star(saved: Checkpoint) -> object:
         return resources.icon("star", Role.WARN) if saved.best else None
@@ -219,16 +219,16 @@ def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Chec
     ]
 
 
-def reason_text(reason: str, kept_last: int) -> str:
+def reason_text(reason: str, keep: int) -> str:
     """The reason to keep a checkpoint, in words."""
     if reason.startswith("every "):
         template = tr("every {0} steps")
         return template.format(numbers.count(int(reason.removeprefix("every "))))
     if reason == "best":
         return tr("best")
-    if kept_last <= 1:
+    if keep <= 1:
         return tr("latest")
-    return tr("one of the last {0}").format(numbers.count(kept_last))
+    return tr("one of the last {0}").format(numbers.count(keep))
 
 
 class CheckpointsTab(QWidget):
@@ -319,11 +319,11 @@ class CheckpointsTab(QWidget):
         row = self._state.run.row
         if row is None or row.job is None:
             return total
-        plan = row.job.training
+        training = row.job.training
         rule = self.tr("The best checkpoint and the latest {0} are kept.")
-        if plan.keep_every:
+        if training.keep_every:
             rule = self.tr("The best checkpoint, the latest {0} and one every {1} steps are kept.")
-        rule = rule.format(numbers.count(plan.keep), numbers.count(plan.keep_every))
+        rule = rule.format(numbers.count(training.keep), numbers.count(training.keep_every))
         return f"{total} {rule}"
 
     def _on_row(self) -> None:

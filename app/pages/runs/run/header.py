@@ -85,8 +85,8 @@ class RunHeader(QWidget):
             tooltip(self.tr("Prepares the same run with the newest version of its data set."))
         )
         self.more = buttons.icon_button("ellipsis", self.tr("More"), self._on_more)
-        ends = (self.force_stop, self.resume, self.stop)
-        return self.fine_tune, self.explore, self.newer, *ends, self.more
+        controls = (self.force_stop, self.resume, self.stop)
+        return self.fine_tune, self.explore, self.newer, *controls, self.more
 
     def _progress(self) -> QVBoxLayout:
         self.badge = StateBadge()
@@ -196,9 +196,9 @@ class RunHeader(QWidget):
                 menu.addSeparator()
             elif action.key not in BUTTONS:
                 entry = menu.addAction(resources.icon(action.icon), action.text([row]))
-                why = action.why_not(row)
-                entry.setEnabled(not why)
-                entry.setToolTip(why)
+                reason = action.why_not(row)
+                entry.setEnabled(not reason)
+                entry.setToolTip(reason)
                 entry.triggered.connect(lambda _=False, key=action.key: self._apply(key))
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))

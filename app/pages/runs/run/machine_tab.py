@@ -25,7 +25,7 @@ MACHINE_POLL_MS = 2_000  # between two readings while the run trains
 PERCENT, GIGABYTE = 100.0, 1e-9
 ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # known on every system
 
-Read = tuple[list[MachineSample], int, dict[Figure, Curves]]
+Reading = tuple[list[MachineSample], int, dict[Figure, Curves]]
 
 
 class MachineTab(Polling):
@@ -53,8 +53,8 @@ class MachineTab(Polling):
         }
         self._cards: dict[Figure, Card] = {}
         hint = self.tr(
-            "What the whole machine, this run alone and each GPU did. Temperature and power are"
-            " shown where the system reports them."
+            "Load of the machine, of this run and of each GPU. Temperature and power are shown"
+            " where the system reports them."
         )
         layouts.tab(self, Text(hint, "muted"), (self._grid(notices), 1))
         link_crosshairs([curve for curve, _ in self.figures.values()])
@@ -93,7 +93,7 @@ class MachineTab(Polling):
             return
         file, known, offset = self._state.folder.machine_file, self._samples, self._offset
 
-        def work() -> Read:
+        def work() -> Reading:
             new, end = read_samples(file, offset)
             samples = [*known, *new]
             curves = {item: build_curves(samples, item) for item in self.figures} if new else {}
@@ -101,12 +101,12 @@ class MachineTab(Polling):
 
         self._reading = background.run(self, work, self._on_read)
 
-    def _on_read(self, result: Read) -> None:
+    def _on_read(self, result: Reading) -> None:
         self._reading = None
         self._samples, self._offset, curves = result
         for figure, by_subject in curves.items():
             curve, factor = self.figures[figure]
-            gpus = {place.gpu for place in by_subject if place.kind == "gpu"}
+            gpus = {subject.gpu for subject in by_subject if subject.kind == "gpu"}
             self._cards[figure].setVisible(figure in ALWAYS or bool(by_subject))
             for subject, (steps, values) in by_subject.items():
                 scaled = [None if value is None else value * factor for value in values]

@@ -110,8 +110,8 @@ class ReproducibilityState(QObject):
 
 def _may_repeat(other: RunRow, row: RunRow) -> bool:
     """Cheap test before the jobs of two runs are compared."""
-    alike = (other.task, other.data, other.base_model) == (row.task, row.data, row.base_model)
-    return alike and other.id != row.id and other.started is not None
+    is_similar = (other.task, other.data, other.base_model) == (row.task, row.data, row.base_model)
+    return is_similar and other.id != row.id and other.started is not None
 
 
 def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:

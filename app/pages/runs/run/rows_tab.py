@@ -103,14 +103,14 @@ class RowsTab(Polling):
         self._reading = None
         if result is None:
             return
-        self._stamp, ends = result
+        self._stamp, shown = result
         self.note.setText(
             self.tr(
-                "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows
-            ).format(numbers.count(ends.step))
+                "The best evaluation so far was at step {0}, of %Ln row(s).", "", shown.rows
+            ).format(numbers.count(shown.step))
         )
-        self.worst.fill(ends, ends.worst)
-        self.best.fill(ends, ends.best)
+        self.worst.fill(shown, shown.worst)
+        self.best.fill(shown, shown.best)
         self._tables.show()
 
 
@@ -125,20 +125,20 @@ class RowsTable(QTableView):
         apply_style(self, name)
         self.verticalHeader().hide()
 
-    def fill(self, ends: Extremes, rows: Sequence[tuple[str, ...]]) -> None:
+    def fill(self, shown: Extremes, rows: Sequence[tuple[str, ...]]) -> None:
         """Show these rows and keep the selected index."""
         current, header = self.currentIndex().row(), self.horizontalHeader()
-        cells = map(itemgetter, range(len(ends.titles)))
+        cells = map(itemgetter, range(len(shown.titles)))
         self.rows.show_rows(
-            rows, [Column(*pair, tooltip=pair[1]) for pair in zip(ends.titles, cells, strict=True)]
+            rows, [Column(*pair, tooltip=pair[1]) for pair in zip(shown.titles, cells, strict=True)]
         )
-        if len(self._widths) != len(ends.titles):
+        if len(self._widths) != len(shown.titles):
             mode = header.ResizeMode
-            for column in range(len(ends.titles)):
-                is_text = column in ends.texts
+            for column in range(len(shown.titles)):
+                is_text = column in shown.texts
                 header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
-            self._widths = [0] * len(ends.titles)
-        self._widen(set(ends.texts))
+            self._widths = [0] * len(shown.titles)
+        self._widen(set(shown.texts))
         if 0 <= current < len(rows):
             self.selectRow(current)
 

@@ -94,8 +94,8 @@ class SeedsTab(QWidget):
         self.table.activated.connect(self._on_activated)
         head = layouts.row((self.summary, 1), self.measure)
         layouts.tab(self, head, self.importance, (self.table, 1))
-        for changed in (state.changed, self._runs.listed, self._runs.changed, self._runs.removed):
-            changed.connect(self._show)
+        for signal in (state.changed, self._runs.listed, self._runs.changed, self._runs.removed):
+            signal.connect(self._show)
         self._show()
 
     def _show(self, changed: RunRow | str | None = None) -> None:
@@ -120,10 +120,12 @@ class SeedsTab(QWidget):
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
         runs = group.runs if group is not None else 0
-        text = self._search if by_search else self._sweep if is_sweep else self._seeds
-        self.summary.setText(text(rows, runs))
+        format_text = (
+            self._search_text if by_search else self._sweep_text if is_sweep else self._seeds_text
+        )
+        self.summary.setText(format_text(rows, runs))
 
-    def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
+    def _seeds_text(self, rows: Sequence[RunRow], runs: int) -> str:
         scores = best_scores(rows)
         if not rows:
             return ""
@@ -133,14 +135,14 @@ class SeedsTab(QWidget):
         heading = run_texts.metric_heading(_metric(rows))
         return template.format(heading, mean_and_deviation(rows), len(scores), runs)
 
-    def _sweep(self, rows: Sequence[RunRow], runs: int) -> str:
+    def _sweep_text(self, rows: Sequence[RunRow], runs: int) -> str:
         finished = sum(row.state == "finished" for row in rows)
         if not _metric(rows):
             return self.tr("Layer probing sweep: {0} of {1} runs finished.").format(finished, runs)
         template = self.tr("Layer probing sweep: {0} of {1} runs finished. Compared by {2}.")
         return template.format(finished, runs, run_texts.metric_title(_metric(rows)))
 
-    def _search(self, rows: Sequence[RunRow], runs: int) -> str:
+    def _search_text(self, rows: Sequence[RunRow], runs: int) -> str:
         finished = sum(row.state == "finished" for row in rows)
         pruned = sum(map(is_pruned, rows))
         text = self.tr("{0} of at most {1} runs finished.").format(finished, runs)
