@@ -54,7 +54,7 @@ def make_run(path: Path, spec: "EncoderSpec", tokenizer: "Tokenizer", steps: int
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.runs.folder import RunFolder
-    from engine.runs.snapshots import find_run, snapshot
+    from engine.runs.snapshots import find_run, snapshot_folder
 
     run = RunFolder(path)
     network = Network(spec, Heads(mlm=True))
@@ -67,7 +67,7 @@ def make_run(path: Path, spec: "EncoderSpec", tokenizer: "Tokenizer", steps: int
     for step in range(steps):
         with torch.no_grad():
             next(network.parameters()).add_(0.001)
-        with atomic_folder(snapshot(run, step)) as inside:
+        with atomic_folder(snapshot_folder(run, step)) as inside:
             checkpoint.write_weights(inside, checkpoint.finite_tensors(network, half))
     return run
 

@@ -33,10 +33,10 @@ MAX_DROP = 0.02  # of the score, since the best
 PARTS = 5  # of the training loss, whose means are compared
 MIN_LOSSES = 50  # losses, before these means are reliable
 TRUNCATED = 0.5  # fraction of the inputs
-OTHER_RATE = 1.5  # times the recommended rate, or a fraction of it
+RATE_RATIO = 1.5  # times the recommended rate, or a fraction of it
 FACTOR = 3  # to the next rate to try, if none is recommended
-LABELS_NAMED = 5  # labels
-MEASURE_ALL = ("absent_labels", "move")  # a check and its fix
+MAX_NAMED_LABELS = 5
+MOVE_ROWS = ("absent_labels", "move")  # a check and its fix
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Advice:
 
 
 def needed_curves(prepared: Prepared) -> tuple[str, ...]:
-    """The curves that advice is based on; no others are kept."""
+    """Curves that advice is based on; no others are kept."""
     return ("loss", "validation_loss", prepared.best_metric)
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of a run so far; values that were not finite are left out."""
+    """Measurements of a run so far; values that were not finite are left out."""
 
     job: JobSpec
     prepared: Prepared
@@ -117,12 +117,12 @@ def rate_too_high(m: Measurements) -> Advice | None:
         return None
     rate, usual = m.job.training.learning_rate, _usual_rate(m)
     parts = [m.mean_loss(n / PARTS, (n + 1) / PARTS) for n in range(PARTS)]
-    below = usual is not None and rate * OTHER_RATE < usual
-    diverged = len(m.loss) >= MIN_LOSSES and not below and parts[-1] > (1 + MAX_RISE) * min(parts)
-    above = usual is not None and rate > OTHER_RATE * usual
-    if not diverged and not (above and (_no_better(m) or _has_hardly_moved(m))):
+    is_low = usual is not None and rate * RATE_RATIO < usual
+    diverged = len(m.loss) >= MIN_LOSSES and not is_low and parts[-1] > (1 + MAX_RISE) * min(parts)
+    is_high = usual is not None and rate > RATE_RATIO * usual
+    if not diverged and not (is_high and (_is_no_better(m) or _has_hardly_moved(m))):
         return None
-    lower = usual if above and usual is not None else rate / FACTOR
+    lower = usual if is_high and usual is not None else rate / FACTOR
     problem = (
         phrase("The training loss rises again: the learning rate {rate:g} is too high.", rate=rate)
         if diverged
@@ -135,7 +135,7 @@ def rate_too_high(m: Measurements) -> Advice | None:
 
 def no_better_than_majority(m: Measurements) -> Advice | None:
     """The score is that of the majority label, or close to zero."""
-    if not m.is_conclusive or not m.scores or not _no_better(m):
+    if not m.is_conclusive or not m.scores or not _is_no_better(m):
         return None
     score, metric = m.best[1], m.metric
     if _baseline(m):
@@ -166,13 +166,13 @@ def hardly_learned(m: Measurements) -> Advice | None:
 
 
 def overfits(m: Measurements) -> Advice | None:
-    """The validation loss has long risen, and the score has fallen."""
+    """The validation loss has risen for several evaluations, and the score has fallen."""
     losses = m.validation_loss
     if len(losses) < FEW_EVALUATIONS + 1 or not m.scores:
         return None
     lowest = min(losses, key=lambda point: point[1])
-    after = [value for step, value in losses if step > lowest[0]]
-    if len(after) < FEW_EVALUATIONS or after[-1] < (1 + MAX_RISE) * lowest[1]:
+    later = [value for step, value in losses if step > lowest[0]]
+    if len(later) < FEW_EVALUATIONS or later[-1] < (1 + MAX_RISE) * lowest[1]:
         return None
     best_step, best = m.best
     if m.prepared.higher_is_better and m.scores[-1][1] > best - MAX_DROP:
@@ -182,7 +182,7 @@ def overfits(m: Measurements) -> Advice | None:
         "Over-fits since epoch {epoch}: the validation loss was {lowest:.3g} and is {last:.3g}.",
         epoch=m.epoch(lowest[0]),
         lowest=lowest[1],
-        last=after[-1],
+        last=later[-1],
     )
     if epochs < m.job.training.epochs and not m.job.training.steps:
         advice = phrase("The best checkpoint is kept. Try {n} epoch(s), or add rows.", n=epochs)
@@ -196,15 +196,15 @@ def absent_labels(m: Measurements) -> Advice | None:
     absent = m.prepared.absent
     if not absent:
         return None
-    names = ", ".join(f"“{label[:60]}”" for label in absent[:LABELS_NAMED])
+    names = ", ".join(f"“{label[:60]}”" for label in absent[:MAX_NAMED_LABELS])
     rest = (
-        phrase(" and {count} more", count=len(absent) - LABELS_NAMED)
-        if absent[LABELS_NAMED:]
+        phrase(" and {count} more", count=len(absent) - MAX_NAMED_LABELS)
+        if absent[MAX_NAMED_LABELS:]
         else ""
     )
     problem = phrase("The validation set has no row with {names}{rest}.", names=names, rest=rest)
     advice = phrase("Move some of their training rows to the validation set, or add rows.")
-    return Advice("labels are missing in validation", problem, advice, fix=MEASURE_ALL)
+    return Advice("labels are missing in validation", problem, advice, fix=MOVE_ROWS)
 
 
 def most_are_truncated(m: Measurements) -> Advice | None:
@@ -240,8 +240,8 @@ def advise(measurements: Measurements) -> list[Advice]:
     """All advice for a run, the most important first; at most one of each kind."""
     applicable = [advice for rule in RULES if (advice := rule(measurements)) is not None]
     allowed = [_within_limits(advice, measurements.job) for advice in applicable]
-    nothing = [advice for advice in allowed if advice.name in LEARNED_NOTHING]
-    return [advice for advice in allowed if advice not in nothing[1:]]
+    repeated = [advice for advice in allowed if advice.name in LEARNED_NOTHING]
+    return [advice for advice in allowed if advice not in repeated[1:]]
 
 
 def _within_limits(advice: Advice, job: JobSpec) -> Advice:
@@ -297,7 +297,7 @@ def _baseline(m: Measurements) -> float:
     return m.prepared.majority_score if name == "validation_accuracy" else 0.0
 
 
-def _no_better(m: Measurements) -> bool:
+def _is_no_better(m: Measurements) -> bool:
     if not m.scores or not m.prepared.higher_is_better:
         return False
     baseline = _baseline(m)
@@ -311,14 +311,14 @@ def _has_hardly_moved(m: Measurements) -> bool:
 def _usual_rate(m: Measurements) -> float | None:
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
-    fresh = isinstance(m.job.base_model, FromScratch)
-    regime = get_regime(m.job.task.info, fresh, bool(m.job.training.lora_rank))
+    from_scratch = isinstance(m.job.base_model, FromScratch)
+    regime = get_regime(m.job.task.info, from_scratch, bool(m.job.training.lora_rank))
     return recommended_rate(regime, m.prepared.layer_weights)
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
     rate, usual = m.job.training.learning_rate, _usual_rate(m)
-    if usual is not None and rate * OTHER_RATE < usual:
+    if usual is not None and rate * RATE_RATIO < usual:
         return _try_rate(usual)
     if usual is None and not m.job.features.trains_probe:
         return _try_rate(FACTOR * rate)

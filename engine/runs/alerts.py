@@ -21,7 +21,7 @@ MIN_VALUES = 20  # of them needed for a comparison
 MIN_DEVIATIONS = 8.0  # robust standard deviations
 MIN_RATIO = 1.5  # times the median
 EXPLOSION_RATIO = 10.0  # times the median of the gradient norms
-TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
+MAD_TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
 MIN_DISTANCE = 10  # values between two alerts of one kind
 PATIENCE = 5  # evaluations without a better one
 MIN_FRACTION = 1 / 3  # minimum fraction of all evaluations
@@ -41,10 +41,10 @@ class Alert:
 def spikes(steps: Steps, losses: Values) -> list[Alert]:
     """Find losses far above the preceding ones; float64 [N] each, NaN if not finite."""
     alerts = []
-    for index, times in _outliers(losses, MIN_RATIO):
+    for index, ratio in _outliers(losses, MIN_RATIO):
         step = int(steps[index])
         text = phrase(
-            "Loss spike at step {step:,}: {times:.1f} times the usual", step=step, times=times
+            "Loss spike at step {step:,}: {times:.1f} times the usual", step=step, times=ratio
         )
         alerts.append(Alert("spike", step, text))
     return alerts
@@ -53,10 +53,10 @@ def spikes(steps: Steps, losses: Values) -> list[Alert]:
 def explosions(steps: Steps, norms: Values) -> list[Alert]:
     """Find gradient norms many times the preceding ones."""
     alerts = []
-    for index, times in _outliers(norms, EXPLOSION_RATIO):
+    for index, ratio in _outliers(norms, EXPLOSION_RATIO):
         step = int(steps[index])
         text = phrase(
-            "Gradient norm {times:.0f} times the usual at step {step:,}", step=step, times=times
+            "Gradient norm {times:.0f} times the usual at step {step:,}", step=step, times=ratio
         )
         alerts.append(Alert("explosion", step, text))
     return alerts
@@ -65,19 +65,19 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
 def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:
     """Report if the best evaluation was long ago; at most one alert."""
     known = np.isfinite(scores)
-    at, values = steps[known], scores[known] * (1 if higher_is_better else -1)
+    known_steps, values = steps[known], scores[known] * (1 if higher_is_better else -1)
     if not len(values):
         return []
     best = int(np.argmax(values))
-    after = len(values) - 1 - best
-    if after < PATIENCE or after < MIN_FRACTION * len(values):
+    later = len(values) - 1 - best
+    if later < PATIENCE or later < MIN_FRACTION * len(values):
         return []
-    step = int(at[best])
-    sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=after)
+    step = int(known_steps[best])
+    sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=later)
     return [Alert("no improvement", step, sentence)]
 
 
-def _outliers(values: Values, larger: float) -> list[tuple[int, float]]:
+def _outliers(values: Values, min_ratio: float) -> list[tuple[int, float]]:
     """Indices of values far above the preceding ones, and their multiples of the median."""
     known = np.flatnonzero(np.isfinite(values))
     finite = values[known]
@@ -86,21 +86,21 @@ def _outliers(values: Values, larger: float) -> list[tuple[int, float]]:
     padded = np.concatenate([np.full(WINDOW, np.inf), finite])
     windows = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[:-1]  # [N, WINDOW]
     # only values far above the minimum are checked: medians of all windows are slow
-    likely: list[int] = []
-    for first in range(MIN_VALUES, len(finite), CHUNK):
-        chunk = slice(first, first + CHUNK)
-        above = finite[chunk] > larger * windows[chunk].min(axis=1)
-        likely += (first + np.flatnonzero(above)).tolist()
+    candidates: list[int] = []
+    for start in range(MIN_VALUES, len(finite), CHUNK):
+        chunk = slice(start, start + CHUNK)
+        is_above = finite[chunk] > min_ratio * windows[chunk].min(axis=1)
+        candidates += (start + np.flatnonzero(is_above)).tolist()
     outliers: list[tuple[int, float]] = []
-    for index in likely:
+    for index in candidates:
         window = windows[index][np.isfinite(windows[index])]
-        middle = float(np.median(window))
-        spread = TO_SD * float(np.median(np.abs(window - middle)))
-        is_far = finite[index] - middle > MIN_DEVIATIONS * max(spread, 1e-12)
-        if middle > 0 and finite[index] > larger * middle and is_far:
+        median = float(np.median(window))
+        spread = MAD_TO_SD * float(np.median(np.abs(window - median)))
+        is_far = finite[index] - median > MIN_DEVIATIONS * max(spread, 1e-12)
+        if median > 0 and finite[index] > min_ratio * median and is_far:
             if outliers and index - outliers[-1][0] < MIN_DISTANCE:
                 continue
-            outliers.append((index, float(finite[index] / middle)))
+            outliers.append((index, float(finite[index] / median)))
             if len(outliers) == MAX_ALERTS:
                 break
-    return [(int(known[index]), times) for index, times in outliers]
+    return [(int(known[index]), ratio) for index, ratio in outliers]

@@ -14,19 +14,19 @@ from engine.runs.folder import RunFolder, checkpoint_step
 
 
 def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
-    """Make the run folder `into` from the checkpoint of `source` at `step`, whole or not at all.
+    """Create the run folder `into` from the checkpoint of `source` at `step`, atomically.
 
     If `job` is that of `source`, the branch ends with the same weights, bit for bit.
 
     Raises StudioError if there is no such checkpoint, it is damaged, or `job` has settings that
     cannot change in the middle of a run.
     """
-    before = source.job()
-    changed = changes(before, job)
+    old_job = source.job()
+    changed = changes(old_job, job)
     _check(changed)
     totals = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
     total = totals[-1] if totals else 0
-    if (problem := check_remaining_steps(before, job, step, total)) is not None:
+    if (problem := check_remaining_steps(old_job, job, step, total)) is not None:
         raise problem
     checkpoint = _checkpoint(source, step)
     if into.exists():
@@ -37,7 +37,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             single = job.model_copy(update={"group": None})  # a branch belongs to no group of seeds
             run = RunFolder.create(temporary, single)
             if source.dataset.is_dir():
-                _refuse_links(source.dataset)
+                _check_no_links(source.dataset)
                 shutil.copytree(source.dataset, run.dataset)
             saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
@@ -62,13 +62,13 @@ def _check(changed: list[Change]) -> None:
 
 
 def check_remaining_steps(
-    before: JobSpec, job: JobSpec, step: int, steps: int
+    old_job: JobSpec, job: JobSpec, step: int, steps: int
 ) -> StudioError | None:
     """Return an error if a branch from `step` would have no steps to train.
 
-    `steps` are those of the run with the job `before`, 0 if unknown.
+    `steps` are those of the run with the job `old_job`, 0 if unknown.
     """
-    planned = _total_steps(before, job, steps)
+    planned = _total_steps(old_job, job, steps)
     if not 0 < planned <= step:
         return None
     return StudioError(
@@ -79,8 +79,8 @@ def check_remaining_steps(
     )
 
 
-def _total_steps(before: JobSpec, job: JobSpec, steps: int) -> int:
-    old, new = before.training, job.training
+def _total_steps(old_job: JobSpec, job: JobSpec, steps: int) -> int:
+    old, new = old_job.training, job.training
     if new.steps or old.steps:
         return new.steps
     factor = (new.epochs * new.train_fraction) / (old.epochs * old.train_fraction)
@@ -124,14 +124,14 @@ def _best(source: RunFolder, checkpoint: Path) -> Path | None:
 
 
 def _copy(folder: Path, into: Path) -> None:
-    _refuse_links(folder)
+    _check_no_links(folder)
     with atomic_write.atomic_folder(into) as inside:
         shutil.copytree(
             folder, inside, ignore=shutil.ignore_patterns(atomic_write.MANIFEST), dirs_exist_ok=True
         )
 
 
-def _refuse_links(folder: Path) -> None:
+def _check_no_links(folder: Path) -> None:
     """Raise StudioError for a link: its target is not part of the run."""
     link = next((f for f in (folder, *folder.rglob("*")) if f.is_symlink()), None)
     if link is not None:

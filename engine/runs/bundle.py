@@ -42,7 +42,7 @@ def pack(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Write the runs to `path`, whole or not at all.
+    """Write the runs to `path`, atomically.
 
     Args:
         checkpoints: which ones to include; the best is the last if none is marked as best.
@@ -56,10 +56,10 @@ def pack(
     files = {run.path.name: _select_files(run, checkpoints) for run in runs}
     total = sum(file.stat().st_size for listed in files.values() for file in listed)
     done = 0
-    sums: dict[str, dict[str, str]] = {name: {} for name in files}
+    digests: dict[str, dict[str, str]] = {name: {} for name in files}
     temporary = temporary_path(path)
     try:
-        with disk_errors_for(path), zipfile.ZipFile(temporary, "w") as packed:
+        with disk_errors_for(path), zipfile.ZipFile(temporary, "w") as archive:
             for run in runs:
                 for file in files[run.path.name]:
                     name = file.relative_to(run.path).as_posix()
@@ -67,7 +67,7 @@ def pack(
                     member = _member(f"{RUNS}/{run.path.name}/{name}", file)
                     with (
                         open_regular(file, follows_links=False) as source,
-                        packed.open(member, "w", force_zip64=True) as target,
+                        archive.open(member, "w", force_zip64=True) as target,
                     ):
                         while chunk := source.read(CHUNK):
                             digest.update(chunk)
@@ -76,14 +76,14 @@ def pack(
                             report(done, total)
                             if cancelled():
                                 raise Cancelled
-                    sums[run.path.name][name] = digest.hexdigest()
+                    digests[run.path.name][name] = digest.hexdigest()
             named = annotations or {}
             listed = [
-                {"id": name, "annotations": dict(named.get(name, {})), "files": dict(sums[name])}
+                {"id": name, "annotations": dict(named.get(name, {})), "files": dict(digests[name])}
                 for name in (run.path.name for run in runs)
             ]
-            facts = {"form": FORMAT, "runs": listed}
-            packed.writestr(_member(INDEX), json.dumps(facts, indent=1))
+            index = {"form": FORMAT, "runs": listed}
+            archive.writestr(_member(INDEX), json.dumps(index, indent=1))
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -99,14 +99,14 @@ def unpack(
 
     Raises StudioError if it is not a bundle, a newer one, damaged or hostile; Cancelled.
     """
-    with _damage_errors(path), zipfile.ZipFile(path) as packed:
-        members = packed.infolist()
+    with _damage_errors(path), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
         if len(members) > MAX_FILES:
             raise _bundle_error(path, phrase("it has more than {n:,} files", n=MAX_FILES))
-        facts = _read_facts(packed, path)
+        run_entries = _read_index(archive, path)
         listed = {
             f"{RUNS}/{run['id']}/{name}": digest
-            for run in facts
+            for run in run_entries
             for name, digest in run["files"].items()
         }
         sizes = {item.filename: item.file_size for item in members if item.filename in listed}
@@ -116,7 +116,7 @@ def unpack(
             if item.filename == INDEX or item.is_dir():
                 continue
             _check(item, listed, path)
-            for count in _write(packed, item, into, listed[item.filename], path):
+            for count in _write(archive, item, into, listed[item.filename], path):
                 done += count
                 report(done, total)
                 if cancelled():
@@ -124,14 +124,14 @@ def unpack(
         if missing := set(listed) - set(sizes):
             name = PurePosixPath(min(missing)).name
             raise _bundle_error(path, phrase("{name} is missing in it", name=name))
-    return {into / RUNS / run["id"]: run["annotations"] for run in facts}
+    return {into / RUNS / run["id"]: run["annotations"] for run in run_entries}
 
 
 def is_bundle(path: Path) -> bool:
     """True if a file is a zip with runs in it."""
     try:
-        with zipfile.ZipFile(path) as packed:
-            return INDEX in packed.namelist()[-1:] or INDEX in packed.namelist()
+        with zipfile.ZipFile(path) as archive:
+            return INDEX in archive.namelist()[-1:] or INDEX in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
 
@@ -169,18 +169,18 @@ def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
     return member
 
 
-def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
+def _read_index(archive: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
     try:
-        member = packed.getinfo(INDEX)
+        member = archive.getinfo(INDEX)
     except KeyError:
         raise _bundle_error(path, phrase("there are no runs in it")) from None
     if member.file_size > MAX_INDEX:
         raise _bundle_error(path, phrase("its list of files is too long"))
-    with packed.open(member) as file:
+    with archive.open(member) as file:
         content = file.read(MAX_INDEX + 1)
     try:
-        facts = json.loads(content)
-        form, runs = int(facts["form"]), list(facts["runs"])
+        index = json.loads(content)
+        form, runs = int(index["form"]), list(index["runs"])
         folders = [
             {
                 "id": str(run["id"]),
@@ -231,13 +231,13 @@ def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> No
 
 
 def _write(
-    packed: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
 ) -> Iterator[int]:
     """Write exactly the declared bytes; yields their number after each chunk."""
     target = into / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     checksum, remaining = hashlib.sha256(), member.file_size
-    with packed.open(member) as source, open(target, "xb") as out:
+    with archive.open(member) as source, open(target, "xb") as out:
         while chunk := source.read(min(CHUNK, remaining + 1)):
             remaining -= len(chunk)
             if remaining < 0:

@@ -31,7 +31,7 @@ def copy_run(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> RunFolder:
-    """Copy the run folder `source` into `runs`, whole or not at all; links in it are left out.
+    """Copy the run folder `source` into `runs`, atomically; links in it are left out.
 
     Nothing is overwritten: a run of the same name gets a number.
 
@@ -120,8 +120,8 @@ def _is_same(run: RunFolder, other: RunFolder) -> bool:
 def files_to_copy(folder: Path) -> Iterator[Path]:
     """Files to copy: no links, pipes or devices, and not the files of a living worker."""
     for entry in sorted(folder.iterdir()):
-        of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
-        if entry.is_symlink() or of_worker:
+        is_of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
+        if entry.is_symlink() or is_of_worker:
             continue
         if entry.is_dir():
             yield from files_to_copy(entry)

@@ -2,8 +2,8 @@
 
 A point measured again after a resume appears once: a point counts unless a later worker started at
 an earlier step. If a worker has started since, all is rewritten; otherwise points are appended. The
-position stores the progress and the length of each file, so that what a killed program appended
-partly is cut off first.
+position stores the progress and the length of each file, so that a line
+that a killed program wrote only partly is removed first.
 """
 
 import json
@@ -53,7 +53,7 @@ class CurveFiles(ABC):
     form: ClassVar[str]  # name of the program
 
     def __init__(self, run: RunFolder, into: Path) -> None:
-        """`into` holds many runs, each in a folder of its own."""
+        """`into` holds many runs, each in its own folder."""
         self.run, self.into = run, into
         self.folder = self._run_folder()
 
@@ -67,7 +67,7 @@ class CurveFiles(ABC):
             self._write_all(report, cancelled)
 
     def catch_up(self, is_over: bool = False) -> bool:
-        """Append what is new in the run; returns True if there was anything.
+        """Append the new points of the run; returns True if there were any events.
 
         `is_over`: no worker trains it any more, even if the last one did not report its end.
         """
@@ -88,7 +88,7 @@ class CurveFiles(ABC):
         if not is_known or any(isinstance(event, Started) for event in events):
             byte = self._write_all(lambda done, total: None, lambda: False)
         else:
-            self._cut(position)
+            self._truncate(position)
             self._append(event for event in events if isinstance(event, Measured))
             self._write_end(last_end(self.run.last_events()))
         sizes = {
@@ -99,17 +99,17 @@ class CurveFiles(ABC):
         return True
 
     def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:
-        """Returns the byte of the events up to which all was written."""
+        """Return the position in the events up to which all is written."""
         (self.folder / POSITION).unlink(missing_ok=True)
         for file in list(self._point_files()):
             file.unlink()
         total = max(1, self.run.events_size())
-        limits = _limits(self.run)
+        limits = _step_limits(self.run)
         first = next(iter(self.run.events_after(0, chunk_size=1)[0]), None)
         self._write_header(first)
-        byte, before, session, done = 0, -1, 0, 0
-        while byte != before:
-            before = byte
+        byte, previous, session, done = 0, -1, 0, 0
+        while byte != previous:
+            previous = byte
             events, byte = self.run.events_after(byte)
             pending = list[Measured]()
             for event in events:
@@ -128,7 +128,7 @@ class CurveFiles(ABC):
         report(total, total)
         return byte
 
-    def _cut(self, position: Position) -> None:
+    def _truncate(self, position: Position) -> None:
         for file in list(self._point_files()):
             size = position.sizes.get(file.relative_to(self.folder).as_posix())
             if size is None:
@@ -159,7 +159,7 @@ class CurveFiles(ABC):
 
 
 def point_value(point: Measured) -> float:
-    """The value of a point, with NaN and infinities restored."""
+    """Value of a point, with NaN and infinities restored."""
     if point.value is not None:
         return point.value
     return math.nan if point.status == "finite" else float(point.status)
@@ -173,7 +173,7 @@ def last_end(events: list[AnyEvent]) -> Ended | None:
     return None
 
 
-def _limits(run: RunFolder) -> list[int]:
+def _step_limits(run: RunFolder) -> list[int]:
     """For each worker, the first step at which a later worker started; its points count below that.
 
     The first limit is for points before any worker, as in a branch.

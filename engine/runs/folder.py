@@ -28,7 +28,7 @@ from engine.messages.events import EVENT, EVENTS, AnyEvent, Ended, Event, Noted,
 from engine.phrases import phrase
 from engine.runs.lock import hold, is_held, open_here
 
-CHUNK = 4 << 20  # bytes of events read at once
+CHUNK = 4 << 20  # bytes of events read per call
 TAIL = 64 << 10  # bytes searched for the last events
 MAX_EVENTS = 4 << 30  # bytes, about 40 million events
 STATE_CHANGES = (Started, Saved, Ended)
@@ -64,7 +64,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, job: JobSpec) -> Self:
-        """Make the folder of a new run; an existing folder must be empty."""
+        """Create the folder of a new run; an existing folder must be empty."""
         atomic_write.check_new_folder(path)
         with atomic_write.disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -135,9 +135,9 @@ class RunFolder:
         return _events(complete, byte), byte + len(complete)
 
     def all_events(self) -> Iterator[AnyEvent]:
-        byte, before = 0, -1
-        while byte != before:
-            before = byte
+        byte, previous = 0, -1
+        while byte != previous:
+            previous = byte
             events, byte = self.events_after(byte)
             yield from events
 
@@ -171,7 +171,7 @@ class RunFolder:
         return events
 
     def last_started(self) -> Started | None:
-        """The Started event of the present or last worker."""
+        """The Started event of the current or last worker."""
         started = None
         for event in self.all_events():
             started = event if isinstance(event, Started) else started
@@ -254,7 +254,7 @@ class RunFolder:
         return self.stop_file.exists()
 
     def stop_reason(self) -> str:
-        """Reason for the stop; empty if the user wants it."""
+        """Reason for the stop; empty if the user requested it."""
         try:
             return _REASON.validate_json(read_regular(self.stop_file))
         except (OSError, ValueError):
@@ -282,7 +282,7 @@ class RunFolder:
         os.close(open_here(self.changed_data_file, os.O_WRONLY | os.O_CREAT))
 
     def repair_last_line(self) -> None:
-        """Complete the line that a killed worker left open, or drop it if it is only a part."""
+        """Complete the line that a killed worker left open, or drop it if it is incomplete."""
         if not self.events_file.exists():
             return
         descriptor = open_here(self.events_file, os.O_RDWR)
@@ -336,20 +336,20 @@ def checkpoint_step(checkpoint: Path) -> int:
 
 def _write_all(descriptor: int, line: bytes) -> None:
     """Append all of `line`, or nothing of it if the disk is full."""
-    before = os.fstat(descriptor).st_size
+    old_size = os.fstat(descriptor).st_size
     written = 0
     try:
         while written < len(line):
             written += os.write(descriptor, line[written:])
     except OSError:
         if written:
-            os.ftruncate(descriptor, before)
+            os.ftruncate(descriptor, old_size)
         raise
 
 
 def _events(lines: bytes, byte: int) -> list[AnyEvent]:
     split = lines.splitlines(keepends=True)
-    try:  # all at once, which saves a third of the time
+    try:  # in one call, which saves a third of the time
         events = EVENTS.validate_json(b"[%b]" % b",".join(split))
         if len(events) == len(split):
             return events

@@ -23,20 +23,20 @@ FREE_SPACE_POLL = 0.5  # s between two checks of the free space
 # s after which a write is tried anyway, since quotas do not show in the free space
 RETRY_AFTER = 30.0
 
-Written = TypeVar("Written")
+Result = TypeVar("Result")
 
 
 def retry_when_full(
-    write: Callable[[], Written], emit: Callable[[Event], None], stop_requested: Callable[[], bool]
-) -> Written:
-    """Call `write` until there is space; raises DiskFull only if a stop is wanted.
+    write: Callable[[], Result], emit: Callable[[Event], None], stop_requested: Callable[[], bool]
+) -> Result:
+    """Call `write` until there is space; raises DiskFull only if a stop is requested.
 
     A failed `write` leaves nothing behind. `emit` gets a `Waiting` once, and a note after it.
     """
     waiting_since = None
     while True:
         try:
-            written = write()
+            result = write()
         except DiskFull as full:
             if stop_requested():
                 raise
@@ -55,7 +55,7 @@ def retry_when_full(
                         )
                     )
                 )
-            return written
+            return result
 
 
 @contextmanager

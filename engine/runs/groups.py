@@ -53,13 +53,13 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
         features_spec = job.features.model_copy(update={"vectors": row, "cache": cache})
         base = job.model_copy(update={"features": features_spec})
         runs += [
-            _member(base, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
+            _run_job(base, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
         ]
     return tuple(runs)
 
 
 def create_group(job: JobSpec) -> RunGroup:
-    """The group of all runs of a search; each job has one of its own."""
+    """The group of all runs of a search; each job has its own."""
     assert job.search is not None
     seeds = get_seeds(job)
     return RunGroup(
@@ -82,10 +82,10 @@ def expand_setting(
     base = with_values(job.model_copy(update={"group": None}), values)
     values_text = " · ".join(_format_value(job, path, value) for path, value in values.items())
     own = group.model_copy(update={"setting": index})
-    return tuple(_member(base, own, seed, len(own.seeds), values_text) for seed in own.seeds)
+    return tuple(_run_job(base, own, seed, len(own.seeds), values_text) for seed in own.seeds)
 
 
-def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
+def _run_job(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
     """The job of one run, with `label` and, if there are several, its seed in the name."""
     suffix = f" · {label}" if label else ""
     if seeds > 1:
@@ -116,8 +116,8 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
     """Apply the rate and the epochs of a probe, if one is trained."""
     if not job.features.trains_probe:
         return job
-    own = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
-    training = job.training.model_copy(update={**own, "lora_rank": 0})
+    probe_settings = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
+    training = job.training.model_copy(update={**probe_settings, "lora_rank": 0})
     return job.model_copy(update={"training": training})
 
 

@@ -21,10 +21,10 @@ def read_job(file: Path) -> JobSpec:
         ) from error
     except ValidationError as error:
         raise describe_validation(error, f"The job file {file.name}") from error
-    return _from(job, file.absolute().parent)
+    return _resolve_paths(job, file.absolute().parent)
 
 
-def _from(job: JobSpec, base: Path) -> JobSpec:
+def _resolve_paths(job: JobSpec, base: Path) -> JobSpec:
     def absolute(value: Any) -> Any:
         if isinstance(value, Path):
             return base / value

@@ -24,7 +24,7 @@ from engine.runs.exports import ExportNote, read_exports
 from engine.runs.folder import RunFolder, checkpoint_step
 
 Kind = Literal["files", "data", "model", "run", "export"]
-Part = TypeVar("Part")
+Parsed = TypeVar("Parsed")
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 DATASET_SPEC = "spec.json"
@@ -56,7 +56,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """`target` was made from `source`; `label` says by what, such as a step."""
+    """`target` was made from `source`; `label` describes how, for example a step."""
 
     source: str
     target: str
@@ -76,7 +76,7 @@ class Lineage:
         self.nodes.setdefault(node.key, node)
         return node.key
 
-    def join(self, source: str, target: str, label: str = "") -> None:
+    def connect(self, source: str, target: str, label: str = "") -> None:
         """Record that `target` was made from `source`; self-references are ignored."""
         if source != target:
             edge = Edge(source, target, label)
@@ -118,19 +118,19 @@ class Lineage:
     def layers(self, keys: Iterable[str]) -> dict[str, int]:
         """For each of these items the length of the longest path to it, from 0."""
         ordered = list(keys)
-        within = set(ordered)
+        allowed = set(ordered)
         lengths: dict[str, int] = {}
         for start in ordered:
-            self._layer(start, within, lengths)
+            self._layer(start, allowed, lengths)
         return lengths
 
-    def _layer(self, start: str, within: set[str], lengths: dict[str, int]) -> None:
+    def _layer(self, start: str, allowed: set[str], lengths: dict[str, int]) -> None:
         """Depth first without recursion; edges that close a cycle do not count."""
         stack: list[str] = [start]
         visited: set[str] = set()
         while stack:
             key = stack[-1]
-            sources = [s for s in self._incoming.get(key, {}) if s in within]
+            sources = [s for s in self._incoming.get(key, {}) if s in allowed]
             pending = [s for s in sources if s not in lengths and s not in visited]
             if key not in visited and pending:
                 visited.add(key)
@@ -174,7 +174,7 @@ def read_runs(home: Home) -> Iterator[RunFacts]:
 
 
 def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
-    """Read the graph of a home, a line of each run. Not for the GUI thread."""
+    """Read the graph of a home, and the first event of each run. Not for the GUI thread."""
     lineage = Lineage()
     listed = list(runs)
     for folder in _versions(home):
@@ -192,10 +192,10 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
     for note in exports.values():
         lineage.add(_export(note))
     for run in listed:
-        _join_run(lineage, run)
+        _connect_run(lineage, run)
     for note in exports.values():
         source, label = _checkpoint(lineage, note.checkpoint)
-        lineage.join(source, export_key(note.folder), label)
+        lineage.connect(source, export_key(note.folder), label)
     return lineage
 
 
@@ -222,10 +222,10 @@ def _add_data(lineage: Lineage, folder: Path) -> str:
         version = str(spec.version) if spec is not None else next_folder.name
         detail = phrase("version {version}", version=version)
         lineage.add(Node(key, "data", name, detail, next_folder, exists=spec is not None))
-        before = spec.made_from if spec is not None else None
-        next_folder = next_folder.parent / str(before) if before is not None else None
+        previous = spec.made_from if spec is not None else None
+        next_folder = next_folder.parent / str(previous) if previous is not None else None
         if next_folder is not None and spec is not None:
-            lineage.join(data_key(next_folder), key, spec.changes[0] if spec.changes else "")
+            lineage.connect(data_key(next_folder), key, spec.changes[0] if spec.changes else "")
     return data_key(folder)
 
 
@@ -248,16 +248,16 @@ def _export(note: ExportNote) -> Node:
     )
 
 
-def _join_run(lineage: Lineage, run: RunFacts) -> None:
+def _connect_run(lineage: Lineage, run: RunFacts) -> None:
     key = run_key(run.id)
     job = _parse_job(run.job)
     if (data := _parse(DATA, to_json(job.get("data")))) is not None:
-        lineage.join(_source(lineage, data), key)
+        lineage.connect(_source(lineage, data), key)
     base = _parse(BASE_MODEL, to_json(job.get("base_model")))
     path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
     if path is not None:
         source, label = _checkpoint(lineage, path)
-        lineage.join(source, key, label)
+        lineage.connect(source, key, label)
     first, _ = RunFolder(run.folder).events_after(0, chunk_size=1)
     if first and isinstance(first[0], Branched):
         branched = first[0]
@@ -266,7 +266,7 @@ def _join_run(lineage: Lineage, run: RunFacts) -> None:
             missing = RunFacts(branched.folder.name, branched.run, "", branched.folder, b"{}")
             lineage.add(_run(missing))
         label = phrase("branch at step {step}", step=branched.step)
-        lineage.join(source, key, label)
+        lineage.connect(source, key, label)
 
 
 def _parse_job(job: str | bytes) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def _parse_job(job: str | bytes) -> dict[str, Any]:
 
 
 @lru_cache(8192)
-def _parse(kind: TypeAdapter[Part], source: bytes) -> Part | None:
+def _parse(kind: TypeAdapter[Parsed], source: bytes) -> Parsed | None:
     try:
         return kind.validate_json(source)
     except ValidationError:  # of another version

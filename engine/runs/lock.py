@@ -1,4 +1,4 @@
-"""File locks that the system releases however the holder dies."""
+"""File locks that the system releases when the holder exits, even if it is killed."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ LOCK_TIMEOUT = 1.0  # s; longer than any test of the lock, so that a test never 
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(descriptor: int) -> None:
+    def _acquire(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
     def _test(descriptor: int) -> None:
@@ -25,7 +25,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(descriptor: int) -> None:
+    def _acquire(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _test(descriptor: int) -> None:
@@ -50,15 +50,15 @@ def open_here(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a pipe without a reader, or a socket
-            raise _no_file(path) from error
+            raise _not_a_file(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _no_file(path)
+        raise _not_a_file(path)
     return descriptor
 
 
-def _no_file(path: Path) -> StudioError:
+def _not_a_file(path: Path) -> StudioError:
     return StudioError(
         "{path} in {parent} is a pipe or a device, not a file.",
         "Remove it and try again.",
@@ -95,25 +95,25 @@ def hold(path: Path, busy: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterat
     owner = os.getpid()
     holding = [descriptor]
 
-    def leave_to_parent() -> None:
+    def close_in_child() -> None:
         if holding and os.getpid() != owner:
             os.close(holding.pop())
 
     try:
-        _take_within(descriptor, timeout, busy)
+        _acquire_within(descriptor, timeout, busy)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=leave_to_parent)
+            os.register_at_fork(after_in_child=close_in_child)
         yield
     finally:
         if holding:
             os.close(holding.pop())
 
 
-def _take_within(descriptor: int, seconds: float, busy: StudioError) -> None:
+def _acquire_within(descriptor: int, seconds: float, busy: StudioError) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
-            return _take(descriptor)
+            return _acquire(descriptor)
         except OSError as error:
             if time.monotonic() > end:
                 raise busy from error

@@ -1,10 +1,10 @@
 """The curves and settings of a run in a folder that MLflow reads as a store.
 
 The format is MLflow's file store (mlflow/store/tracking/file_store.py, version 3.17): a folder for
-the experiment with its `meta.yaml`, in it one for each run with `meta.yaml`, and `params`, `tags`
-and `metrics` with a file for each name. A metric has a line for each point: time in milliseconds
-since 1970, value, step. MLflow 3.17 needs MLFLOW_ALLOW_FILE_STORE=true for such a folder, or
-`mlflow migrate-filestore`, which converts it to a database.
+the experiment with its `meta.yaml`; in it a folder for each run with `meta.yaml`, and `params`,
+`tags` and `metrics`, which have a file for each name. A metric has a line for each point: time in
+milliseconds since 1970, value, step. MLflow 3.17 needs MLFLOW_ALLOW_FILE_STORE=true for such a
+folder, or `mlflow migrate-filestore`, which converts it to a database.
 """
 
 import json
@@ -47,7 +47,7 @@ class MLflowFiles(CurveFiles):
         experiment = self.into / EXPERIMENT
         if not (experiment / "meta.yaml").is_file():
             started = _milliseconds(first.at) if first is not None else 0
-            facts = {
+            metadata = {
                 "artifact_location": experiment.absolute().as_uri(),
                 "creation_time": started,
                 "experiment_id": EXPERIMENT,
@@ -55,7 +55,7 @@ class MLflowFiles(CurveFiles):
                 "lifecycle_stage": "active",
                 "name": EXPERIMENT_NAME,
             }
-            write_file(experiment / "meta.yaml", _yaml(facts))
+            write_file(experiment / "meta.yaml", _yaml(metadata))
         job = self.run.job()
         for path, value in flatten_settings(job.model_dump(mode="json")):
             text = one_line(value if isinstance(value, str) else json.dumps(value))
@@ -85,7 +85,7 @@ class MLflowFiles(CurveFiles):
         status = RUNNING if end is None else OUTCOMES[end.outcome]
         if end is None and not self.run.has_worker():
             status = FAILED  # its worker died without an Ended event
-        facts: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "artifact_uri": (self.folder / "artifacts").absolute().as_uri(),
             "end_time": None if end is None else _milliseconds(end.at),
             "entry_point_name": "",
@@ -101,7 +101,7 @@ class MLflowFiles(CurveFiles):
             "tags": [],
             "user_id": "",
         }
-        write_file(self.folder / "meta.yaml", _yaml(facts))
+        write_file(self.folder / "meta.yaml", _yaml(metadata))
 
 
 def flatten_settings(job: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -127,6 +127,6 @@ def _milliseconds(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def _yaml(facts: dict[str, Any]) -> bytes:
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+def _yaml(metadata: dict[str, Any]) -> bytes:
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in metadata.items()]
     return ("\n".join(lines) + "\n").encode("utf-8")

@@ -1,4 +1,4 @@
-"""Requirements to reproduce an item: files, checksums, versions; and if they still exist."""
+"""Requirements to reproduce an item: files, checksums, versions; and whether they still exist."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -32,10 +32,10 @@ def read_pace(run: RunFolder) -> Pace:
     """
     seconds: dict[int, float] = {}
     tokens: dict[int, float] = {}
-    before = None
+    previous = None
     for event in run.all_events():
         if isinstance(event, Started):
-            before = event.at
+            previous = event.at
         if not isinstance(event, Measured):
             continue
         if event.name == TOKENS and event.value is not None:
@@ -44,8 +44,8 @@ def read_pace(run: RunFolder) -> Pace:
         if event.name != SPEED:
             continue
         _discard_from(seconds, event.step)
-        gap = (event.at - before).total_seconds() if before is not None else 0.0
-        before = event.at
+        gap = (event.at - previous).total_seconds() if previous is not None else 0.0
+        previous = event.at
         elapsed = next(reversed(seconds.values()), 0.0)
         seconds[event.step] = elapsed + min(max(gap, 0.0), MAX_GAP)
     return Pace(*_arrays(seconds), *_arrays(tokens))

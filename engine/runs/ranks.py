@@ -50,7 +50,7 @@ class Rank:
 
 
 def this_rank() -> Rank | None:
-    """Rank of this process; None if it was started as a program of its own."""
+    """Rank of this process; None if it was started as a standalone program."""
     variables = os.environ
     if (
         RANKS_FOLDER not in variables

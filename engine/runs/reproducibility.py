@@ -108,18 +108,18 @@ def compare_weights(run: RunFolder, other: RunFolder, name: str) -> Repetition |
 
     Returns None if there is no step of which both have saved the weights.
     """
-    own, theirs_ = (_saved_weights(folder) for folder in (run, other))
-    common = own.keys() & theirs_.keys()
+    weights, other_weights = (_saved_weights(folder) for folder in (run, other))
+    common = weights.keys() & other_weights.keys()
     if not common:
         return None
     step = max(common)
-    ours, theirs = (read_reproducibility(folder).environment for folder in (run, other))
-    names = dict.fromkeys((*ours, *theirs))
+    env, other_env = (read_reproducibility(folder).environment for folder in (run, other))
+    names = dict.fromkeys((*env, *other_env))
     return Repetition(
         name=name,
         step=step,
-        is_same=own[step] == theirs_[step],
-        differences=tuple(name for name in names if ours.get(name) != theirs.get(name)),
+        is_same=weights[step] == other_weights[step],
+        differences=tuple(name for name in names if env.get(name) != other_env.get(name)),
     )
 
 
@@ -136,8 +136,8 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
     recorded = {e.step: e for e in run.milestones() if isinstance(e, Saved) and e.weights}
     folders = run.checkpoint_folders()
     sentences = []
-    for number, folder in enumerate(folders):
-        progress(number, len(folders))
+    for index, folder in enumerate(folders):
+        progress(index, len(folders))
         try:
             verify(folder)
         except BadCheckpoint as error:

@@ -25,7 +25,7 @@ Setting = dict[str, JsonValue]
 PRUNED = "Pruned at step "  # beginning of the reason why a search stopped a run
 STARTUP_RUNS = 5  # that must have ended before another is pruned, as in Optuna
 MAX_FAILURES = 3  # combinations in a row after which the search ends
-DRAWS = 50  # attempts to find a possible, new combination
+MAX_DRAWS = 50  # attempts to find a possible, new combination
 MAX_GAP = 3600.0  # s between two events; the machine slept during a longer gap
 
 
@@ -79,7 +79,7 @@ def _draw(
     if not any(field.is_range for field in search.varied):
         remaining = [v for v in _grid(search) if v not in tried and is_possible(job, v)]
         return rng.choice(remaining) if remaining else None
-    for _ in range(DRAWS):
+    for _ in range(MAX_DRAWS):
         values = {field.path: _value(field, rng) for field in search.varied}
         if values not in tried and is_possible(job, values):
             return values
@@ -89,10 +89,10 @@ def _draw(
 def _value(field: SearchField, rng: random.Random) -> JsonValue:
     if not field.is_range:
         return rng.choice(field.values)
-    assert field.low is not None and field.high is not None, "a rule of the job"
+    assert field.low is not None and field.high is not None, "checked by the job"
     ends = (math.log(field.low), math.log(field.high)) if field.log else (field.low, field.high)
-    drawn = rng.uniform(*ends)
-    value = math.exp(drawn) if field.log else drawn
+    sample = rng.uniform(*ends)
+    value = math.exp(sample) if field.log else sample
     if field.whole:
         return round(value)
     return min(max(float(f"{value:.3g}"), field.low), field.high)
@@ -240,24 +240,24 @@ def _search(runs: Sequence[SearchRun]) -> SearchSpec:
 def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
     best: list[float] = []
     for value in values:
-        better = not best or (value > best[-1]) == higher_is_better
-        best.append(value if better and (not best or value != best[-1]) else best[-1])
+        is_better = not best or (value > best[-1]) == higher_is_better
+        best.append(value if is_better and (not best or value != best[-1]) else best[-1])
     return best
 
 
 def is_below_median(
-    own: Sequence[float], others: Sequence[Sequence[float]], higher_is_better: bool
+    scores: Sequence[float], other_scores: Sequence[Sequence[float]], higher_is_better: bool
 ) -> float | None:
     """The median of the other runs if a run is worse at its last evaluation, else None.
 
     As in Optuna's MedianPruner: the best value so far, against the median of the others' values at
     the same evaluation; at least five of them must have ended.
     """
-    last = len(own) - 1
-    at_step = [other[last] for other in others if len(other) > last]
-    if last < 0 or len(others) < STARTUP_RUNS or not at_step:
+    last = len(scores) - 1
+    at_step = [other[last] for other in other_scores if len(other) > last]
+    if last < 0 or len(other_scores) < STARTUP_RUNS or not at_step:
         return None
-    median, best = statistics.median(at_step), best_so_far(own, higher_is_better)[-1]
+    median, best = statistics.median(at_step), best_so_far(scores, higher_is_better)[-1]
     return median if (best < median if higher_is_better else best > median) else None
 
 
@@ -277,24 +277,24 @@ def pruning_reason(step: int, score: float, median: float) -> Phrase:
 
 def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
     """Read a run of a search, and whether a higher score is better; True if unknown."""
-    metric, higher, state, problem = "", True, "", ""
+    metric, higher_is_better, state, problem = "", True, "", ""
     values: dict[int, float] = {}
-    seconds, before = 0.0, None
+    seconds, previous = 0.0, None
     for event in folder.all_events():
-        if before is not None and not isinstance(event, Started):
-            seconds += min(max((event.at - before).total_seconds(), 0.0), MAX_GAP)
-        before = event.at
+        if previous is not None and not isinstance(event, Started):
+            seconds += min(max((event.at - previous).total_seconds(), 0.0), MAX_GAP)
+        previous = event.at
         match event:
             case Started():
                 state, problem = "running", ""
             case Prepared():
-                metric, higher = event.best_metric, event.higher_is_better
+                metric, higher_is_better = event.best_metric, event.higher_is_better
             case Measured(name=name, step=step, value=float(value)) if name == metric:
                 values[step] = value
             case Ended():
                 state, problem = event.outcome, event.problem
     scores = [values[step] for step in sorted(values)]
-    best = best_so_far(scores, higher)
+    best = best_so_far(scores, higher_is_better)
     run = SearchRun(
         job=folder.job(),
         state=state,
@@ -303,25 +303,25 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
         seconds=seconds,
         by_search=is_by_search(problem),
     )
-    return run, higher
+    return run, higher_is_better
 
 
 def prune_handler(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], None]:
     """Event handler that asks a run to stop when its search prunes it."""
     ended = [other.evaluations for other in others if other.has_ended and other.evaluations]
     metric, higher = "", True
-    own: list[float] = []
+    scores: list[float] = []
 
     def on_event(event: Event) -> None:
         nonlocal metric, higher
         if isinstance(event, Prepared):  # includes the evaluations before a resume
             metric, higher = event.best_metric, event.higher_is_better
-            own[:] = search_run(run)[0].evaluations
+            scores[:] = search_run(run)[0].evaluations
         if not isinstance(event, Measured) or event.name != metric or event.value is None:
             return
-        own.append(event.value)
-        median = is_below_median(own, [best_so_far(o, higher) for o in ended], higher)
+        scores.append(event.value)
+        median = is_below_median(scores, [best_so_far(o, higher) for o in ended], higher)
         if median is not None:
-            run.request_stop(pruning_reason(event.step, best_so_far(own, higher)[-1], median))
+            run.request_stop(pruning_reason(event.step, best_so_far(scores, higher)[-1], median))
 
     return on_event

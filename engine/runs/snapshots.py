@@ -28,7 +28,7 @@ def is_snapshot_step(step: int, every: int) -> bool:
 
 
 def count_snapshots(steps: int, every: int) -> int:
-    """Number of snapshots of a run of `steps`, including its last one; 0 if none is wanted."""
+    """Number of snapshots of a run of `steps`, including its last one; 0 if they are disabled."""
     if every == 0:
         return 0
     doubling = takewhile(lambda step: step <= steps, (0, *(1 << n for n in range(10))))
@@ -36,7 +36,7 @@ def count_snapshots(steps: int, every: int) -> int:
     return len(list(doubling)) + late + (not is_snapshot_step(steps, every))
 
 
-def snapshot(run: RunFolder, step: int) -> Path:
+def snapshot_folder(run: RunFolder, step: int) -> Path:
     return run.snapshots / f"step-{step:08d}"
 
 
@@ -57,7 +57,7 @@ def find_run(checkpoint: Path) -> RunFolder | None:
 
 
 def discard_after(run: RunFolder, step: int) -> None:
-    """Delete the snapshots after `step`: a run that resumes there makes them again."""
+    """Delete the snapshots after `step`: a run that resumes there writes them again."""
     for folder in snapshot_folders(run):
         if checkpoint_step(folder) > step:
             remove_atomically(folder)

@@ -4,8 +4,8 @@ An event file is a TFRecord file (tensorflow.org, “TFRecord and tf.train.Examp
 its length, uint64, the masked CRC-32C of that, the record, and its masked CRC-32C. A record is a
 message Event (tensorflow/core/util/event.proto): 1 wall_time, double in seconds; 2 step, int64;
 3 file_version, string; 5 summary, whose field 1 is a value with 1 tag, string, and 2 simple_value,
-float32; 7 session_log, whose field 1 is its status, 1 for a start. At a start TensorBoard forgets
-what it has read of that step and later ones.
+float32; 7 session_log, whose field 1 is its status, 1 for a start. At a start TensorBoard discards
+its points of that step and later ones.
 """
 
 import socket

@@ -53,7 +53,7 @@ def _save(run: TrainingRun) -> None:
     network = run.ranks.gather_network(run.network)
     if not run.ranks.writes:
         return
-    folder = snapshots.snapshot(run.context.folder, run.progress.step)
+    folder = snapshots.snapshot_folder(run.context.folder, run.progress.step)
     try:
         with run.average.applied():
             tensors = checkpoint.finite_tensors(network, DTYPE)

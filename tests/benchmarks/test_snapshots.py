@@ -4,11 +4,11 @@ from app.pages.explore.over_training.state import read_snapshots
 from benchmarks.explore.snapshots import make_run
 from engine.files.shipped import tiny_model
 from engine.models.checkpoint import load
-from engine.runs.snapshots import snapshot
+from engine.runs.snapshots import snapshot_folder
 
 
 def test_a_run_that_is_made_is_moved_through_in_explore(tmp_path) -> None:
     tiny = load(tiny_model())
     run = make_run(tmp_path / "run", tiny.spec, tiny.tokenizer, steps=3)
-    snapshots = read_snapshots(snapshot(run, 0))
+    snapshots = read_snapshots(snapshot_folder(run, 0))
     assert snapshots is not None and snapshots.steps == (0, 1, 2)

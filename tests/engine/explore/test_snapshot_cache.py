@@ -18,7 +18,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.question import Question
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.runs.snapshots import snapshot, snapshot_folders
+from engine.runs.snapshots import snapshot_folder, snapshot_folders
 from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
 from tests.engine.training import small
@@ -69,7 +69,7 @@ def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
 def test_a_snapshot_answers_every_question_as_a_checkpoint(
     run: RunFolder, half: Path, tmp_path: Path
 ) -> None:
-    ours = of_texts(snapshot(run, 33), tmp_path)
+    ours = of_texts(snapshot_folder(run, 33), tmp_path)
     theirs = of_texts(half, tmp_path)
     kinds = {question.kind for question in ours}
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
@@ -84,7 +84,7 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
 
 def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
     context = WorkerContext(tmp_path, lambda _: None)
-    question = FillMask(checkpoint=snapshot(run, 4), text="a [MASK] film", exact=False)
+    question = FillMask(checkpoint=snapshot_folder(run, 4), text="a [MASK] film", exact=False)
     reply = answer(question, context)
     while context.models.prepare():
         pass
@@ -128,12 +128,12 @@ def test_the_nearest_are_loaded_ahead_and_kept(
 ) -> None:
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     models = ModelCache()
-    first = models.take(snapshot(run, 8))
+    first = models.take(snapshot_folder(run, 8))
     while models.prepare():
         pass
     assert loaded == [8, 16, 4, 32, 2, 33, 1, 0]
-    assert models.take(snapshot(run, 8)) is first
-    models.take(snapshot(run, 33))
+    assert models.take(snapshot_folder(run, 8)) is first
+    models.take(snapshot_folder(run, 33))
     assert len(loaded) == len(snapshot_folders(run)) == len(models.snapshots.held)
 
 
@@ -145,7 +145,7 @@ def test_those_that_take_long_are_loaded_when_they_are_asked_about(
 ) -> None:
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 0.0)
     models = ModelCache()
-    models.take(snapshot(run, 8))
+    models.take(snapshot_folder(run, 8))
     assert not models.prepare() and loaded == [8]
 
 
@@ -154,7 +154,7 @@ def test_where_memory_is_short_the_farthest_goes_first(
 ) -> None:
     models = ModelCache()
     for step in (0, 8, 16, 32):
-        models.take(snapshot(run, step))
+        models.take(snapshot_folder(run, step))
     memory(2 * GB)
     seen: list[int] = []
     real = models.snapshots._has_memory
@@ -164,7 +164,7 @@ def test_where_memory_is_short_the_farthest_goes_first(
         return seen[-1] <= 2 if len(seen) > 1 else real()
 
     models.snapshots._has_memory = room_for_two  # type: ignore[method-assign]
-    models.take(snapshot(run, 33))
+    models.take(snapshot_folder(run, 33))
     assert {checkpoint_step(folder) for folder in models.snapshots.held} == {16, 32, 33}
     assert not real()
 
@@ -174,10 +174,10 @@ def test_one_that_changed_on_the_disk_is_loaded_again(
 ) -> None:
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     models = ModelCache()
-    before = models.take(snapshot(copy, 4))
-    shutil.rmtree(snapshot(copy, 4))
-    shutil.copytree(snapshot(copy, 32), snapshot(copy, 4))
-    after = models.take(snapshot(copy, 4))
+    before = models.take(snapshot_folder(copy, 4))
+    shutil.rmtree(snapshot_folder(copy, 4))
+    shutil.copytree(snapshot_folder(copy, 32), snapshot_folder(copy, 4))
+    after = models.take(snapshot_folder(copy, 4))
     assert after is not before and replace(after).tokenizer is before.tokenizer
 
 
@@ -186,12 +186,12 @@ def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
 ) -> None:
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
-    (snapshot(copy, 16) / "model.safetensors").write_bytes(b"nothing")
+    (snapshot_folder(copy, 16) / "model.safetensors").write_bytes(b"nothing")
     models = ModelCache()
-    models.take(snapshot(copy, 8))
+    models.take(snapshot_folder(copy, 8))
     while models.prepare():
         pass
     held = {checkpoint_step(folder) for folder in models.snapshots.held}
     assert held == {0, 1, 2, 4, 8, 32, 33}
     with pytest.raises(BadCheckpoint):
-        models.take(snapshot(copy, 16))
+        models.take(snapshot_folder(copy, 16))

@@ -13,7 +13,7 @@ from engine.messages.events import Ended, Started, measured
 from engine.progress import Cancelled
 from engine.runs.bundle import INDEX, is_bundle, pack, unpack
 from engine.runs.folder import RunFolder
-from engine.runs.snapshots import snapshot
+from engine.runs.snapshots import snapshot_folder
 from tests.engine.runs import fake_worker
 
 
@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> RunFolder:
     folder.results.mkdir()
     (folder.results / "validation.parquet").write_bytes(b"PAR1" * 9)
     for step in (0, 1):
-        taken = snapshot(folder, step)
+        taken = snapshot_folder(folder, step)
         taken.mkdir(parents=True)
         (taken / "model.safetensors").write_bytes(b"weights")
     (folder.path / "link").symlink_to("/etc/passwd")

@@ -29,7 +29,7 @@ def graph(edges: list[tuple[str, str]]) -> lineage.Lineage:
     for key in dict.fromkeys(key for edge in edges for key in edge):
         made.add(lineage.Node(key, "run", key, "", Path(key)))
     for source, target in edges:
-        made.join(source, target)
+        made.connect(source, target)
     return made
 
 

@@ -21,7 +21,7 @@ from engine.runs.snapshots import (
     count_snapshots,
     find_run,
     is_snapshot_step,
-    snapshot,
+    snapshot_folder,
     snapshot_folders,
     snapshots_size,
 )
@@ -108,7 +108,7 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     """Read by safetensors alone, and through our loader."""
     run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else calm
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
-    folder = snapshot(run, 8)
+    folder = snapshot_folder(run, 8)
     tensors = safetensors.torch.load_file(folder / "model.safetensors")
     assert tensors.keys() == saved.keys()
     for name, tensor in tensors.items():
@@ -128,18 +128,18 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
 
 def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(calm.path, tmp_path / "run"))
-    file = snapshot(run, 2) / "model.safetensors"
+    file = snapshot_folder(run, 2) / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
     with pytest.raises(BadCheckpoint, match="damaged"):
-        checkpoint.load(snapshot(run, 2))
+        checkpoint.load(snapshot_folder(run, 2))
     shared = run.snapshots / "config.json"
     shared.write_text(
         shared.read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 1')
     )
     with pytest.raises(BadCheckpoint, match=r"config\.json"):
-        checkpoint.load(snapshot(run, 4))
+        checkpoint.load(snapshot_folder(run, 4))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.files.home import Home
 from engine.files.shipped import tiny_model
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.runs.snapshots import snapshot
+from engine.runs.snapshots import snapshot_folder
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import FakeExplorer
 from tests.engine.training import small
@@ -99,7 +99,7 @@ def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settl
     assert bar.state.snapshots.steps == STEPS
     assert bar.status.text() == "Checkpoint of step 24"
     click(page, 3)
-    assert at(page) == 4 and page.state.first.checkpoint == snapshot(run, 4)
+    assert at(page) == 4 and page.state.first.checkpoint == snapshot_folder(run, 4)
     settle(page)
     assert bar.status.text().startswith("Step 4 · loss ")
     assert bar.slider.accessibleDescription() == bar.status.text()
@@ -219,11 +219,11 @@ def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
 def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop, wait, run, model):
     click(page, 2)
     read_again(page, workshop, wait)
-    assert page.state.first.checkpoint == snapshot(run, 2)
-    page.arrive({"model": snapshot(run, 8)})
-    wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot(run, 8))
+    assert page.state.first.checkpoint == snapshot_folder(run, 2)
+    page.arrive({"model": snapshot_folder(run, 8)})
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot_folder(run, 8))
     read_again(page, workshop, wait)
-    assert page.picker.chosen().path == page.state.first.checkpoint == snapshot(run, 8)
+    assert page.picker.chosen().path == page.state.first.checkpoint == snapshot_folder(run, 8)
     page.choose(run.checkpoint(12))
     wait(lambda: page.state.first.checkpoint == run.checkpoint(12))
     wait(lambda: page.training_bar.status.text() == "Checkpoint of step 12")
@@ -302,10 +302,10 @@ def test_a_run_that_deletes_the_checkpoint_leaves_the_step(page, workshop, wait,
     wait(lambda: page.state.first.model.run == "night")
     wait(page.training_bar.isVisible)
     click(page, 3)
-    for left, chosen in (([12], run.checkpoint(12)), ([], snapshot(run, 4))):
+    for left, chosen in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
         monkeypatch.setattr(workshop, "models", lambda left=left: listed(run, *left))
         read_again(page, workshop, wait)
-        assert page.state.first.checkpoint == snapshot(run, 4)
+        assert page.state.first.checkpoint == snapshot_folder(run, 4)
         assert page.picker.chosen().path == chosen
 
 

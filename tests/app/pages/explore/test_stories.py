@@ -22,7 +22,7 @@ from engine.data.formats.reading import recognise
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.runs.snapshots import snapshot
+from engine.runs.snapshots import snapshot_folder
 from tests.app.pages.explore.conftest import make_model
 from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
 
@@ -210,7 +210,10 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  #
     hand.click(bar.slider, QPoint(round(bar.slider.to_x(6)), bar.slider.height() // 3))
     assert bar.status.text() == "Step 24 · computing …", "the panels show another step"
     hand.until(lambda: bar.state.is_answered)
-    assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
+    assert [side.checkpoint for side in page.state.both] == [
+        snapshot_folder(run, 24),
+        snapshot_folder(run, 1),
+    ]
     words = page.bench.docks["words"].panel.predictions
     bars = words.cards[0].bars.shown
     assert bars and all(None not in (bar.probability, bar.second) for bar in bars)

@@ -136,7 +136,7 @@ def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbo
     view = shown(page(), run_key(chain[0]), qtbot)
     for number in range(2 * MAX_SHOWN):
         view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
-        view.state.lineage.join(run_key(chain[0]), str(number))
+        view.state.lineage.connect(run_key(chain[0]), str(number))
     keys, total = view.state.nearest_nodes()
     assert len(keys) <= MAX_SHOWN + 1 and total > 2 * MAX_SHOWN
     assert model_key(minilm()) in keys
@@ -162,7 +162,7 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp) -> None:
     for a in range(60):
         for b in range(a + 1, 60):
             if rng.random() < 0.05:
-                lineage.join(str(a), str(b))
+                lineage.connect(str(a), str(b))
     drawn = layout_graph(lineage, list(lineage.nodes))
     boxes = list(drawn.boxes.values())
     assert len(boxes) == 60 and sum(map(len, drawn.columns)) == 60
