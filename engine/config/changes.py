@@ -46,14 +46,14 @@ def changes(old: JobSpec, new: JobSpec) -> list[Change]:
 def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
     result: list[Change] = []
     for name, field in type(old).model_fields.items():
-        before, after = getattr(old, name), getattr(new, name)
-        if before == after:
+        old_value, new_value = getattr(old, name), getattr(new, name)
+        if old_value == new_value:
             continue
         key = f"{path}{name}"
-        if isinstance(before, BaseModel) and type(before) is type(after):
-            result += _changes(before, after, f"{key}.")
+        if isinstance(old_value, BaseModel) and type(old_value) is type(new_value):
+            result += _changes(old_value, new_value, f"{key}.")
         else:
-            result.append(Change(key, field.title or key, before, after, may_branch(field)))
+            result.append(Change(key, field.title or key, old_value, new_value, may_branch(field)))
     return result
 
 
@@ -70,7 +70,7 @@ def non_defaults(job: JobSpec) -> list[Change]:
         default = FromScratch(model=type(base.model)())
         pairs.insert(1, ("base_model.", default, base))
     all_changes = [change for path, old, new in pairs for change in _changes(old, new, path)]
-    # those without a title are no user settings
+    # fields without a title are not user settings
     return [change for change in all_changes if change.title != change.path]
 
 

@@ -85,21 +85,21 @@ class Mapping(Spec):
     )
 
     @model_validator(mode="after")
-    def _differ(self) -> Self:
+    def _check_columns_differ(self) -> Self:
         if len(set(self.columns)) < len(self.columns):
-            twice = {c for c in self.columns if self.columns.count(c) > 1}
+            repeated = {c for c in self.columns if self.columns.count(c) > 1}
             raise broken_rule(
                 phrase(
                     "the same column is used twice: choose a different column for text, second "
                     "text and label"
                 ),
-                *(name for name, columns in self.by_field() if twice & set(columns)),
+                *(name for name, columns in self.by_field() if repeated & set(columns)),
             )
         return self
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns of the text and of the second one."""
+        """Columns of the text and the second text."""
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
     @property
@@ -155,7 +155,7 @@ class Split(Spec):
     )
 
     @model_validator(mode="after")
-    def _leaves_training_rows(self) -> Self:
+    def _check_training_rows(self) -> Self:
         if self.validation + self.test >= 1:
             raise broken_rule(
                 phrase("the validation and test fractions leave no rows for training"),

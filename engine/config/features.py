@@ -21,7 +21,9 @@ Vectors = Literal[
     "one layer",
     "layer sweep",
 ]
-PAPER: tuple[Vectors, ...] = (  # the rows of the layer sweep: the paper's six, and fine-tuning
+PAPER_VECTORS: tuple[
+    Vectors, ...
+] = (  # the rows of the layer sweep: the paper's six, and fine-tuning
     "embeddings",
     "second-to-last",
     "last",
@@ -98,5 +100,5 @@ class Features(Spec):
 
     @property
     def trains_probe(self) -> bool:
-        """A probe is trained, not the model."""
+        """True if a probe is trained, not the model."""
         return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

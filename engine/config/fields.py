@@ -1,7 +1,7 @@
 """Metadata of settings besides title, help text, range and default.
 
 A field with a title is a user setting. Its `json_schema_extra` is a `setting(…)`, which says where
-forms show it and if a branch of a run may change it. A field without a title is written by the
+forms show it and whether a branch of a run may change it. A field without a title is written by the
 program.
 """
 
@@ -50,12 +50,12 @@ def branch_fields(spec: type[BaseModel]) -> tuple[str, ...]:
 
 
 def get_level(info: FieldInfo) -> Level:
-    """The level of a field; advanced by default."""
+    """Level of a field; advanced by default."""
     return cast(Level, get_extra(info).get("level", "advanced"))
 
 
 def may_branch(info: FieldInfo) -> bool:
-    """A branch may change the field; not by default."""
+    """True if a branch may change the field; False by default."""
     return bool(get_extra(info).get("branch", False))
 
 
@@ -65,7 +65,7 @@ def get_ticks(info: FieldInfo) -> list[float]:
 
 
 def is_offered(info: FieldInfo) -> bool:
-    """The values form a list that depends on other settings."""
+    """True if the values form a list that depends on other settings."""
     return bool(get_extra(info).get("offered", False))
 
 

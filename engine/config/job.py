@@ -92,7 +92,7 @@ class JobSpec(Spec):
     group: RunGroup | None = None
 
     @model_validator(mode="after")
-    def _keeps_the_rules(self) -> Self:
+    def _check_rules(self) -> Self:
         problems = [problem for rule in RULES for problem in rule(self)]
         if problems:
             raise BrokenRules(problems)

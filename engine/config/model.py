@@ -59,7 +59,7 @@ def published_names(info: FieldInfo) -> tuple[str, ...]:
 
 
 def is_required(info: FieldInfo) -> bool:
-    """Every config.json has the field."""
+    """True if every config.json has the field."""
     return bool(get_extra(info).get("needed", False))
 
 
@@ -188,7 +188,7 @@ class EncoderSpec(Spec):
     )
 
     @model_validator(mode="after")
-    def _heads_divide_width(self) -> Self:
+    def _check_heads(self) -> Self:
         if self.hidden_size % self.heads:
             raise broken_rule(
                 phrase(
@@ -212,7 +212,7 @@ class EncoderSpec(Spec):
 
     @property
     def is_causal(self) -> bool:
-        """No token attends to a later one."""
+        """True if no token attends to a later one."""
         return False
 
     @property
@@ -227,7 +227,7 @@ class EncoderSpec(Spec):
 
     @property
     def uses_segments(self) -> bool:
-        """Inputs distinguish the two texts."""
+        """True if inputs distinguish the two texts."""
         return self.segment_rows > 1 and not self.one_segment
 
     @property
@@ -242,17 +242,17 @@ class EncoderSpec(Spec):
 
     @property
     def projects_tokens(self) -> bool:
-        """Embeddings are projected from `token_size` to the hidden size."""
+        """True if embeddings are projected from `token_size` to the hidden size."""
         return self.token_size != self.hidden_size
 
     @property
     def fixed_pad_id(self) -> int | None:
-        """The required padding id of the vocabulary; None: any."""
+        """Required padding id of the vocabulary; None: any."""
         return None
 
     @property
     def stored_layers(self) -> int:
-        """Number of layers with weights of their own."""
+        """Number of layers with their own weights."""
         return self.layers
 
     def layer_indices(self, stored: int) -> range:

@@ -9,7 +9,7 @@ ENTRY = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 def parse_ranges(text: str) -> tuple[int, ...]:
-    """The distinct numbers, ascending.
+    """Parse the distinct numbers, ascending.
 
     Raises ValueError with a sentence about the unreadable part.
     """

@@ -28,7 +28,7 @@ class PredictionSettings(Spec):
 
     @property
     def is_default(self) -> bool:
-        """They change nothing."""
+        """True if all settings have their defaults."""
         return self == PredictionSettings()
 
     def at_temperature(self, temperature: float) -> "PredictionSettings":
@@ -59,7 +59,7 @@ class PredictionSettings(Spec):
 
 
 def _rescale(threshold: float, factor: float) -> float:
-    """The probability of `threshold`'s logit times `factor`."""
+    """Multiply the logit of a threshold by `factor`."""
     if factor == 1 or threshold == 0.5:
         return threshold
     logit = math.log(threshold / (1 - threshold)) * factor

@@ -97,12 +97,12 @@ class Situation:
     @property
     def paper(self) -> TrainingSpec:
         """The settings of the paper, for BERT-Base and -Large."""
-        fresh = self.task.from_scratch if self.from_scratch else None
-        return fresh or self.task.training
+        from_scratch = self.task.from_scratch if self.from_scratch else None
+        return from_scratch or self.task.training
 
     @property
     def is_in_table(self) -> bool:
-        """The table covers networks of this size, trained in this regime."""
+        """True if the table covers networks of this size in this regime."""
         weights = layer_weights(self.network) if self.network is not None else math.inf
         return rate_for(self.regime, weights) is not None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from engine.config.changes import shown
-from engine.config.features import LAYER_SWEEP, PAPER
+from engine.config.features import LAYER_SWEEP, PAPER_VECTORS
 from engine.config.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 from engine.config.search import field_at, with_values
 from engine.messages.events import Ended, Measured, Saved
@@ -37,7 +37,7 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
             for index, values in enumerate(first_settings(job))
             for run in expand_setting(job, group, index, values)
         )
-    rows = PAPER if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
+    rows = PAPER_VECTORS if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
     if len(rows) * len(seeds) == 1:
         return (_with_probe_settings(job),)

@@ -1,4 +1,4 @@
-"""The families of networks: a file each, with the spec and the published layout.
+"""Families of networks: one file per family, with its spec and published layout.
 
 The networks are in `engine.models`, as nothing here loads torch.
 """

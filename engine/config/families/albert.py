@@ -48,7 +48,7 @@ class AlbertSpec(WithTokenSize, WithSegments):
     )
 
     @model_validator(mode="after")
-    def _groups_have_layers(self) -> Self:
+    def _check_groups(self) -> Self:
         if self.layer_groups > self.layers:
             raise broken_rule(
                 phrase(

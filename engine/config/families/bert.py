@@ -46,7 +46,7 @@ FAMILY = Family(
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:
-    """The published proportions: heads of size 64 and a feed-forward size of four widths."""
+    """Published proportions: heads of size 64, and a feed-forward size of four times the width."""
     return BertSpec(
         layers=layers,
         hidden_size=width,

@@ -150,7 +150,7 @@ class Family:
 
     @property
     def causal(self) -> bool:
-        """A network may be left-to-right."""
+        """True if a network may be left-to-right."""
         return "causal" in self.spec.model_fields
 
     @property
@@ -159,7 +159,7 @@ class Family:
         return f"{self.prefix or self.name}."
 
     def published(self, ours: str) -> str:
-        """The published name of one of our tensors, except of the task head."""
+        """Published name of one of our tensors, except those of the task head."""
         for prefix, theirs in self.names.items():
             if ours.startswith(prefix):
                 return theirs + ours.removeprefix(prefix)
@@ -172,9 +172,9 @@ class Family:
         """The published names of the weight and bias of the fine-tuned layer."""
         if head.finds_spans:
             return f"{self.answers}weight", f"{self.answers}bias"
-        own = self.own_pooler if head.architecture == SEQUENCE else None
-        added = own[1] if own else "classifier."
-        return f"{added}weight", f"{added}bias"
+        pooler_names = self.own_pooler if head.architecture == SEQUENCE else None
+        layer_name = pooler_names[1] if pooler_names else "classifier."
+        return f"{layer_name}weight", f"{layer_name}bias"
 
     def all_task_names(self) -> dict[tuple[str, str], list[str]]:
         """The tasks by the published names of their layer."""
@@ -185,7 +185,7 @@ class Family:
 
     @property
     def has_nsp_head(self) -> bool:
-        """It has a head for two sentences."""
+        """True if it has a head for two sentences."""
         return "nsp.dense." in self.names
 
     def pooler(self, head: Head | None) -> str:

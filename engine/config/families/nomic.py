@@ -84,7 +84,7 @@ def to_current(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_own_head_size(config: dict[str, Any]) -> bool:
-    """The head size is not derived from the hidden size."""
+    """True if the head size is not derived from the hidden size."""
     values = (config.get(name) for name in ("hidden_size", "num_attention_heads", HEAD_SIZE))
     sizes = [size for size in values if isinstance(size, int) and size > 0]
     if len(sizes) < 3:

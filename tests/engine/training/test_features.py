@@ -10,7 +10,7 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main
-from engine.config.features import PAPER, Features
+from engine.config.features import PAPER_VECTORS, Features
 from engine.config.job import JobSpec
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import resolve
@@ -211,9 +211,9 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
 def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
     jobs = expand(base.model_copy(update={"features": bench}), Path("/vectors"))
-    assert tuple(job.features.vectors for job in jobs) == PAPER and len(jobs) == 7
+    assert tuple(job.features.vectors for job in jobs) == PAPER_VECTORS and len(jobs) == 7
     for job in jobs:
-        assert job.group is not None and job.group.vectors == PAPER
+        assert job.group is not None and job.group.vectors == PAPER_VECTORS
         assert job.features.cache == Path("/vectors") / job.group.id
         rate = 1e-2 if job.features.trains_probe else base.training.learning_rate
         assert job.training.learning_rate == rate
@@ -247,7 +247,7 @@ def test_the_layer_bench_without_a_window(
         "once for the training rows, once for the dev rows"
     )
     summary = json.loads((into / SUMMARY).read_bytes())
-    assert [row["vectors"] for row in summary["rows"]] == list(PAPER)
+    assert [row["vectors"] for row in summary["rows"]] == list(PAPER_VECTORS)
     assert all(row["metrics"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
     assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
     printed = capsys.readouterr().out

@@ -12,7 +12,7 @@ from app.pages.runs.rows import read_rows
 from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, importance_text
 from app.pages.runs.table import RunsTable
 from app.widgets.text.spec_texts import value_text
-from engine.config.features import PAPER, Features
+from engine.config.features import PAPER_VECTORS, Features
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.messages.searching import FieldImportance, ImportanceMeasured
@@ -114,7 +114,7 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot,
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
     model, table = view.seeds.widget.model, view.seeds.widget.table
     cells = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
-    assert [vectors for vectors, _ in cells] == [value_text(row) for row in PAPER[:6]]
+    assert [vectors for vectors, _ in cells] == [value_text(row) for row in PAPER_VECTORS[:6]]
     assert [best for _, best in cells] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
     assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
     assert view.seeds.widget.summary.text() == (
