@@ -149,7 +149,7 @@ def test_few_graphs_are_kept(
 
 
 @pytest.mark.parametrize("faster", [True, False])
-def test_automatic_takes_what_is_measured_to_be_faster(
+def test_auto_uses_the_faster_measurement(
     faster: bool, on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
@@ -188,7 +188,7 @@ def test_an_error_that_is_none_of_capturing_is_not_passed_over(
         ("auto", RuntimeError(REFUSED), "this network or GPU does not allow capturing."),
     ],
 )
-def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
+def test_without_graph_support_a_run_trains_and_reports_it(
     wanted: str,
     error: Exception,
     why: str,
@@ -207,7 +207,7 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
     assert small.notes(run) == [f"No CUDA graphs: {why}"]
 
 
-def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_path: Path) -> None:
+def test_uncapturable_runs_are_not_captured_and_reported(on_device: Train, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, **FEW | {"gradient_checkpointing": True})
     requested, left = (
         small.new_run(tmp_path / item, with_graphs(job, item)) for item in ("on", "auto")
@@ -232,7 +232,7 @@ def test_sizes_are_few() -> None:
     assert len({graph_size(number) for number in range(1, 20_000)}) < 45
 
 
-def test_what_is_added_to_a_batch_counts_for_nothing() -> None:
+def test_padding_a_batch_changes_no_loss() -> None:
     tokens = torch.arange(3 * 72).view(3, 72)
     positions, targets = torch.tensor([1, 73, 215]), torch.tensor([7, 8, 9])
     inputs = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)

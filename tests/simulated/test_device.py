@@ -16,7 +16,7 @@ def layers() -> torch.nn.Sequential:
     )
 
 
-def test_a_module_moves_learns_and_comes_back_with_the_numbers_of_the_processor() -> None:
+def test_a_module_trains_on_the_device_as_on_the_cpu() -> None:
     local, x = layers(), torch.randn(3, 4)
     local[3].weight = local[0].weight  # tied
     there = deepcopy(local)

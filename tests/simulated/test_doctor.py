@@ -52,7 +52,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
+def test_a_check_passes_on_a_device_that_matches_the_cpu(
     name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if CHECKS[name] is checks.tasks:

@@ -34,7 +34,7 @@ def gpu() -> Iterator[None]:
         yield
 
 
-def learned(
+def train_step(
     network: Network, there: torch.device, short: torch.dtype = torch.float32
 ) -> tuple[float, list[torch.Tensor], Counts]:
     """Loss and gradients of a batch on a device, optionally in reduced precision."""
@@ -61,11 +61,11 @@ def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
     torch.manual_seed(3)
     network = Network(FAMILIES[family], Heads(outputs=2)).train()
     set_dropout(network, 0.0)  # that of the head too
-    loss, gradients, _ = learned(network, torch.device("cpu"))
+    loss, gradients, _ = train_step(network, torch.device("cpu"))
     network = deepcopy(network).to(device())
-    _, _, by_rectangles = learned(network, device())
+    _, _, by_rectangles = train_step(network, device())
     network.encoder.nested = True
-    their_loss, theirs, nested = learned(network, device())
+    their_loss, theirs, nested = train_step(network, device())
     assert their_loss == pytest.approx(loss, abs=CLOSE)
     for a, other in zip(gradients, theirs, strict=True):
         assert torch.allclose(a, other, atol=CLOSE)
@@ -81,15 +81,15 @@ def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
 def test_the_kernels_get_short_numbers(short: torch.dtype) -> None:
     torch.manual_seed(3)
     network = Network(FAMILIES["bert"], Heads(outputs=2)).train().to(device())
-    expected, _, _ = learned(network, device())
+    expected, _, _ = train_step(network, device())
     network.encoder.nested = True
-    loss, _, counts = learned(network, device(), short)
+    loss, _, counts = train_step(network, device(), short)
     assert loss != expected and loss == pytest.approx(expected, abs=0.02)
     assert counts.launches["_efficient_attention_forward"] and not counts.waits
     assert {*counts.products} == {short}
 
 
-def test_a_whole_run_goes_by_the_way_that_was_measured(
+def test_a_whole_run_uses_the_measured_attention(
     on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))

@@ -213,9 +213,7 @@ def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
     check(small.adapted(tmp_path, ema_decay=0.9, **FEW), tmp_path, on_device)
 
 
-def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there_and_back(
-    on_device: Train, tmp_path: Path
-) -> None:
+def test_runs_move_between_device_and_cpu(on_device: Train, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, **FEW | {"steps": 4})
     calm, other = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
     on_device(calm)

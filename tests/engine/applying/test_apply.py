@@ -24,7 +24,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(applying, "CHUNK_ROWS", 10)
 
 
-def asked(model: FineTuned, out: Path, **more: object) -> Apply:
+def make_request(model: FineTuned, out: Path, **more: object) -> Apply:
     source = FileInput(path=model.file, reading=model.reading, mapping=model.mapping)
     return Apply.model_validate(
         {"checkpoint": model.checkpoint, "given": source, "out": out} | more
@@ -41,12 +41,10 @@ def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
-    tuned, tmp_path, small_chunks, kind
-):
+def test_chunks_have_the_predictions_of_the_whole(tuned, tmp_path, small_chunks, kind):
     model, answers = tuned(kind), []
     answer = apply(
-        asked(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), answers.append
+        make_request(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), answers.append
     )
     rows, expected = at_once(model)
     content = [json.loads(line) for line in answer.out.read_text().splitlines()]
@@ -69,13 +67,13 @@ def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_truncated_is_counted_over_all_chunks(tuned, tmp_path, small_chunks, kind):
+def test_truncation_is_counted_over_all_chunks(tuned, tmp_path, small_chunks, kind):
     model = tuned(kind)
-    short = apply(asked(model, tmp_path / "short.jsonl"), Predictor(model.checkpoint))
+    short = apply(make_request(model, tmp_path / "short.jsonl"), Predictor(model.checkpoint))
     assert short.notes == ()
     in_windows = kind == "question_answering"  # which leave no passage out
     most = 16 if in_windows else 8
-    long = apply(asked(model, tmp_path / "long.jsonl"), Predictor(model.checkpoint, most))
+    long = apply(make_request(model, tmp_path / "long.jsonl"), Predictor(model.checkpoint, most))
     if in_windows:
         assert long.notes == ()
         return
@@ -86,12 +84,12 @@ def test_what_is_truncated_is_counted_over_all_chunks(tuned, tmp_path, small_chu
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".xlsx"])
-def test_the_result_has_every_column_and_marks_what_is_unsure(tuned, tmp_path, suffix):
+def test_the_result_has_every_column_and_marks_uncertain_rows(tuned, tmp_path, suffix):
     model = tuned("text_classification")
     out = tmp_path / f"out{suffix}"
     probabilities = [item["probability"] for item in at_once(model)[1]]
     threshold = sorted(probabilities)[len(probabilities) // 2]
-    answer = apply(asked(model, out, threshold=threshold), Predictor(model.checkpoint))
+    answer = apply(make_request(model, out, threshold=threshold), Predictor(model.checkpoint))
     names = ["text", "label", "predicted_label", "probability", "p(bad)", "p(good)", "unsure"]
     assert answer.unsure is not None and 0 < answer.unsure < answer.rows
     if suffix == ".parquet":
@@ -105,13 +103,11 @@ def test_the_result_has_every_column_and_marks_what_is_unsure(tuned, tmp_path, s
         assert [row["unsure"] for row in rows].count("true") == answer.unsure
 
 
-def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
-    tuned, tmp_path, small_chunks
-):
+def test_an_interrupted_file_resumes_after_the_last_chunk(tuned, tmp_path, small_chunks):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    whole = apply(asked(model, tmp_path / "whole.csv"), predictor)
-    request, done = asked(model, tmp_path / "out.csv", resume=True), list[int]()
+    whole = apply(make_request(model, tmp_path / "whole.csv"), predictor)
+    request, done = make_request(model, tmp_path / "out.csv", resume=True), list[int]()
 
     class Killed(BaseException):
         pass
@@ -131,12 +127,10 @@ def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
     assert again.rows == whole.rows and stored_rows(request) == 0
 
 
-def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
-    tuned, tmp_path, small_chunks
-):
+def test_foreign_chunks_are_not_resumed_and_are_deleted(tuned, tmp_path, small_chunks):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    request = asked(model, tmp_path / "out.csv")
+    request = make_request(model, tmp_path / "out.csv")
 
     def stop(_: object) -> None:
         raise KeyboardInterrupt
@@ -150,10 +144,10 @@ def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
     assert apply(request, predictor).rows == 96
 
 
-def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunks, monkeypatch):
+def test_another_threshold_reuses_the_chunks(tuned, tmp_path, small_chunks, monkeypatch):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    request = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
+    request = make_request(model, tmp_path / "out.csv", threshold=0.9, resume=True)
     with monkeypatch.context() as patch:
         patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
@@ -166,7 +160,7 @@ def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunk
 
 def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
     model = tuned("token_classification")
-    request = asked(model, tmp_path / "out.csv", threshold=0.5)
+    request = make_request(model, tmp_path / "out.csv", threshold=0.5)
     first = predict_first(PredictFirst(apply=request, rows=4), Predictor(model.checkpoint))
     apply(request, Predictor(model.checkpoint))
     with open(request.out, encoding="utf-8", newline="") as file:
@@ -178,7 +172,7 @@ def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
 
 def test_a_number_has_no_threshold(tuned, tmp_path):
     model = tuned("regression")
-    request = asked(model, tmp_path / "out.csv", threshold=0.5)
+    request = make_request(model, tmp_path / "out.csv", threshold=0.5)
     with pytest.raises(StudioError, match="without probabilities"):
         apply(request, Predictor(model.checkpoint))
 
@@ -187,7 +181,7 @@ def test_the_file_itself_is_never_written_over(tuned, tmp_path):
     model = tuned("text_classification")
     before = model.file.read_bytes()
     with pytest.raises(StudioError, match="is the file that is read"):
-        apply(asked(model, model.file), Predictor(model.checkpoint))
+        apply(make_request(model, model.file), Predictor(model.checkpoint))
     assert model.file.read_bytes() == before
 
 
@@ -204,7 +198,7 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path,
         model.reading.model_copy(update={"format": "jsonl"}),
         Mapping(text="text"),
     )
-    request = asked(lines, tmp_path / "out.csv")
+    request = make_request(lines, tmp_path / "out.csv")
     with pytest.raises(StudioError, match="26"):
         apply(request, Predictor(model.checkpoint))
     assert stored_rows(request) in (0, 10, 20) and not request.out.exists()

@@ -42,7 +42,7 @@ def model(tmp_path: Path) -> Files:
     "name, pack", [("m.zip", zipped), ("m.tar.gz", tarred), ("m.tgz", tarred), ("m.tar", tarred)]
 )
 @pytest.mark.parametrize("above", ["", "deep/folder/"])
-def test_only_the_model_comes_out(
+def test_only_the_model_is_extracted(
     tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path], above: str
 ) -> None:
     other = {f"{above}train.py": b"import os", f"{above}sub/config.json": b"{}", "x.txt": b"x"}
@@ -71,7 +71,7 @@ def test_links_and_devices_are_passed_over(tmp_path: Path, model: Files) -> None
     assert not (into / "vocab.txt").exists() and not (into / "spiece.model").exists()
 
 
-def test_a_bomb_is_refused_before_it_goes_off(
+def test_a_zip_bomb_is_refused_before_extraction(
     tmp_path: Path, model: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     into = tmp_path / "into"
@@ -89,7 +89,7 @@ def test_a_bomb_is_refused_before_it_goes_off(
 
 
 @pytest.mark.parametrize("name, pack", [("m.zip", zipped), ("m.tar.gz", tarred)])
-def test_a_damaged_archive_is_said(
+def test_a_damaged_archive_is_reported(
     tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path]
 ) -> None:
     whole = pack(tmp_path / name, model).read_bytes()
@@ -104,12 +104,12 @@ def test_a_damaged_archive_is_said(
             unpack(path, into)
 
 
-def test_an_archive_without_a_model_is_said(tmp_path: Path) -> None:
+def test_an_archive_without_a_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadCheckpoint, match=r"no config\.json"):
         unpack(zipped(tmp_path / "a.zip", {"a.txt": b"x"}), tmp_path)
 
 
-def test_the_folder_of_a_model_is_found_where_it_lies_in_another(tmp_path: Path) -> None:
+def test_a_nested_model_folder_is_found(tmp_path: Path) -> None:
     model = small.folder(tmp_path / "above" / "model")
     assert find_model_folder(model) == model == find_model_folder(tmp_path / "above")
     old = small.folder(tmp_path / "old" / "0_Transformer")

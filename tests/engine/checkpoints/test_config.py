@@ -68,13 +68,13 @@ UNPUBLISHED = {  # fields without an entry, and the reason
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
-def test_every_option_says_which_entry_it_is(family):
+def test_every_option_names_its_entry(family):
     unsaid = set(family.spec.model_fields) - set(family.entries.values())
     assert unsaid <= UNPUBLISHED.keys()
     assert len(family.sizes) == 5 and not set(family.sizes) & set(family.settings)
 
 
-def test_what_is_special_is_said_of_the_shared_field():
+def test_special_values_are_described_on_the_shared_field():
     bert, distilbert = FAMILIES["bert"], FAMILIES["distilbert"]
     assert (bert.get_entry("hidden_size"), distilbert.get_entry("hidden_size")) == (
         "hidden_size",
@@ -98,7 +98,7 @@ def theirs(family: str, **values: Any) -> Any:
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
-def test_what_is_left_out_is_what_transformers_takes(family):
+def test_omitted_entries_have_the_defaults_of_transformers(family):
     sizes = {name: getattr(theirs(family.name), name) for name in family.sizes}
     spec = parse_spec({"model_type": family.name, **sizes, **family.constants})
     config = theirs(family.name, **sizes)

@@ -114,7 +114,7 @@ def test_a_change_is_seen(folder: Path) -> None:
         ("model.safetensors", safetensors(TENSORS) + b"x"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(folder: Path, name: str, content: bytes | None) -> None:
+def test_errors_are_one_sentence(folder: Path, name: str, content: bytes | None) -> None:
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
@@ -137,7 +137,7 @@ def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder: Path) -> N
         (folder / name).write_bytes(whole)
 
 
-def test_it_agrees_with_what_loads_the_weights(assets: Path) -> None:
+def test_the_summary_agrees_with_the_loader(assets: Path) -> None:
     from engine.models.checkpoint import examine
 
     for name in ("bert-tiny-splade-en", "ref-bert-tiny-sst2"):

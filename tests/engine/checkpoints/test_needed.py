@@ -58,7 +58,7 @@ def test_what_is_missing_is_named() -> None:
     "name",
     ["", "../a", "/a", "a/../b", "a//b", ".git/config", "a\\b", "c:/a", "a\nb", "a" * 300, "a/b/c"],
 )
-def test_a_name_that_leads_elsewhere_is_none(name: str) -> None:
+def test_a_path_outside_is_no_model_name(name: str) -> None:
     assert not is_plain(name)
 
 
@@ -72,7 +72,7 @@ def test_only_pretraining_depends_on_the_direction_of_its_base_model() -> None:
     assert wrong_direction(Pretraining(objective="clm"), "little", True) is None
 
 
-def test_a_family_without_an_nsp_head_says_so_where_one_is_wanted() -> None:
+def test_a_requested_nsp_head_is_refused_without_support() -> None:
     for family in FAMILIES.values():
         assert missing_nsp_head(False, family) is None
         problem = missing_nsp_head(True, family)
@@ -120,6 +120,6 @@ def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path: Path) -> None:
         ({"XDG_CACHE_HOME": "/y"}, "/y/huggingface/hub"),
     ],
 )
-def test_the_cache_is_where_the_library_has_it(environment: dict[str, str], expected: str) -> None:
+def test_the_cache_is_that_of_the_library(environment: dict[str, str], expected: str) -> None:
     assert hub_cache(environment) == Path(expected)
     assert hub_cache({}) == Path.home() / ".cache" / "huggingface" / "hub"

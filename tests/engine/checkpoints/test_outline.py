@@ -20,7 +20,7 @@ def test_every_family_has_the_parameters_of_its_network(family: str) -> None:
     assert parameters(blocks) == sum(p.numel() for p in network.parameters())
 
 
-def test_each_head_is_a_block_of_its_own() -> None:
+def test_each_head_is_a_separate_block() -> None:
     heads = ("mlm", "nsp", "pooler", "text_classification")
     named = {block.name: block for block in outline(PRESETS["tiny"], heads, 3)}
     assert named["Task head"].parameters == 3 * 128 + 3

@@ -98,14 +98,14 @@ def test_a_checksum_is_masked_as_in_leveldb():
 
 @given(st.integers(0, (1 << 64) - 1), st.binary(max_size=5))
 @tries(100)
-def test_a_number_comes_back(value, before):
+def test_a_number_survives_a_round_trip(value, before):
     content = before + encode_varint(value)
     assert decode_varint(content, len(before)) == (value, len(content))
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
 @tries(100)
-def test_a_message_comes_back(given_fields):
+def test_a_message_survives_a_round_trip(given_fields):
     decoded = decode_fields(b"".join(encode_field(field, value) for field, value in given_fields))
     for field in range(1, 10):
         values = [value for at, value in given_fields if at == field]
@@ -128,12 +128,12 @@ def test_any_bytes_are_a_message_or_refused(content):
 
 @given(st.dictionaries(KEYS, st.binary(max_size=50), min_size=1))
 @tries(100)
-def test_a_table_comes_back(entries):
+def test_a_table_survives_a_round_trip(entries):
     ordered = dict(sorted(entries.items()))
     assert read_table(build_table(ordered.items())) == ordered
 
 
-def test_a_table_of_many_blocks_comes_back():
+def test_a_table_of_many_blocks_survives_a_round_trip():
     entries = {b"bert/encoder/layer_%04d" % n: bytes(n % 90) for n in range(2_000)}
     whole = build_table(entries.items())
     assert len(whole) > 5 * BLOCK_SIZE
@@ -173,7 +173,7 @@ def tensors(draw: st.DrawFn) -> dict[str, tuple[str, np.ndarray]]:
 
 @given(made=tensors().filter(bool))
 @tries(100)
-def test_any_tensors_come_back(tmp_path_factory, made):
+def test_any_tensors_survive_a_round_trip(tmp_path_factory, made):
     folder: Path = tmp_path_factory.mktemp("any")
     write_bundle(folder, "model.ckpt-1", made)
     bundle = open_bundle(folder, "model.ckpt-1.index")

@@ -49,7 +49,7 @@ def models(tuned):
 
 
 @pytest.fixture(scope="module")
-def said(
+def run_code(
     models: dict[str, FineTuned], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str], str]:
     """The output of the code of each task, which uses none of our packages."""
@@ -95,20 +95,20 @@ def expected(model: FineTuned) -> dict[str, object]:
     return Predictor(model.checkpoint).predict(rows)[0]
 
 
-def assert_equal(said: str, model: FineTuned) -> None:
+def assert_equal(run_code: str, model: FineTuned) -> None:
     right = expected(model)
     if model.kind == "regression":
-        assert float(said) == pytest.approx(right["number"], abs=1e-4)
+        assert float(run_code) == pytest.approx(right["number"], abs=1e-4)
     elif model.kind == "sentence_similarity":
-        assert float(said) == pytest.approx(right["cosine"], abs=1e-4)
+        assert float(run_code) == pytest.approx(right["cosine"], abs=1e-4)
     elif model.kind == "token_classification":
-        pairs = ast.literal_eval(said)
+        pairs = ast.literal_eval(run_code)
         labels = checkpoint_learner(load(model.checkpoint)).labels
         assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(right["tags"])
     elif model.kind == "question_answering":
-        assert said == right["answer"]
+        assert run_code == right["answer"]
     else:
-        probabilities = ast.literal_eval(said.splitlines()[0])
+        probabilities = ast.literal_eval(run_code.splitlines()[0])
         values = [value for part, value in right.items() if part.startswith("p(")]
         assert list(probabilities.values()) == pytest.approx(values, abs=1e-4)
 
@@ -123,16 +123,18 @@ def places(kinds: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind, library", places(KINDS))
-def test_the_lines_say_what_the_engine_says(models, said, kind, library) -> None:
-    assert_equal(said[kind, library], models[kind])
+def test_the_code_predicts_as_the_engine_does(models, run_code, kind, library) -> None:
+    assert_equal(run_code[kind, library], models[kind])
 
 
 @pytest.mark.parametrize("kind, library", places(DECIDED))
-def test_the_lines_use_thresholds_and_temperature(models, said, kind, library, tmp_path) -> None:
+def test_the_lines_use_thresholds_and_temperature(
+    models, run_code, kind, library, tmp_path
+) -> None:
     model = copied(models[kind], tmp_path)
     save_settings(model.checkpoint, DECIDED[kind])
     right = expected(model)
-    printed = said[kind, f"{library}, with settings"]
+    printed = run_code[kind, f"{library}, with settings"]
     if kind == "question_answering":
         assert printed == right["answer"] != ""
         return

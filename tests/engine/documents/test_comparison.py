@@ -41,7 +41,7 @@ def sections(runs: list[Candidate]) -> dict[str, Section]:
     return {section.key: section for section in report.sections}
 
 
-def test_settings_that_differ_are_told_of_each_run(sections):
+def test_differing_settings_are_listed_for_each_run(sections):
     result = sections["different"]
     table = [result.header, *result.rows]
     by_run = {row[0]: dict(zip(table[0][1:], row[1:], strict=True)) for row in table[1:]}
@@ -63,7 +63,7 @@ def test_runs_that_differ_in_the_seed_alone_have_a_mean(sections, runs):
     assert sections["seeds"].rows[1][:2] == ("quick", "1")
 
 
-def test_scores_stand_with_intervals_and_what_may_be_claimed(sections, runs):
+def test_scores_have_intervals_and_verdicts(sections, runs):
     predictions = [
         read_predictions(predictions_file(RunFolder(r.folder).results, "validation")) for r in runs
     ]

@@ -62,7 +62,7 @@ def sections(report: Report) -> dict[str, Section]:
     return {section.key: section for section in report.sections}
 
 
-def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None:
+def test_the_report_agrees_with_the_run_folder(model: FineTuned) -> None:
     report, results = run_report(model.run)
     predictions, by_key = (
         read_predictions(predictions_file(model.run.results, "validation")),
@@ -112,7 +112,7 @@ def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -
     assert all(str(v).startswith("data:") for n, v in page.attributes if n in ("src", "href"))
 
 
-def test_what_somebody_else_wrote_stays_text() -> None:
+def test_foreign_markup_is_escaped() -> None:
     report = Report(
         phrase("Report of the run “{name}”", name=HOSTILE),
         HOSTILE,
@@ -126,13 +126,13 @@ def test_what_somebody_else_wrote_stays_text() -> None:
     assert [row for _, row in page.texts if "alert" in row]
 
 
-def test_the_page_is_said_in_the_language_of_the_reader() -> None:
+def test_the_page_is_in_the_language_of_the_reader() -> None:
     report = Report("", "", (Section("limits", phrase("Limits")),))
     text = html(report, (), {"Limits": "Grenzen", "": ""}.__getitem__, "de")
     assert "<h2>Grenzen</h2>" in text and '<html lang="de">' in text
 
 
-def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTuned) -> None:
+def test_mistakes_are_limited_with_the_most_confident_first(model: FineTuned) -> None:
     long = "word " * 200
     predictions = classified(
         ["bad", "bad", "good"],
@@ -162,7 +162,7 @@ def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
     assert "scored 2 times" in " ".join(sections(report)["test"].sentences)
 
 
-def test_a_run_of_a_group_says_so(model: FineTuned) -> None:
+def test_a_run_names_its_group(model: FineTuned) -> None:
     group = RunGroup(id="1", name="Seeds", runs=3)
     job = model.run.job().model_copy(update={"group": group})
     model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
@@ -205,7 +205,7 @@ def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> Non
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 
 
-def test_what_is_not_known_is_left_out(tmp_path: Path) -> None:
+def test_unknown_facts_are_omitted(tmp_path: Path) -> None:
     text = model_card(folder(tmp_path / "model", Heads(mlm=True)), "hf")
     assert ModelCard(text).data.pipeline_tag is None
     assert "## Scores" not in text and "trained on" not in text and "## Use" not in text

@@ -17,14 +17,14 @@ OFFSETS = [(n, n + len(w)) for w in WORDS for n in [CONTEXT.index(f"{w} ")]]
 score = st.integers(-40, 40).map(lambda n: n / 8)
 
 
-def made(length: int = 15, stride: int = 4) -> list[Window]:
+def make_windows(length: int = 15, stride: int = 4) -> list[Window]:
     return windows([1, 2], list(range(30)), OFFSETS, 101, 102, length, stride)
 
 
 @st.composite
 def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.ndarray]]:
     """Windows, with logits that are wider."""
-    windows = made(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
+    windows = make_windows(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
     starts, ends = (random.integers(-40, 40, (len(windows), 50)) / 8 for _ in range(2))
@@ -56,7 +56,7 @@ def test_the_best_spans_are_those_of_a_search_of_all(case, longest, stored):
 def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, count):
     last = min(first + count, len(WORDS)) - 1
     start, end = OFFSETS[first][0], OFFSETS[last][1]
-    windows = made()
+    windows = make_windows()
     starts, ends = np.full((2, len(windows), 15), -10.0)
     for number, (a, b) in enumerate(answer_positions(windows, OFFSETS, start, end)):
         starts[number, a] = ends[number, b] = 5 if a else 0
@@ -65,8 +65,8 @@ def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, coun
     assert choice.answer(CONTEXT, threshold=math.inf) == CONTEXT[start:end]
 
 
-def test_no_answer_is_given_where_the_doubt_is_above_the_threshold():
-    windows = made(40)
+def test_no_answer_is_given_above_the_threshold():
+    windows = make_windows(40)
     starts, ends = np.zeros((2, 1, 40))
     starts[0, 0], starts[0, 4], ends[0, 5] = 3, 1, 1
     choice = choose(windows, starts, ends)
@@ -77,7 +77,7 @@ def test_no_answer_is_given_where_the_doubt_is_above_the_threshold():
 
 def test_scores_of_a_network_that_blew_up_are_compared_all_the_same() -> None:
     for bad in [math.nan, math.inf, -math.inf]:
-        windows = made()
+        windows = make_windows()
         choice = choose(windows, np.full((len(windows), 15), bad), np.full((len(windows), 15), bad))
         assert math.isfinite(choice.doubt) and all(math.isfinite(s.score) for s in choice.spans)
         assert isinstance(choice.answer(CONTEXT), str)
@@ -98,7 +98,7 @@ def test_tokens_without_characters_are_no_answer():
 
 
 def test_too_few_logits_are_refused():
-    windows = made()
+    windows = make_windows()
     with pytest.raises(ValueError, match="logits"):
         choose(windows, np.zeros((len(windows), 14)), np.zeros((len(windows), 14)))
     with pytest.raises(ValueError, match="zip"):

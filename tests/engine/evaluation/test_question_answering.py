@@ -147,7 +147,7 @@ def test_overlap_counts_words_as_often_as_both_have_them(prediction, answer, ove
     assert f1(prediction, answer) == pytest.approx(overlap)
 
 
-def test_questions_with_and_without_answer_are_told_apart():
+def test_questions_with_and_without_answer_are_scored_separately():
     result = report(["cat", "", "dog", ""], [["a cat", "x"], ["b"], [], []])
     assert (result.exact_match, result.has_answer.exact_match, result.no_answer.exact_match) == (
         0.5,
@@ -171,7 +171,7 @@ def test_nothing_gives_zeros():
     "predictions, answers, doubts",
     [(["a"], [], None), (["a"], [["a"]], []), (["a"], [["a"]], [math.nan])],
 )
-def test_what_cannot_be_compared_is_refused(predictions, answers, doubts):
+def test_incomparable_inputs_are_refused(predictions, answers, doubts):
     with pytest.raises(ValueError, match=r"zip|doubts"):
         report(predictions, answers, doubts)
 

@@ -63,7 +63,7 @@ def test_nothing_gives_zeros():
         assert (result.precision, result.recall, result.f1, result.types) == (0, 0, 0, ())
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_incomparable_inputs_are_refused():
     with pytest.raises(ValueError, match="zip"):
         report([["O"]], [["O", "O"]])
     with pytest.raises(ValueError, match="zip"):

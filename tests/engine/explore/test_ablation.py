@@ -90,7 +90,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
     assert (actual - zeros).abs().max() > 100 * CLOSE
 
 
-def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tmp_path):
+def test_missing_or_foreign_head_means_are_refused(tiny, tiny_folder, tmp_path):
     np.save(tmp_path / "other.npy", np.zeros((9, 9), np.float32))
     for name in ("gone.npy", "other.npy"):
         question = FillMask(
@@ -106,6 +106,6 @@ def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tm
             pass
 
 
-def test_a_head_that_is_not_there_is_named(tiny):
+def test_a_missing_head_is_named(tiny):
     with pytest.raises(StudioError, match="no layer 1, head 9"), heads_off(tiny.network, ((0, 8),)):
         pass

@@ -63,7 +63,7 @@ def test_old_files_go_and_none_is_left_half_written(tiny, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["attention-4.npy", "attention-5.npy"]
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tiny, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_nothing(tiny, tmp_path, monkeypatch):
     def full(file, header):
         file.write(b"half")
         raise OSError(28, "No space left on device")
@@ -74,7 +74,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tiny, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_that_are_not_finite_are_told(tmp_path):
+def test_non_finite_weights_are_reported(tmp_path):
     broken = load(folder(tmp_path / "broken"))
     with torch.no_grad():
         broken.network.encoder.embeddings.token.weight.fill_(float("inf"))

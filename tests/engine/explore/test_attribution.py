@@ -26,7 +26,7 @@ CLOSE = 1e-4
 TEXT, PAIR = "abc de fgh", "b ca"
 
 
-def asked(text: str = TEXT, **more: object) -> Attribute:
+def query(text: str = TEXT, **more: object) -> Attribute:
     return Attribute.model_validate({"checkpoint": Path("any"), "text": text} | more)
 
 
@@ -111,12 +111,12 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
     mask = torch.tensor([[words.index(w) + 1 if w else 0 for w in pair.words]])
     ablate = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
     first = [pair.words.index(word) for word in words]
-    result = whole(pair.ours, asked(**about))
+    result = whole(pair.ours, query(**about))
     assert [w.effect for w in result.words] == pytest.approx(ablate[first].tolist(), abs=CLOSE)
 
     paths = LayerIntegratedGradients(forward, layer)
     theirs = paths.attribute(ids, base, n_steps=32, method="gausslegendre").sum(-1)[0]
-    result = whole(pair.ours, asked(method="integrated_gradients", **about))
+    result = whole(pair.ours, query(method="integrated_gradients", **about))
     assert result.points == 32
     assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
     assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
@@ -134,7 +134,7 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
             hook.remove()
 
     theirs = InputXGradient(of_vectors).attribute(vectors.requires_grad_()).sum(-1)[0]
-    result = whole(pair.ours, asked(method="input_x_gradient", **about))
+    result = whole(pair.ours, query(method="input_x_gradient", **about))
     assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
     assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
 
@@ -160,8 +160,8 @@ def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind,
         feature_mask=marks,
     )[0]
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 20)
-    assert attribute(pair.ours, asked(text)).next is not None
-    result = whole(pair.ours, asked(text))
+    assert attribute(pair.ours, query(text)).next is not None
+    result = whole(pair.ours, query(text))
     assert [word.text for word in result.words] == ["abc", "de", "abcde"]
     expected = theirs[[indices[0] for indices in groups.values()]].tolist()
     assert [word.effect for word in result.words] == pytest.approx(expected, abs=CLOSE)
@@ -172,7 +172,7 @@ def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind,
 def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None:
     pair = Pair(tmp_path / "model", "multiple_choice", "AutoModelForMultipleChoice", 1)
     asks = {"pair": "b", "endings": ("ca", "dd e")}
-    answer = attribute(pair.ours, asked("abc de", **asks))
+    answer = attribute(pair.ours, query("abc de", **asks))
     choice = answer.explained.label
     predicted = predict(pair.ours, Predict(checkpoint=Path("any"), text="abc de", **asks))
     assert choice == predicted.predictions[0].ranked[0].label
@@ -191,7 +191,7 @@ def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None
 
 
 def test_an_empty_text_has_no_words(tiny) -> None:
-    answer = attribute(tiny, asked(""))
+    answer = attribute(tiny, query(""))
     assert answer.words == () and answer.next is None and answer.points == 0
 
 
@@ -201,7 +201,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     masked = (2,)
     about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
              "baseline": baseline}  # fmt: skip
-    result = whole(known.checkpoint, asked("A quiet film.", **about))
+    result = whole(known.checkpoint, query("A quiet film.", **about))
     inputs = known.encode_text("A quiet film.", None, *masked)
     theirs = known.run(inputs).logits[0, 2, : known.checkpoint.tokenizer.size]
     assert result.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
@@ -212,7 +212,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     sums = sum(word.effect for word in result.words) + result.others
     assert sums == pytest.approx(shift, rel=0.01) and abs(result.others) < CLOSE
     against = known.checkpoint.tokenizer.token(int(theirs.argmin()))
-    other = whole(known.checkpoint, asked("A quiet film.", against=against, **about))
+    other = whole(known.checkpoint, query("A quiet film.", against=against, **about))
     assert other.explained.score == pytest.approx(float(theirs.max() - theirs.min()), abs=CLOSE)
     assert other.explained.against == against
 
@@ -220,7 +220,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
 def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None:
     """With slices of a few points, so that every part continues the previous one."""
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 40)
-    ask = asked(method="integrated_gradients", points=1, pair=PAIR)
+    ask = query(method="integrated_gradients", points=1, pair=PAIR)
     first = attribute(classes.ours, ask)
     assert (first.next, first.points) == (0, 2), "one point is not enough"
     result = whole(classes.ours, ask)
@@ -236,7 +236,7 @@ def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None
 def attribute_at_once(ours: Checkpoint, points: int):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attribution, "BACKWARD_SLICE", 100_000)
-        question = asked(method="integrated_gradients", points=points, pair=PAIR)
+        question = query(method="integrated_gradients", points=points, pair=PAIR)
         return attribute(ours, question)
 
 
@@ -247,18 +247,18 @@ def test_the_packed_network_refuses_a_gradient(classes) -> None:
     """The outputs are the same, but its gradient would be silently wrong."""
     packed = Checkpoint(**vars(classes.ours) | {"network": pack_network(classes.ours.network,
                                                                           "float32")})  # fmt: skip
-    shown = attribute(packed, asked(pair=PAIR))
+    shown = attribute(packed, query(pair=PAIR))
     assert shown.explained.score == pytest.approx(
-        attribute(classes.ours, asked(pair=PAIR)).explained.score, abs=CLOSE
+        attribute(classes.ours, query(pair=PAIR)).explained.score, abs=CLOSE
     )
     for method in attribution.GRADIENTS:
         with pytest.raises(RuntimeError, match="no gradient"):
-            attribute(packed, asked(method=method, pair=PAIR))
+            attribute(packed, query(method=method, pair=PAIR))
 
 
 def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
     _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
-    result = attribute(tags.ours, asked(method="rollout", position=5, pair=PAIR))
+    result = attribute(tags.ours, query(method="rollout", position=5, pair=PAIR))
     first = tags.words.index(tags.words[5])
     assert result.explained.position == first
     assert result.effects == pytest.approx(rolled[-1, 0, first].tolist(), abs=1e-6)
@@ -271,12 +271,12 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
         theirs = pair.theirs(**pair.given)
     passage = [n for n, word in enumerate(pair.words) if word and word[0] == 1]
     for label, logits in (("start", theirs.start_logits[0]), ("end", theirs.end_logits[0])):
-        result = attribute(pair.ours, asked(label=label, pair=PAIR))
+        result = attribute(pair.ours, query(label=label, pair=PAIR))
         best = max(passage, key=lambda n: float(logits[n]))
         assert result.explained.position == best
         assert result.explained.score == pytest.approx(float(logits[best]), abs=CLOSE)
     with pytest.raises(StudioError, match="passage"):
-        attribute(pair.ours, asked())
+        attribute(pair.ours, query())
 
 
 def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
@@ -284,7 +284,7 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
     )
-    result = whole(ours, asked(method="integrated_gradients"))
+    result = whole(ours, query(method="integrated_gradients"))
     assert result.difference is not None and result.baseline_score is not None
     shift = result.explained.score - result.baseline_score
     assert abs(shift) > 1e-4 and abs(result.difference) <= 0.01 * abs(shift)
@@ -294,18 +294,18 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     "about,problem",
     [({"label": "none of them"}, "does not know the class"), ({"head": "mlm"}, "no MLM head")],
 )
-def test_what_is_not_there_is_refused_in_words(classes, about, problem) -> None:
+def test_missing_parts_are_refused_in_a_sentence(classes, about, problem) -> None:
     with pytest.raises(StudioError, match=problem):
-        attribute(classes.ours, asked(pair=PAIR, **about))
+        attribute(classes.ours, query(pair=PAIR, **about))
 
 
 def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny) -> None:
     with pytest.raises(StudioError, match="Nothing is masked"):
-        attribute(tiny, asked(head="mlm"))
+        attribute(tiny, query(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):
-        attribute(tiny, asked(head="mlm", masked=(1,), label="xyz"))
+        attribute(tiny, query(head="mlm", masked=(1,), label="xyz"))
     inputs = encode_text(tiny, TEXT, None, (1,))
-    result = attribute(tiny, asked(head="mlm", masked=(1,), label="a"))
+    result = attribute(tiny, query(head="mlm", masked=(1,), label="a"))
     with torch.no_grad():
         last = tiny.network.encoder(inputs.tokens, inputs.segments).last[0, 1]
         own = float(tiny.network.mlm(last)[tiny.tokenizer.id("a")])

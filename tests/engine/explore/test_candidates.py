@@ -76,7 +76,7 @@ def test_the_second_text_has_places_too(tiny):
     assert first.candidates == two.candidates
 
 
-def test_what_cannot_be_weighed_says_why(tiny, monkeypatch):
+def test_an_unscorable_candidate_has_a_reason(tiny, monkeypatch):
     words = ("", "☃", "q" + "abc" * 3, "p")
     ask = ScoreCandidates(checkpoint=ANY, text="a " * 20, first=1, last=1, candidates=words)
     problems = [item.problem for item in score(tiny, ask).candidates]

@@ -68,7 +68,7 @@ def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> N
     assert "token that is explained" in answer.edits[1].problem
 
 
-def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> None:
+def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch) -> None:
     ours, model, tokenizer = classes
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
     inputs = tokenizer(TEXT, return_tensors="pt")

@@ -74,6 +74,6 @@ def test_a_hidden_word_has_the_vector_of_the_mask(known):
     assert hidden.tokens == shown.tokens
 
 
-def test_the_network_is_left_as_it_was(tiny, tiny_folder):
+def test_the_network_is_unchanged(tiny, tiny_folder):
     embed(tiny, Embed(checkpoint=tiny_folder, text="the cat"))
     assert not any(m._forward_hooks for m in tiny.network.modules())

@@ -67,7 +67,7 @@ def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
     assert rows == [2]
 
 
-def test_a_text_longer_than_the_model_is_cut_and_says_so(tiny):
+def test_a_long_text_is_truncated_with_a_note(tiny):
     filled = fill_mask(tiny, question("a " * 100))
     assert filled.truncated
     assert len(filled.tokens) == tiny.spec.max_positions
@@ -81,7 +81,7 @@ def test_a_model_without_a_head_is_refused_in_words(tmp_path):
         predict(bare, Predict(checkpoint=tmp_path, text="a"))
 
 
-def test_weights_that_are_not_finite_are_told_and_not_shown(tmp_path):
+def test_non_finite_weights_are_reported_and_not_shown(tmp_path):
     broken = load(folder(tmp_path / "broken", Heads(mlm=True)))
     with torch.no_grad():
         broken.network.mlm.bias.fill_(float("nan"))
@@ -96,7 +96,7 @@ def test_the_published_reaction_model_completes_a_reaction(assets):
     assert best.probability == pytest.approx(0.994, abs=5e-4)
 
 
-def test_the_typed_token_has_its_rank_among_all_and_others_are_told_on_request(tiny):
+def test_the_typed_token_is_ranked_and_others_are_scored_on_request(tiny):
     request = question("a b c d", masked=(2,), top=100).model_copy(
         update={"requested": ("e", "zzz")}
     )

@@ -27,14 +27,14 @@ TEXTS = (("a b c", "bad"), ("d e f g", "good"), ("h i", "so-so"), ("a a a k l", 
 CLOSE = 1e-5
 
 
-def asked(path: Path, **more) -> WeighHeads:
+def query(path: Path, **more) -> WeighHeads:
     typed = TextSet(typed=tuple(TypedText(text=t, label=g) for t, g in TEXTS))
     return WeighHeads(checkpoint=path, texts=typed, **more)
 
 
 def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path) -> None:
     checkpoint = load(classifier)
-    answer = weigh(checkpoint, asked(classifier, each_head=True), tmp_path, lambda _: None)
+    answer = weigh(checkpoint, query(classifier, each_head=True), tmp_path, lambda _: None)
     values = np.load(answer.file)
     assert answer.columns == ("importance", "loss off") and values.shape == (3, 2, 2, 2)
     theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
@@ -102,7 +102,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
 def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path) -> None:
     """Importance against differences of losses, the loss without a head against full passes."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
-    question = asked(tmp_path / "probe", each_head=True)
+    question = query(tmp_path / "probe", each_head=True)
     result = score_heads(checkpoint, question, lambda *_: None)
     network, rows = checkpoint.network, load_rows(question.texts)
     learner, step = learner_for_rows(checkpoint, rows), 0.02
@@ -169,7 +169,7 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
     assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
 
 
-def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
+def test_batching_changes_no_importance(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
     lines = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")

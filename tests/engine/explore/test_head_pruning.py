@@ -42,7 +42,7 @@ def classifier(tmp_path_factory) -> Path:
     return remove(question).folder
 
 
-def asked(path: Path, **more) -> PruneHeads:
+def query(path: Path, **more) -> PruneHeads:
     return PruneHeads(checkpoint=path, texts=TYPED, **{"fraction": 0.25} | more)
 
 
@@ -70,7 +70,7 @@ def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
 @pytest.fixture(scope="module")
 def whole(classifier) -> HeadsPruned:
     """All rounds of a quarter of the heads."""
-    return prune(load(classifier), asked(classifier, max_fall=1), print)
+    return prune(load(classifier), query(classifier, max_fall=1), print)
 
 
 def test_the_figure_of_each_round_is_that_of_transformers(classifier, whole):
@@ -102,7 +102,7 @@ def test_each_round_takes_the_least_important_by_layer(classifier, whole, tmp_pa
 def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
     checkpoint, every = load(classifier), whole.rounds
     for fall in (0.0, 0.1):
-        answer = prune(checkpoint, asked(classifier, max_fall=fall), print)
+        answer = prune(checkpoint, query(classifier, max_fall=fall), print)
         *allowed, last = answer.rounds
         begin = answer.rounds[0].figure
         assert all(item.figure >= begin - fall - 1e-6 for item in allowed)
@@ -138,7 +138,7 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
 
 def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
     path = folder(tmp_path / "mlm", Heads(mlm=True))
-    answer = prune(load(path), asked(path, max_fall=1, fraction=0.5), print)
+    answer = prune(load(path), query(path, max_fall=1, fraction=0.5), print)
     assert answer.metric == "accuracy" and len(answer.pruned) == 3
     assert all(0 <= item.figure <= 1 for item in answer.rounds)
 
@@ -146,7 +146,7 @@ def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
 def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch):
     """Also with a larger allowed loss: known rounds are not recomputed."""
     checkpoint = load(classifier)
-    question = asked(classifier, max_fall=0.02, cache=tmp_path / "kept")
+    question = query(classifier, max_fall=0.02, cache=tmp_path / "kept")
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr("engine.explore.head_pruning.REPORT_SECONDS", 0.0)
     answers = []
@@ -168,8 +168,8 @@ def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch
     assert less.rounds == whole.rounds[: len(less.rounds)]
 
 
-def test_what_cannot_be_pruned_is_said(classifier, tmp_path):
-    question = asked(classifier, head_means=tmp_path / "means.npy")
+def test_unprunable_models_are_refused(classifier, tmp_path):
+    question = query(classifier, head_means=tmp_path / "means.npy")
     with pytest.raises(StudioError, match="Choose zero"):
         prune(load(classifier), question, print)
     unlabelled = PruneHeads(checkpoint=classifier, texts=TextSet(typed=(TypedText(text="a"),)))

@@ -24,7 +24,7 @@ CLOSE = 1e-5
 TEXTS = ("A quiet film, a film.", "Nobody laughs?", "We left the film early; it was cold.")
 
 
-def asked(texts, checkpoint=Path("any"), **more) -> CountHeads:
+def make_query(texts, checkpoint=Path("any"), **more) -> CountHeads:
     typed = TextSet(typed=tuple(TypedText(text=text) for text in texts))
     return CountHeads(checkpoint=checkpoint, texts=typed, **more)
 
@@ -37,7 +37,7 @@ def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=la
 
 
 def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
-    answer, result = counted(known.checkpoint, asked(TEXTS), tmp_path)
+    answer, result = counted(known.checkpoint, make_query(TEXTS), tmp_path)
     sums, queries, offsets = 0.0, 0, []
     for text in TEXTS:
         inputs = known.encode_text(text)
@@ -62,7 +62,7 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
     assert (low < high).all()
 
 
-def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
+def test_batching_changes_no_number(known, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = measure_texts(known.checkpoint, pairs, [], [])
@@ -97,7 +97,7 @@ def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
     path = tmp_path / "planted"
     path.mkdir()
     write(path, model, tokenizer(path))
-    _, result = counted(load(path), asked(("a b c d e", "f g h i")), tmp_path)
+    _, result = counted(load(path), make_query(("a b c d e", "f g h i")), tmp_path)
     assert result["previous"][0].argmax() == 0 and result["previous"][0][0, 0] > 0.9
     assert result["offset"][0][0, 0] == -1 and result["offset_share"][0][0, 0] >= POSITIONAL
     assert result["previous"][0][0, 1] < 0.5
@@ -158,14 +158,14 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
     assert REACH >= 8
 
 
-def test_no_word_is_lost_where_columns_do_not_fit() -> None:
+def test_mismatched_columns_lose_no_word() -> None:
     rows = Rows(texts=["a b", "c"], tags=["X Y Z", "X"])
     first, second = words_in(rows, ["1", "0"])
     assert (first.tags, first.heads) == ([], [-1, -1])
     assert (second.tags, second.heads) == (["X"], [-1])
 
 
-def test_without_tags_the_text_must_have_its_words_apart_as_it_stands() -> None:
+def test_text_without_tags_must_be_split_into_words() -> None:
     apart, wide = words_in(Rows(texts=["a b", "a  b"]), ["2 0", "2 0"])
     assert (apart.spans, apart.heads) == ([(0, 1), (2, 3)], [1, -1])
     assert wide.heads == [-1, -1]

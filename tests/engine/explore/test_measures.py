@@ -116,7 +116,7 @@ def test_rollout_is_the_product_of_half_attention_and_half_identity(known):
         assert np.allclose(ours[layer, 0].sum(-1), 1, atol=CLOSE)
 
 
-def test_norms_are_the_lengths_of_what_each_token_takes(known):
+def test_norms_are_those_of_the_weighted_values(known):
     """Every vector α f(x) is computed and measured, without factoring out α."""
     hidden, theirs = looked(known)
     _, ours = weights(known.checkpoint, TEXT, PAIR, "norms")
@@ -196,7 +196,7 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
     assert (shown.to, shown.layer, shown.head) == (7, layer, head)
 
 
-def test_a_left_to_right_model_has_no_scores_of_what_comes_later(tmp_path):
+def test_a_causal_model_has_no_scores_of_later_tokens(tmp_path):
     causal = load(folder(tmp_path / "causal", spec=SPEC.model_copy(update={"causal": True})))
     ask = ShowQueryKey(checkpoint=Path("any"), text="a b c d", query_token=2, key_token=1)
     shown = query_key(causal, ask)
@@ -205,7 +205,7 @@ def test_a_left_to_right_model_has_no_scores_of_what_comes_later(tmp_path):
     assert not np.triu(rolled[:, 0], 1).any()
 
 
-def test_what_is_not_there_is_refused_in_words(tiny):
+def test_missing_parts_are_refused_in_a_sentence(tiny):
     ask = ShowQueryKey(
         checkpoint=Path("any"), text="a b", layer=2, head=1, query_token=1, key_token=2
     )

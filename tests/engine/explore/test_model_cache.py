@@ -47,7 +47,7 @@ def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monke
     assert loaded == [*(p.name for p in folders), folders[1].name]
 
 
-def test_a_device_that_is_not_there_is_named(tiny_folder):
+def test_a_missing_device_is_named(tiny_folder):
     if torch.cuda.is_available():
         pytest.skip("this machine has one")
     with pytest.raises(StudioError, match="“cuda”"):
@@ -86,6 +86,6 @@ def test_more_than_the_files_can_need_is_refused_and_only_inside(tmp_path):
     assert output.split("\n")[:2] == ["refused", "free again"]
 
 
-def test_a_folder_that_is_not_there_is_no_error(tmp_path):
+def test_a_missing_folder_is_no_error(tmp_path):
     with limited_memory(tmp_path / "nothing"):
         assert not (tmp_path / "nothing").exists()

@@ -22,14 +22,14 @@ from tests.engine.models.small import folder, network, tokenizer
 TEXTS = ("a b c d", "e f g h i", "k l m a", "b d", "q p o n m l")
 
 
-def asked(a: Path, b: Path) -> CompareModels:
+def query(a: Path, b: Path) -> CompareModels:
     typed = TextSet(typed=tuple(TypedText(text=text) for text in TEXTS))
     return CompareModels(checkpoint=a, other=b, texts=typed)
 
 
 def differed(a: Path, b: Path, scratch: Path):
     serving = [Serving(load(path)) for path in (a, b)]
-    answer = compare(*serving, asked(a, b), scratch, lambda _: None)
+    answer = compare(*serving, query(a, b), scratch, lambda _: None)
     with np.load(answer.file) as actual:
         return answer, {name: actual[name] for name in actual.files}
 
@@ -56,7 +56,7 @@ def test_a_model_does_not_differ_from_itself(pair, tmp_path) -> None:
     assert result["cka"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_a_sentence_encoder_says_nothing_of_texts_that_stand_alone(tmp_path) -> None:
+def test_a_sentence_encoder_predicts_nothing_for_single_texts(tmp_path) -> None:
     answer, result = differed(minilm(), minilm(), tmp_path)
     assert set(answer.predictions) == {("", "")} and not result["divergence"].any()
 
@@ -125,7 +125,7 @@ def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:
     ) / (n * (n - 3))
 
 
-def test_cka_is_that_of_whole_matrices_and_knows_no_rotation() -> None:
+def test_cka_equals_the_full_formula_and_ignores_rotation() -> None:
     rng = np.random.default_rng(1)
     x, noise = rng.normal(size=(50, 7)), rng.normal(size=(50, 9))
     y = np.concatenate([x @ rng.normal(size=(7, 4)), noise[:, :5]], 1)

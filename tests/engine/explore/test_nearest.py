@@ -40,7 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     return load(folder(tmp_path_factory.mktemp("model") / "small", Heads()))
 
 
-def asked(data: Path, file: Path) -> FindNearest:
+def query(data: Path, file: Path) -> FindNearest:
     return FindNearest(
         number=3, checkpoint=Path(), data=data, part="train", file=file, text=TEXT, top=5
     )
@@ -59,7 +59,7 @@ def test_the_nearest_are_those_of_sentence_transformers(
 ) -> None:
     answer = encoded(model, data, tmp_path / "cache" / "rows.npy")
     assert answer and answer[-1].done == answer[-1].total > 0
-    result = find_nearest(model, asked(data, tmp_path / "cache" / "rows.npy"))
+    result = find_nearest(model, query(data, tmp_path / "cache" / "rows.npy"))
     texts = open_dataset(data).rows("train").texts
     vectors = sentence_vectors(model, list(texts))
     hits = util.semantic_search(sentence_vectors(model, [TEXT]), vectors, top_k=5)[0]
@@ -70,7 +70,7 @@ def test_the_nearest_are_those_of_sentence_transformers(
     assert (result.to, result.rows, len(result.nearest)) == (3, len(texts), 5)
 
 
-def test_vectors_that_are_gone_or_of_other_rows_are_told(
+def test_missing_or_foreign_vectors_are_reported(
     model: Checkpoint, data: Path, tmp_path: Path
 ) -> None:
     for content in (None, b"no array", np.zeros((3, 16), np.float32)):
@@ -80,11 +80,11 @@ def test_vectors_that_are_gone_or_of_other_rows_are_told(
         elif content is not None:
             np.save(file, content)
         with pytest.raises(StudioError, match="no longer available") as raised:
-            find_nearest(model, asked(data, file))
+            find_nearest(model, query(data, file))
         assert raised.value.advice == "Compute them again."
 
 
-def test_a_split_without_rows_is_told(model: Checkpoint, data: Path, tmp_path: Path) -> None:
+def test_an_empty_split_is_reported(model: Checkpoint, data: Path, tmp_path: Path) -> None:
     question = EncodeRows(checkpoint=Path(), data=data, part="test", file=tmp_path / "rows.npy")
     assert not open_dataset(data).spec.rows.get("test")
     with pytest.raises(StudioError, match="no rows in this split"):

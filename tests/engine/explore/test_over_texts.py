@@ -79,7 +79,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     assert max_difference(answer_fields(stored, context), whole) <= 1e-6
 
 
-def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
+def test_damaged_stored_arrays_are_recomputed(classifier, tmp_path) -> None:
     question = ScoreTexts(checkpoint=classifier, texts=ALL, cache=tmp_path / "kept")
     whole = score(Serving(load(classifier)), question)
     next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
@@ -87,7 +87,7 @@ def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None
 
 
 @pytest.mark.parametrize("step", [1, 3, 5, 16])
-def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
+def test_batches_do_not_depend_on_the_clock(step, monkeypatch) -> None:
     """Regardless of the speed of the machine and of a resume, the same texts are batched."""
 
     def groups(store: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:

@@ -147,7 +147,7 @@ def test_the_second_text_follows_as_likely_as_in_transformers(tmp_path, masked):
     assert answer.probability == pytest.approx(float(logits.softmax(-1)[0, 0]), abs=CLOSE)
 
 
-def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
+def test_inapplicable_questions_are_refused_in_a_sentence(tiny, tmp_path):
     with pytest.raises(StudioError, match="no next-sentence"):
         predict_next_sentence(tiny, PredictNextSentence(checkpoint=tmp_path, text="a", pair="b"))
     pair = load(folder(tmp_path / "pair"))

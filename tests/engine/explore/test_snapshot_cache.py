@@ -54,7 +54,7 @@ def without_places(value: object) -> object:
     return [without_places(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
+def text_answers(folder: Path, tmp_path: Path) -> list[Question]:
     """Every question about a single model that this model can answer, from the doctor."""
     nothing = tmp_path / "nothing"
     models = asking.Models(folder, nothing, nothing, nothing, nothing, nothing)
@@ -69,8 +69,8 @@ def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
 def test_a_snapshot_answers_every_question_as_a_checkpoint(
     run: RunFolder, half: Path, tmp_path: Path
 ) -> None:
-    ours = of_texts(snapshot_folder(run, 33), tmp_path)
-    theirs = of_texts(half, tmp_path)
+    ours = text_answers(snapshot_folder(run, 33), tmp_path)
+    theirs = text_answers(half, tmp_path)
     kinds = {question.kind for question in ours}
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
     for a, other in zip(ours, theirs, strict=True):
@@ -82,7 +82,7 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
         assert repr(expected[0]) == repr(expected[1]), a.kind
 
 
-def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
+def test_answers_from_snapshots_are_marked_exact(run: RunFolder, tmp_path: Path) -> None:
     context = WorkerContext(tmp_path, lambda _: None)
     question = FillMask(checkpoint=snapshot_folder(run, 4), text="a [MASK] film", exact=False)
     reply = answer(question, context)
@@ -149,7 +149,7 @@ def test_those_that_take_long_are_loaded_when_they_are_asked_about(
     assert not models.prepare() and loaded == [8]
 
 
-def test_where_memory_is_short_the_farthest_goes_first(
+def test_short_memory_evicts_the_farthest_first(
     run: RunFolder, loaded: list[int], memory: Callable[[int], None]
 ) -> None:
     models = ModelCache()
@@ -181,7 +181,7 @@ def test_one_that_changed_on_the_disk_is_loaded_again(
     assert after is not before and replace(after).tokenizer is before.tokenizer
 
 
-def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
+def test_a_damaged_snapshot_is_skipped_and_reported_on_request(
     run: RunFolder, tmp_path: Path, memory: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)

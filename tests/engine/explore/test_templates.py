@@ -61,7 +61,7 @@ def test_scores_are_those_of_transformers(known):
             assert actual.association == actual.given - actual.prior
 
 
-def test_slots_are_found_whatever_their_order_and_case():
+def test_slots_are_found_in_any_order_and_case():
     result = fill_template("The [filler] and [TARGET].", "big dog", "[MASK]")
     assert result.text == "The big dog and [MASK]."
     assert result.text[slice(*result.filler)] == "big dog"
@@ -70,7 +70,7 @@ def test_slots_are_found_whatever_their_order_and_case():
     assert result == ("<mask>, a dog", (10, 13), 0)
 
 
-def test_answers_come_in_slices_that_make_the_whole(tiny):
+def test_answers_are_streamed_in_slices(tiny):
     question = ScoreTemplates(
         checkpoint=ANY,
         templates=("[TARGET] a [FILLER]", "[FILLER] b [TARGET]"),
@@ -88,7 +88,7 @@ def test_answers_come_in_slices_that_make_the_whole(tiny):
     ]
 
 
-def test_a_word_without_a_number_says_why(tiny):
+def test_an_unscored_word_has_a_reason(tiny):
     question = ScoreTemplates(
         checkpoint=ANY,
         templates=("[TARGET] a [FILLER]",),
@@ -106,7 +106,7 @@ def test_a_word_without_a_number_says_why(tiny):
     assert "maximum length" in score(tiny, long).rows[0].targets[0].problem
 
 
-def test_what_is_no_template_or_no_model_for_it_is_said(tiny, tmp_path):
+def test_unusable_templates_and_models_are_refused(tiny, tmp_path):
     for template in ("[TARGET] alone", "[FILLER] alone", "[TARGET] [FILLER] [TARGET]"):
         question = ScoreTemplates(
             checkpoint=ANY,

@@ -27,7 +27,7 @@ TEXTS = ("a b c", "d e f g", "h i", "a a a k l", "m n", "q p o n", "b c", "e f")
 LABELS = ("bad", "good", "bad", "good", "bad", "good", "", "bad")
 
 
-def asked(path: Path, **more) -> PlaceTexts:
+def query(path: Path, **more) -> PlaceTexts:
     typed = TextSet(
         typed=tuple(TypedText(text=t, label=g) for t, g in zip(TEXTS, LABELS, strict=True))
     )
@@ -48,7 +48,7 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
         assert result["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
 
 
-def test_what_a_text_goes_with_changes_no_vector(classifier, monkeypatch) -> None:
+def test_batching_changes_no_vector(classifier, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
     result = encode_texts(serving, rows)
@@ -75,7 +75,7 @@ def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
     assert np.isfinite(pca(np.ones(shape))[0]).all()
 
 
-def test_what_differs_in_one_number_lies_on_a_line() -> None:
+def test_one_varying_feature_gives_a_line() -> None:
     line = np.array([[1.0], [2.0], [4.0]])
     points, ratios = pca(line)
     assert points == pytest.approx(np.hstack([line - line.mean(), np.zeros((3, 1))]))
@@ -99,11 +99,9 @@ def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
     assert shuffled.silhouette < result.silhouette and shuffled.neighbours < result.neighbours
 
 
-def test_another_height_or_method_is_answered_from_what_is_kept(
-    classifier, tmp_path, monkeypatch
-) -> None:
+def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, monkeypatch) -> None:
     serving = Serving(load(classifier))
-    question = asked(classifier, cache=tmp_path / "kept")
+    question = query(classifier, cache=tmp_path / "kept")
     answers: list = []
     first = map_texts(serving, question, tmp_path, answers.append)
     assert len(work.ArrayStore(question.model_copy(update={"layer": 0})).chunks) > 0
@@ -124,25 +122,23 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     assert second.placed == tuple(range(len(TEXTS))) and second.explained is None
 
 
-def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_between(
-    classifier, tmp_path, monkeypatch
-) -> None:
+def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch) -> None:
     """A map of all texts so far for each few more would take as long as their vectors."""
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
     answers: list = []
-    last = map_texts(Serving(load(classifier)), asked(classifier), tmp_path, answers.append)
+    last = map_texts(Serving(load(classifier)), query(classifier), tmp_path, answers.append)
     assert [answer.done for answer in answers] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
     assert [answer.kind for answer in answers] == [last.kind] * 3 + ["working"] + [last.kind]
     of_five = np.load(answers[2].file)
-    few = asked(classifier)
+    few = query(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": tuple(range(5))})})
     expected = map_texts(Serving(load(classifier)), few, tmp_path, answers.append)
     assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
 
 
-def test_what_tsne_did_not_place_stands_between_its_neighbours(monkeypatch) -> None:
+def test_points_without_tsne_lie_between_neighbours(monkeypatch) -> None:
     monkeypatch.setattr(text_map, "MAX_TSNE", 12)
     x = np.random.default_rng(5).normal(size=(15, 4))
     points, placed = tsne(x)
@@ -166,17 +162,17 @@ def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch) ->
     assert len(placed) == count and points == pytest.approx(theirs, abs=1e-4)
 
 
-def test_few_texts_and_no_pooler_are_said_in_a_sentence(classifier, tmp_path) -> None:
-    few = asked(classifier)
+def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path) -> None:
+    few = query(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": (0, 1)})})
     with pytest.raises(StudioError, match="three texts"):
         map_texts(Serving(load(classifier)), few, tmp_path, lambda _: None)
     bare = folder(tmp_path / "bare", Heads())
     with pytest.raises(StudioError, match="no pooler"):
-        map_texts(Serving(load(bare)), asked(bare, pooling="pooled"), tmp_path, lambda _: None)
+        map_texts(Serving(load(bare)), query(bare, pooling="pooled"), tmp_path, lambda _: None)
 
 
-def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_path) -> None:
+def test_known_labels_have_the_names_of_the_model(classifier, tmp_path) -> None:
     """In a file they may be label indices; labels of another task are left unchanged."""
     for label, expected in (("0", "bad"), ("purple", "purple")):
         typed = tuple(TypedText(text=text, label=label) for text in TEXTS[:3])

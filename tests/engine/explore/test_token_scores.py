@@ -53,7 +53,7 @@ def test_every_piece_hidden_in_turn_is_as_likely_as_in_transformers(known):
     assert perplexity(scores) == pytest.approx(math.exp(-sum_of_logs / len(scores)), rel=CLOSE)
 
 
-def test_a_long_text_comes_in_parts_that_make_up_the_whole(tiny, monkeypatch):
+def test_a_long_text_is_scored_in_parts(tiny, monkeypatch):
     whole, answers = scored(tiny, "a b c d e f g")
     assert len(answers) == 1
     monkeypatch.setattr(token_scores, "SLICE", 20)  # two rows of nine tokens
@@ -78,7 +78,7 @@ def test_a_text_without_pieces_has_no_perplexity(tiny):
 
 
 @torch.no_grad()
-def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
+def test_a_causal_model_has_standard_perplexity(tmp_path):
     spec = SPEC.model_copy(update={"causal": True})
     path = folder(tmp_path / "causal", Heads(mlm=True), spec=spec)
     ours = load(path)
@@ -95,7 +95,7 @@ def test_a_left_to_right_model_has_the_common_perplexity(tmp_path):
         assert entry.log_probability == pytest.approx(expected, abs=CLOSE)
 
 
-def test_weights_that_are_not_finite_are_told(tmp_path):
+def test_non_finite_weights_are_reported(tmp_path):
     broken = load(folder(tmp_path / "broken"))
     with torch.no_grad():
         broken.network.mlm.bias.fill_(float("nan"))
@@ -151,7 +151,7 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_last_height_is_what_is_guessed(tmp_path, causal):
+def test_the_last_layer_gives_the_prediction(tmp_path, causal):
     spec = SPEC.model_copy(update={"causal": causal})
     model = load(folder(tmp_path / "model", Heads(mlm=True), spec=spec))
     ask = {"checkpoint": tmp_path, "text": "a b [MASK] c d", "masked": (2,), "top": 4}
@@ -168,7 +168,7 @@ def test_the_last_height_is_what_is_guessed(tmp_path, causal):
     )
 
 
-def test_what_does_not_apply_is_refused_in_words(tiny, tmp_path):
+def test_inapplicable_questions_are_refused_in_a_sentence(tiny, tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
     with pytest.raises(StudioError, match="no MLM head"):
         score(bare, ScoreTokens(checkpoint=tmp_path, text="a"))

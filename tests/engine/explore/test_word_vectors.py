@@ -73,7 +73,7 @@ def test_a_word_is_found_as_a_whole_and_in_any_case() -> None:
     assert find_occurrences("a.b", "a.b axb") == [(0, 3)] and find_occurrences("", "abc") == []
 
 
-def test_a_word_that_is_nowhere_is_named(tiny) -> None:
+def test_a_word_without_occurrences_is_named(tiny) -> None:
     with pytest.raises(StudioError, match="No text contains the word “zebra”"):
         compare(tiny, CompareWord(checkpoint=Path("any"), word="zebra", texts=("a b",)))
 
@@ -89,7 +89,7 @@ def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
     return result
 
 
-def film_of(known) -> np.ndarray:
+def film_vector(known) -> np.ndarray:
     """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
     inputs = known.encode_text(FILM["text"])
     hidden = known.run(inputs, output_hidden_states=True).hidden_states[1][0].double().numpy()
@@ -98,7 +98,7 @@ def film_of(known) -> np.ndarray:
     return result
 
 
-def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
+def compute_vectors(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
     """The mean vector of each word by its characters, from transformers."""
     inputs = known.encode_text(text)
     out = known.run(inputs, output_hidden_states=True)
@@ -118,7 +118,7 @@ def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
 def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known) -> None:
     question = FindTokens(checkpoint=known.folder, **FILM, top=5)
     table = known.model.get_input_embeddings().weight.detach().double().numpy()
-    vector = film_of(known)
+    vector = film_vector(known)
     if table.shape[1] != len(vector):
         with pytest.raises(StudioError, match="narrower than its layers"):
             find_tokens(known.checkpoint, question)
@@ -135,11 +135,11 @@ def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
     result = find_words(
         known.checkpoint, FindWords(checkpoint=known.folder, texts=SET, **FILM), lambda _: None
     )
-    query = film_of(known)
+    query = film_vector(known)
     every = {
         (row, *position): float(cosines(query, vector[None])[0])
         for row, text in enumerate(SENTENCES)
-        for position, vector in words_of(known, text, 1).items()
+        for position, vector in compute_vectors(known, text, 1).items()
     }
     assert result.is_final and result.vectors == len(every)
     (itself,) = (place for place in every if place[0] == 0 and place[1] <= 8 < place[2])
@@ -151,7 +151,7 @@ def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
     assert SENTENCES[result.words[0].row] == result.words[0].text
 
 
-def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path, monkeypatch):
+def test_another_word_reuses_stored_vectors(tiny, tiny_folder, tmp_path, monkeypatch):
     question = FindWords(
         checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, cache=tmp_path
     )

@@ -13,26 +13,26 @@ ANY = Output(name="logits", of="input", meaning="any")
 NUMBERS = Output(name="logits", of="input", meaning="numbers")
 
 
-def said(*rows: list[float]) -> Predictions:
+def outputs(*rows: list[float]) -> Predictions:
     return Predictions(
         [[[1, 2]]] * len(rows), {"logits": [np.array(row, np.float32) for row in rows]}
     )
 
 
-def compared(
+def compare_outputs(
     output: Output, ours: Predictions, theirs: Predictions, precision="float32", form="onnx"
 ):
     return compare(ours, theirs, (output,), form, precision)[0]
 
 
 def test_a_difference_counts_relative_to_the_largest_number_above_1():
-    small = compared(NUMBERS, said([0.5, 0.1]), said([0.5, 0.10005]))
+    small = compare_outputs(NUMBERS, outputs([0.5, 0.1]), outputs([0.5, 0.10005]))
     assert small.difference == pytest.approx(5e-5, rel=1e-2)
     assert (small.scale, small.agreement, small.chance) == (1, None, None)
-    large = compared(NUMBERS, said([200.0, 0.1]), said([200.01, 0.1]))
+    large = compare_outputs(NUMBERS, outputs([200.0, 0.1]), outputs([200.01, 0.1]))
     assert large.difference == pytest.approx(5e-5, rel=1e-2)
     with pytest.raises(BrokenExport, match=r"differs by up to 0\.0002"):
-        compared(NUMBERS, said([0.5]), said([0.5002]))
+        compare_outputs(NUMBERS, outputs([0.5]), outputs([0.5002]))
 
 
 def test_the_same_code_is_held_to_more_than_other_code():
@@ -43,60 +43,60 @@ def test_the_same_code_is_held_to_more_than_other_code():
 
 
 def test_another_pick_counts_unless_the_model_was_undecided():
-    near = compared(ONE, said([0.001, 0.0]), said([0.0, 0.001]), "float16")
+    near = compare_outputs(ONE, outputs([0.001, 0.0]), outputs([0.0, 0.001]), "float16")
     assert near.agreement == 1
     with pytest.raises(BrokenExport, match=r"0\.0 % of 1 cases"):
-        compared(ONE, said([0.3, 0.0]), said([0.0, 0.3]), "float16")
+        compare_outputs(ONE, outputs([0.3, 0.0]), outputs([0.0, 0.3]), "float16")
     with pytest.raises(BrokenExport, match="differs by"):
-        compared(ONE, said([3.0, 0.0]), said([2.0, 0.0]), "float16")
+        compare_outputs(ONE, outputs([3.0, 0.0]), outputs([2.0, 0.0]), "float16")
 
 
 def test_any_number_of_labels_is_compared_label_by_label():
-    ours = said([2.0, -2.0], [-2.0, 2.0])
-    assert compared(ANY, ours, said([2.0, -2.0], [-2.0, 2.0])).agreement == 1
-    assert compared(ANY, said([0.0001]), said([-0.0001]), "float16").agreement == 1
+    ours = outputs([2.0, -2.0], [-2.0, 2.0])
+    assert compare_outputs(ANY, ours, outputs([2.0, -2.0], [-2.0, 2.0])).agreement == 1
+    assert compare_outputs(ANY, outputs([0.0001]), outputs([-0.0001]), "float16").agreement == 1
     with pytest.raises(BrokenExport, match=r"50\.0 % of 2 cases"):
-        compared(ANY, ours, said([2.0, -2.0], [2.0, 2.0]))
+        compare_outputs(ANY, ours, outputs([2.0, -2.0], [2.0, 2.0]))
 
 
 def test_int8_is_held_to_its_picks_or_else_to_its_numbers():
     rows = [[1.0, 0.0]] * 10
     off = [[1.6, 0.0]] * 9
-    rough = compared(ONE, said(*rows), said(*off, [0.0, 1.0]), "int8")
+    rough = compare_outputs(ONE, outputs(*rows), outputs(*off, [0.0, 1.0]), "int8")
     assert (rough.agreement, rough.bound) == (0.9, None)
     assert rough.chance == pytest.approx(0.462, abs=1e-3)
     with pytest.raises(BrokenExport, match="80"):
-        compared(ONE, said(*rows), said(*off[:8], [0.0, 1.0], [0.0, 1.0]), "int8")
+        compare_outputs(ONE, outputs(*rows), outputs(*off[:8], [0.0, 1.0], [0.0, 1.0]), "int8")
     with pytest.raises(BrokenExport, match="differs by"):
-        compared(NUMBERS, said([1.0]), said([1.3]), "int8")
+        compare_outputs(NUMBERS, outputs([1.0]), outputs([1.3]), "int8")
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16", "int8"])
 @pytest.mark.parametrize("output", [ONE, ANY, NUMBERS])
 @pytest.mark.parametrize("number", [np.nan, np.inf])
-def test_what_is_not_finite_is_never_the_same(precision, output, number):
+def test_non_finite_outputs_are_never_equal(precision, output, number):
     with np.errstate(invalid="ignore"), pytest.raises(BrokenExport, match="NaN or infinite"):
-        compared(output, said([1.0, 0.0]), said([1.0, number]), precision)
+        compare_outputs(output, outputs([1.0, 0.0]), outputs([1.0, number]), precision)
     with np.errstate(invalid="ignore"), pytest.raises(BrokenExport, match="NaN or infinite"):
-        compared(output, said([1.0, number]), said([1.0, number]), precision)
+        compare_outputs(output, outputs([1.0, number]), outputs([1.0, number]), precision)
 
 
 def test_other_shapes_and_other_pieces_are_refused():
     with pytest.raises(BrokenExport, match="a different shape"):
-        compared(NUMBERS, said([1.0]), said([1.0, 2.0]))
-    other = Predictions([[[1, 3]]], said([1.0]).values)
+        compare_outputs(NUMBERS, outputs([1.0]), outputs([1.0, 2.0]))
+    other = Predictions([[[1, 3]]], outputs([1.0]).values)
     with pytest.raises(BrokenExport, match="splits text 1"):
-        compared(NUMBERS, said([1.0]), other)
+        compare_outputs(NUMBERS, outputs([1.0]), other)
 
 
-def test_a_comparison_is_told_in_a_sentence():
-    sentence = compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])).sentence()
+def test_a_comparison_has_a_sentence():
+    sentence = compare_outputs(ONE, outputs([0.5, 0.1]), outputs([0.5, 0.10005])).sentence()
     assert sentence == (
         "logits: largest difference 5.0e-05 of the largest number (1), at most 1e-04 allowed; "
         "100.0 % of 1 predictions agree, at least 100 % required; "
         "probabilities differ by at most 1.2e-05."
     )
-    same = compared(ONE, said([0.5, 0.1]), said([0.5, 0.1])).sentence()
+    same = compare_outputs(ONE, outputs([0.5, 0.1]), outputs([0.5, 0.1])).sentence()
     assert same == (
         "logits: no difference; 100.0 % of 1 predictions agree, at least 100 % required."
     )

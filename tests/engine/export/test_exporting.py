@@ -75,7 +75,7 @@ def test_a_clean_process_that_dies_refuses_the_export(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("form,kind", [("tf1", "linear probe"), ("tf1", "lstm"), ("onnx", "lstm")])
-def test_a_form_without_a_place_for_a_reader_says_so(tmp_path, form, kind):
+def test_formats_without_probes_are_refused(tmp_path, form, kind):
     with pytest.raises(StudioError, match=r"probe") as caught:
         exported(tmp_path, kind, form=form)
     assert "Hugging Face" in caught.value.advice
@@ -132,7 +132,7 @@ def test_every_head_is_exported(tmp_path, here, kind):
         assert checkpoint.load(done.folder).network.heads == heads
 
 
-def test_a_report_lies_beside_the_export(tmp_path, here):
+def test_a_report_is_written_with_the_export(tmp_path, here):
     (model(tmp_path / "model", "text_classification") / "README.md").write_text("A card.")
     events: list[Working] = []
     done = exporting.export(
@@ -203,7 +203,7 @@ def test_rows_are_read_as_their_task_reads_them(tmp_path):
         examples(tmp_path, pair, chooses=True)
 
 
-def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
+def test_damaged_run_data_is_reported_and_ignored(tmp_path):
     run = RunFolder.create(tmp_path / "run", training.classifying(tmp_path))
     run.dataset.mkdir()
     result = examples(run.checkpoints / "step-00000001", None, chooses=False)
@@ -217,14 +217,14 @@ def test_data_of_a_run_that_is_damaged_is_told_and_does_not_matter(tmp_path):
 @pytest.mark.parametrize(
     "form,precision", [("tf1", "float16"), ("onnx", "bfloat16"), ("hf", "int8")]
 )
-def test_a_form_says_which_precisions_it_has(tmp_path, form, precision):
+def test_a_format_names_its_precisions(tmp_path, form, precision):
     with pytest.raises(StudioError, match="does not support") as caught:
         exported(tmp_path, form=form, precision=precision)
     assert "float32" in caught.value.advice
     assert left_in(tmp_path) == ["model"]
 
 
-def test_what_stands_at_the_target_stays(tmp_path, here):
+def test_an_existing_target_is_kept(tmp_path, here):
     (tmp_path / "folder").mkdir()
     for name in ("file", "folder/mine"):
         (tmp_path / name).write_text("mine")
@@ -237,7 +237,7 @@ def test_what_stands_at_the_target_stays(tmp_path, here):
     assert left_in(tmp_path) == ["dangling", "file", "folder", "link", "model"]
 
 
-def test_what_came_to_the_target_meanwhile_stays(tmp_path, here, monkeypatch):
+def test_a_target_created_meanwhile_is_kept(tmp_path, here, monkeypatch):
     write = exporting._write
 
     def slow(*given: object) -> None:
@@ -252,7 +252,7 @@ def test_what_came_to_the_target_meanwhile_stays(tmp_path, here, monkeypatch):
     assert left_in(tmp_path) == ["model", "out"]
 
 
-def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):
+def test_an_empty_target_folder_is_allowed(tmp_path, here):
     (tmp_path / "out").mkdir()
     (tmp_path / "usual").mkdir()
     done = exported(tmp_path)
@@ -261,7 +261,7 @@ def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):
     assert left_in(tmp_path) == ["model", "out", "usual"]
 
 
-def test_a_place_where_nobody_may_write_is_told(tmp_path, here):
+def test_an_unwritable_target_is_reported(tmp_path, here):
     (tmp_path / "file").write_text("")
     with pytest.raises(StudioError, match="could not be written to") as caught:
         exported(tmp_path, into=tmp_path / "file" / "out")

@@ -84,7 +84,7 @@ def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
         *(pytest.param(kind, marks=pytest.mark.long) for kind in SAID_BY_OTHERS),
     ],
 )
-def test_a_graph_says_what_the_network_says(tmp_path, kind):
+def test_a_graph_has_the_outputs_of_the_network(tmp_path, kind):
     ours = network(KINDS[kind][0], SHALLOW)
     write_graph(tmp_path, ours)
     assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
@@ -94,7 +94,7 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
     assert_same(tmp_path, ours, shapes)
 
 
-def test_the_graph_of_a_checkpoint_says_what_its_network_says(done):
+def test_the_graph_of_a_checkpoint_has_the_outputs_of_its_network(done):
     ours = checkpoint.load(done.folder.parent / "model").network
     assert_same(done.folder, ours, SIZES)
     session = onnxruntime.InferenceSession(done.folder / GRAPH)
@@ -126,7 +126,7 @@ def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here, monkey
     assert shapes.count((whole, half)) + shapes.count((half, whole)) == 4, "and value, output"
 
 
-def test_weights_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
+def test_weights_too_large_for_one_file_are_stored_externally(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_graph, "MAX_BYTES", 1000)
     ours = network(KINDS["pre-training"][0], SHALLOW)
     write_graph(tmp_path, ours)
@@ -174,7 +174,7 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
     assert process.returncode == 0
 
 
-def test_int8_is_smaller_and_says_how_far_it_is_off(done, tmp_path, here, traced):
+def test_int8_is_smaller_and_reports_its_error(done, tmp_path, here, traced):
     small = exported(tmp_path, "text_classification", form="onnx", precision="int8")
     size = [(item.folder / GRAPH).stat().st_size for item in (done, small)]
     assert size[1] < 0.8 * size[0]

@@ -132,7 +132,7 @@ def sealed(block: bytes, packing: int = 0) -> bytes:
     return whole + mask_checksum(crc32c(whole)).to_bytes(4, "little")
 
 
-def entry_of(shared: int, key: bytes, value: bytes) -> bytes:
+def make_entry(shared: int, key: bytes, value: bytes) -> bytes:
     sizes = (shared, len(key), len(value))
     return b"".join(map(encode_varint, sizes)) + key + value
 
@@ -140,7 +140,7 @@ def entry_of(shared: int, key: bytes, value: bytes) -> bytes:
 def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
     """A table of one piece of data and an index with any places."""
     index = b"".join(
-        entry_of(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
+        make_entry(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
     )
     index += bytes(4) + (1).to_bytes(4, "little")
     handle = encode_varint(len(data)) + encode_varint(len(index))
@@ -163,18 +163,18 @@ for name, content, says in (
     ("empty_block", one_block(RESTART), "a block is empty"),
     ("tiny_block", one_block(b""), "a block is empty"),
     ("many_restarts", one_block(b"abc" + b"\xff" * 4), "a block is empty"),
-    ("shares_too_much", one_block(entry_of(3, b"a", b"") + RESTART), "longer than its block"),
+    ("shares_too_much", one_block(make_entry(3, b"a", b"") + RESTART), "longer than its block"),
     ("claims_too_much", one_block(b"\0\1\x90\x90\x03a" + RESTART), "longer than its block"),
-    ("long_name", one_block(entry_of(0, b"a" * 1001, b"") + RESTART), "a name is too long"),
+    ("long_name", one_block(make_entry(0, b"a" * 1001, b"") + RESTART), "a name is too long"),
     (
         "out_of_order",
-        one_block(entry_of(0, b"b", b"") + entry_of(0, b"a", b"") + RESTART),
+        one_block(make_entry(0, b"b", b"") + make_entry(0, b"a", b"") + RESTART),
         "its names are not sorted",
     ),
-    ("named_twice", one_block(2 * entry_of(0, b"b", b"") + RESTART), "its names are not sorted"),
+    ("named_twice", one_block(2 * make_entry(0, b"b", b"") + RESTART), "its names are not sorted"),
     (
         "block_twice",
-        table(sealed(entry_of(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
+        table(sealed(make_entry(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
         "its blocks overlap",
     ),
     ("no_header", build_table([(b"a", b"")]), "it has no header"),

@@ -78,7 +78,7 @@ def specs(draw: st.DrawFn) -> BertSpec:
     | st.none(),
     dtype=st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
 )
-def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, labels, dtype):
+def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, labels, dtype):
     names = tuple(labels or ())
     heads = Heads(mlm, nsp, len(names))
     model = network(heads, spec)
@@ -114,7 +114,7 @@ def test_more_entries_for_the_config_are_kept_and_never_override(tmp_path):
     assert loaded.spec == SPEC
 
 
-def test_a_save_replaces_the_folder_whole(tmp_path):
+def test_a_save_replaces_the_whole_folder(tmp_path):
     small.folder(tmp_path / "made")
     target = tmp_path / "model"
     save(target, network(seed=1), tokenizer(tmp_path))
@@ -149,7 +149,7 @@ def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
 # ── heads that are wanted, there, or not ─────────────────────────────────────────────────────
 
 
-def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
+def test_a_missing_requested_head_is_initialised_and_reported(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(mlm=True))
     loaded = load(folder, Heads(outputs=2), ("no", "yes"))
     assert loaded.report.missing == (
@@ -166,7 +166,7 @@ def test_a_wanted_head_that_is_not_there_is_newly_made_and_said(tmp_path):
     assert (loaded.network.task.dense.bias == 0).all()
 
 
-def test_a_class_head_goes_on_for_the_same_classes_only(tmp_path):
+def test_a_class_head_is_reused_for_the_same_classes_only(tmp_path):
     heads = Heads(outputs=3)
     folder = small.folder(tmp_path / "model", heads)
     same = load(folder, heads, LABELS)
@@ -194,7 +194,7 @@ def test_classes_without_names_have_those_of_transformers(tmp_path):
     ],
     ids=str,
 )
-def test_the_config_says_what_a_head_answers(tmp_path, config, kind):
+def test_the_config_names_the_task_of_a_head(tmp_path, config, kind):
     folder = small.folder(tmp_path / "model", Heads(outputs=3))
     reconfigured(folder, **config)
     loaded = load(folder)
@@ -212,7 +212,7 @@ def test_the_config_says_what_a_head_answers(tmp_path, config, kind):
     [{"architectures": ["BertForMultipleChoice"]}, {"problem_type": "regression"}],
     ids=str,
 )
-def test_a_head_for_an_unknown_task_is_left_out_and_said(tmp_path, config):
+def test_a_head_for_an_unknown_task_is_skipped_and_reported(tmp_path, config):
     folder = small.folder(tmp_path / "model", Heads(outputs=3))
     reconfigured(folder, **config)
     loaded = load(folder)
@@ -221,7 +221,7 @@ def test_a_head_for_an_unknown_task_is_left_out_and_said(tmp_path, config):
     assert set(loaded.report.unexpected) == {"classifier.weight", "classifier.bias"}
 
 
-def test_a_promised_head_that_is_not_there_is_said(tmp_path):
+def test_a_promised_but_missing_head_is_reported(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(pooler=True))
     reconfigured(folder, architectures=["BertForSequenceClassification"])
     assert "the file has no head for it" in load(folder).report.notes[0]
@@ -229,7 +229,7 @@ def test_a_promised_head_that_is_not_there_is_said(tmp_path):
     assert "none was loaded" in load(folder).report.notes[0]
 
 
-def test_half_a_head_is_left_out_and_said(tmp_path):
+def test_half_a_head_is_skipped_and_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
 
     def without(tensors):
@@ -320,7 +320,7 @@ def into_pickle(folder: Path, zipped: bool = True) -> None:
     torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
 
 
-def test_safetensors_are_preferred_and_a_pickle_beside_them_is_never_opened(tmp_path):
+def test_safetensors_are_preferred_and_pickles_ignored(tmp_path):
     folder = small.folder(tmp_path / "model")
     (folder / "pytorch_model.bin").write_bytes(b"no pickle at all")
     assert_same(load(folder).network, network())
@@ -355,7 +355,7 @@ def test_shards_give_the_same_network(tmp_path, suffix):
     assert loaded.bytes == sum(p.stat().st_size for p in folder.glob(f"*of-00002{suffix}"))
 
 
-def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
+def test_surplus_layers_in_the_file_are_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
     reconfigured(folder, num_hidden_layers=1)
     loaded = load(folder)
@@ -364,7 +364,7 @@ def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
     assert all(".layer.1." in name for name in loaded.report.unexpected)
 
 
-def test_code_that_a_config_asks_for_is_passed_over_and_said(tmp_path):
+def test_code_requested_by_a_config_is_ignored_and_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
     reconfigured(folder, auto_map={"AutoModel": "modeling.Evil"}, trust_remote_code=True)
     (folder / "modeling.py").write_text("raise SystemExit('the code was run')")
@@ -401,7 +401,7 @@ def test_an_import_keeps_heads_labels_and_precision(tmp_path, dtype):
 # ── damage ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_changed_byte_in_what_the_studio_saved_is_noticed(tmp_path):
+def test_a_changed_byte_in_a_saved_file_is_detected(tmp_path):
     save(tmp_path / "model", network(), tokenizer(tmp_path))
     for name in (SAFE, "config.json", "tokenizer.json", "vocab.txt"):
         path = tmp_path / "model" / name
@@ -436,7 +436,7 @@ def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(tmp_pat
         load(folder)
 
 
-def test_a_loaded_network_does_not_mind_what_becomes_of_its_file(tmp_path):
+def test_a_loaded_network_survives_changes_of_its_file(tmp_path):
     folder = small.folder(tmp_path / "model")
     loaded = load(folder).network
     os.truncate(folder / SAFE, 0)

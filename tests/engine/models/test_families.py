@@ -67,7 +67,9 @@ CASES = [  # a family with the network of another one is read as that one
 ]
 
 
-def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Tensor, Tensor]:
+def random_batch(
+    family: str, sequences: int = 3, tokens: int = 11
+) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens, segments and which are real; what is not real is padding, and nothing else is."""
     example = EXAMPLES[family]
     ids, segments, real = small.batch(example.spec, sequences, tokens)
@@ -92,14 +94,14 @@ def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("family,suffix", CASES)
-def test_theirs_is_loaded_here_and_ours_there(family, suffix, tmp_path):
+def test_weights_are_interchangeable_with_transformers(family, suffix, tmp_path):
     more = {"num_labels": 3} if ADDED.get(suffix, Heads()).outputs == 3 else {}
     folder, model = published_folder(family, suffix, tmp_path / "theirs", **more)
     loaded = load(folder)
     assert not loaded.report.missing
     assert not loaded.report.unexpected
     assert type(loaded.spec) is type(EXAMPLES[family].spec)
-    inputs = drawn(family)
+    inputs = random_batch(family)
     assert_equal(loaded.network, model, inputs)
     count = sum(p.numel() for p in model.parameters())
     assert sum(p.numel() for p in loaded.network.parameters()) == count
@@ -120,12 +122,12 @@ def test_theirs_is_loaded_here_and_ours_there(family, suffix, tmp_path):
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_what_is_made_here_is_loaded_there(family, tmp_path):
+def test_our_checkpoints_are_loaded_by_transformers(family, tmp_path):
     tokenizer = load(published_folder(family, "Model", tmp_path / "theirs")[0]).tokenizer
     network = small.network(Heads(outputs=3), EXAMPLES[family].spec)
     save(tmp_path / "ours", network, tokenizer, LABELS, torch.bfloat16)
     model = theirs(class_of(family, "ForSequenceClassification"), tmp_path / "ours")
-    assert_equal(load(tmp_path / "ours").network, model, drawn(family))
+    assert_equal(load(tmp_path / "ours").network, model, random_batch(family))
     assert model.config.id2label == dict(enumerate(LABELS))
 
 
@@ -150,7 +152,7 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
         setattr(ours.get_submodule(module), leaf, value)
     ours.tie()
     assert sum(p.numel() for p in model.parameters()) == sum(p.numel() for p in ours.parameters())
-    assert_equal(ours.eval(), model, drawn(family, 2, 40))
+    assert_equal(ours.eval(), model, random_batch(family, 2, 40))
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
@@ -162,7 +164,7 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     ours, model, close = load(folder).network.train(), model.train(), 1e-6
     if ours.spec.parts.positions != "rotary":  # angles are float32 in transformers
         ours, model, close = ours.double(), model.double(), 1e-9
-    ids, segments, real = drawn(family)
+    ids, segments, real = random_batch(family)
     expected = (ids % 3)[real]
     extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
     output = model(input_ids=ids, attention_mask=real.long(), **extra).logits[real]
@@ -190,7 +192,7 @@ def test_the_usual_base_sizes_are_those_of_the_papers():
 
 
 @pytest.mark.parametrize("padding", [0, 5])
-def test_roberta_counts_places_from_behind_padding(padding):
+def test_roberta_positions_start_after_the_padding_id(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
     model = published_model("roberta", "Model", **more)
     spec = parse_spec(model.config.to_dict())
@@ -208,7 +210,7 @@ def test_roberta_counts_places_from_behind_padding(padding):
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_a_head_that_is_not_there_is_newly_made_and_named(family, tmp_path):
+def test_a_missing_head_is_initialised_and_named(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
     result = {name.rpartition(".")[0] for name in loaded.report.missing}
@@ -235,7 +237,7 @@ def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
     assert any("sentence-order head" in note for note in loaded.report.notes)
 
 
-def test_shared_layers_are_at_the_height_of_the_highest():
+def test_shared_layers_count_as_the_top_layer():
     spec = EXAMPLES["albert"].spec.model_copy(update={"layers": 6, "layer_groups": 2})
     assert layer_index("encoder.layers.0.attention.query.weight", spec) == 3
     assert layer_index("encoder.layers.1.attention.query.weight", spec) == 6
@@ -243,7 +245,7 @@ def test_shared_layers_are_at_the_height_of_the_highest():
     assert layer_index("task.dense.weight", spec) == 7
 
 
-def test_the_discriminator_of_electra_says_what_it_is(tmp_path):
+def test_the_discriminator_of_electra_is_identified(tmp_path):
     folder = published_folder("electra", "ForPreTraining", tmp_path / "theirs")[0]
     loaded = load(folder)
     assert loaded.report.notes == tuple(FAMILIES["electra"].remarks.values())
@@ -271,13 +273,13 @@ def test_both_forms_of_debertas_head_for_masked_tokens_are_read(tmp_path):
     folder, model = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "a", legacy=False)
     loaded = load(folder)
     assert not loaded.report.missing and not loaded.report.unexpected
-    assert_equal(loaded.network, model, drawn("deberta-v2"))
+    assert_equal(loaded.network, model, random_batch("deberta-v2"))
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
     back = theirs(type(model), tmp_path / "ours")
-    assert_equal(loaded.network, back, drawn("deberta-v2"))
+    assert_equal(loaded.network, back, random_batch("deberta-v2"))
 
 
-def test_a_deberta_v3_says_that_it_has_no_head_for_masked_tokens(tmp_path):
+def test_a_deberta_v3_reports_its_missing_mlm_head(tmp_path):
     folder = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "theirs")[0]
     as_microsoft_names(folder, **{"mask_predictions.dense.weight": torch.ones(24, 24)})
     loaded = load(folder)
@@ -304,7 +306,7 @@ def test_every_form_of_a_family_agrees(family, more, tmp_path):
     folder, model = published_folder(family, "Model", tmp_path / "theirs", **more)
     loaded = load(folder)
     assert not loaded.report.missing and not loaded.report.unexpected
-    assert_equal(loaded.network, model, drawn(family, 3, 30))
+    assert_equal(loaded.network, model, random_batch(family, 3, 30))
     if "num_hidden_groups" in more:
         assert len(loaded.network.encoder.layers) == more["num_hidden_groups"]
 
@@ -417,7 +419,7 @@ def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
     assert not loaded.report.missing and not loaded.report.unexpected
     assert loaded.spec == EXAMPLES["nomic_bert"].spec
     assert loaded.info == checkpoint_info(folder)
-    assert_equal(loaded.network, model, drawn("nomic_bert"))
+    assert_equal(loaded.network, model, random_batch("nomic_bert"))
     config |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
     assert parse_spec(config).max_positions == 40  # behind which angles would change
 

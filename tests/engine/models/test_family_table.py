@@ -23,12 +23,12 @@ from engine.serving.network import pack_network
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
-from tests.engine.models.test_families import drawn
+from tests.engine.models.test_families import random_batch
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-def made(family: str, heads: Heads) -> Network:
+def new_network(family: str, heads: Heads) -> Network:
     torch.manual_seed(1)
     return Network(EXAMPLES[family].spec, heads).eval()
 
@@ -46,14 +46,14 @@ def test_every_spec_has_its_family_and_every_family_an_example() -> None:
 
 
 @every_family
-def test_its_config_says_all_of_its_spec(family: str) -> None:
+def test_the_config_holds_the_whole_spec(family: str) -> None:
     spec = EXAMPLES[family].spec
     assert parse_spec({"model_type": family, **config_entries(spec)}) == spec
 
 
 @every_family
 def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> None:
-    encoder = made(family, Heads()).encoder
+    encoder = new_network(family, Heads()).encoder
     spec = EXAMPLES[family].spec
     assert isinstance(encoder, Encoder) and len(encoder.layers) == spec.stored_layers
     assert len(list(encoder.iter_layers())) == spec.layers
@@ -82,7 +82,7 @@ def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
 @every_family
 def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -> None:
     heads = Heads(mlm=True, outputs=3)
-    network, labels = made(family, heads), ("a", "b", "c")
+    network, labels = new_network(family, heads), ("a", "b", "c")
     tokenizer = Tokenizer.from_folder(write_tokenizer(family, tmp_path / "tokenizer"))
     folder = tmp_path / "saved"
     save(folder, network, tokenizer, labels)
@@ -96,7 +96,7 @@ def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -
 
 @every_family
 def test_it_is_adapted_packed_and_exported(family: str) -> None:
-    network, inputs = made(family, Heads(outputs=3)), drawn(family)
+    network, inputs = new_network(family, Heads(outputs=3)), random_batch(family)
     with torch.inference_mode():
         outputs = named_outputs(network, *inputs)
         packed = named_outputs(pack_network(network, "float32"), *inputs)

@@ -19,8 +19,8 @@ from engine.training.device.machine import Machine
 from engine.training.network import cache_frozen_weights
 from engine.training.optimiser import freeze
 from tests.engine.models.family_folders import OWN_NETWORKS
-from tests.engine.models.test_families import drawn
-from tests.engine.models.test_family_table import made
+from tests.engine.models.test_families import random_batch
+from tests.engine.models.test_family_table import new_network
 
 every_network = pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 IN_BF16 = Machine(torch.device("cpu"), "bf16", 1)
@@ -49,7 +49,7 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
     """The outputs and gradients of a pass in bfloat16, and which weights were rounded in it."""
     network.zero_grad()
     with torch.autocast("cpu", torch.bfloat16), Casts() as casts:
-        result = dict(named_outputs(network, *drawn(family)))
+        result = dict(named_outputs(network, *random_batch(family)))
     sum(item.float().square().sum() for item in result.values()).backward()
     learning = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
     return {n: item.clone() for n, item in (result | learning).items()}, set(casts.of)
@@ -58,7 +58,7 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
 @every_network
 @pytest.mark.parametrize("way", WAYS)
 def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -> None:
-    network = made(family, Heads(outputs=3))
+    network = new_network(family, Heads(outputs=3))
     WAYS[way](network)
     names = merge_adapters(network).keys()
     before, rounded = step(network, family)
@@ -73,15 +73,15 @@ def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -
     assert merge_adapters(network).keys() == names
 
 
-def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:
-    network = made("bert", Heads(outputs=3))
+def test_trainable_and_unused_layers_are_unchanged() -> None:
+    network = new_network("bert", Heads(outputs=3))
     freeze(network, 1)
     network.encoder.cached_layers = 1
     cache_frozen_weights(network, IN_BF16)
     features = Features(vectors="one layer", layer=1, probe="linear")
-    probing = made("bert", Heads(outputs=3, features=features)).requires_grad_(False)
+    probing = new_network("bert", Heads(outputs=3, features=features)).requires_grad_(False)
     cache_frozen_weights(probing, IN_BF16)
-    frozen = made("bert", Heads(outputs=3)).requires_grad_(False)
+    frozen = new_network("bert", Heads(outputs=3)).requires_grad_(False)
     cache_frozen_weights(frozen, replace(IN_BF16, precision_name="fp32"))
     for model in (network, probing, frozen):
         assert not any(isinstance(module, FrozenLinear) for module in model.modules())
@@ -90,18 +90,18 @@ def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:
 
 
 def test_without_autocast_the_weights_themselves_are_used() -> None:
-    network = made("bert", Heads(outputs=3))
+    network = new_network("bert", Heads(outputs=3))
     freeze(network, network.spec.layers)
     with torch.no_grad():
-        before = named_outputs(network, *drawn("bert"))
+        before = named_outputs(network, *random_batch("bert"))
         cache_low_precision(network, torch.bfloat16)
-        after = named_outputs(network, *drawn("bert"))
+        after = named_outputs(network, *random_batch("bert"))
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
 @every_network
-def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family: str) -> None:
-    network = made(family, Heads(outputs=3)).eval()
+def test_weights_are_cast_once_and_the_network_is_restored(family: str) -> None:
+    network = new_network(family, Heads(outputs=3)).eval()
     weights = {
         m.weight.data_ptr() for m in network.encoder.layers.modules() if isinstance(m, nn.Linear)
     }
@@ -109,7 +109,7 @@ def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family
 
     def outputs() -> tuple[dict[str, Tensor], set[int]]:
         with torch.inference_mode(), IN_BF16.precision(), Casts() as casts:
-            return named_outputs(network, *drawn(family)), set(casts.of)
+            return named_outputs(network, *random_batch(family)), set(casts.of)
 
     before, rounded = outputs()
     with low_precision_weights(network, IN_BF16.precision):

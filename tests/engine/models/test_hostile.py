@@ -29,7 +29,7 @@ def good(tmp_path_factory) -> Path:
     return small.folder(tmp_path_factory.mktemp("good") / "model", ALL_HEADS)
 
 
-def test_the_canary_sings_where_a_pickle_is_read_carelessly(tmp_path):
+def test_an_unsafe_pickle_load_triggers_the_canary(tmp_path):
     """The payload works, so an absent canary means something."""
     for call in (os.system, exec):
         pickle.loads(pickle.dumps(Payload(tmp_path / "canary", call)))
@@ -166,7 +166,7 @@ def test_a_folder_that_is_a_link_is_read(good, tmp_path):
     assert load(tmp_path / "model").report.loaded == load(good).report.loaded
 
 
-def test_code_beside_the_weights_is_never_imported(good, tmp_path, monkeypatch):
+def test_code_in_the_folder_is_never_imported(good, tmp_path, monkeypatch):
     folder = shutil.copytree(good, tmp_path / "model")
     for name in ("torch", "json", "modeling_bert", "__init__", "safetensors", "sitecustomize"):
         (folder / f"{name}.py").write_text("raise SystemExit('imported')")

@@ -12,7 +12,7 @@ from tests.engine.models.small import SPEC, batch, network
 
 
 @pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
-def test_every_family_says_the_same_without_its_pruned_heads(family, tmp_path):
+def test_every_family_has_equal_outputs_without_pruned_heads(family, tmp_path):
     folder, _ = published_folder(family, "ForTokenClassification", tmp_path / "model", num_labels=3)
     pruned = load(folder).network.eval()
     every = units(pruned)
@@ -44,7 +44,7 @@ def test_a_layer_whose_heads_are_all_pruned_keeps_one():
     assert torch.allclose(output[real], expected[real], atol=1e-5)
 
 
-def test_a_network_whose_heads_all_add_something_stays_as_it_is():
+def test_a_network_without_pruned_heads_is_unchanged():
     whole = network()
     assert remove_pruned_heads(whole) is whole and count_pruned_heads(whole) == 0
     assert needed_heads(whole.encoder.layers[0].attention) == [0, 1]

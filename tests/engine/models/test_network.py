@@ -17,7 +17,7 @@ from engine.models.network import Network, meta_network
 from engine.models.relative import Rotary
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import ALL, SPEC, batch, network
-from tests.engine.models.test_families import drawn
+from tests.engine.models.test_families import random_batch
 
 CLOSE = 1e-6
 ENCODER = {"base": 109_482_240, "large": 335_141_888}  # as published, with the pooler
@@ -43,7 +43,7 @@ def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
     assert all(p.is_meta for p in empty.parameters())
 
 
-def test_fresh_weights_are_as_the_paper_begins():
+def test_fresh_weights_have_the_distribution_of_the_paper():
     torch.manual_seed(3)
     model = Network(PRESETS["tiny"], Heads(mlm=True, outputs=2))
     for name, parameter in model.named_parameters():
@@ -85,7 +85,7 @@ def test_both_ways_of_attention_and_their_gradients_are_equal(padded):
 def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
     if family in OWN_NETWORKS:
         spec = EXAMPLES[family].spec
-        ids, segments, real = drawn(family)
+        ids, segments, real = random_batch(family)
     else:
         spec = SPEC.model_copy(update={"causal": family == "left-to-right"})
         ids, segments, real = batch(spec)
@@ -116,7 +116,7 @@ def test_it_trains_under_autocast_with_weights_in_float32(dropout):
         assert parameter.grad.isfinite().all(), name
 
 
-def test_training_with_dropout_goes_the_explicit_way_on_a_processor():
+def test_training_with_dropout_uses_explicit_attention_on_a_cpu():
     attention = Attention(SPEC).train()
     q = torch.zeros(1, 2, 3, 8)
     assert fused_is_slow(attention, q)

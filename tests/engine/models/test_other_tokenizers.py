@@ -64,7 +64,7 @@ def suffixed(folder: Path) -> dict:
     return {"pad_token_id": 1}
 
 
-def bytes_of(folder: Path) -> dict:
+def encode_bytes(folder: Path) -> dict:
     """A RoBERTa's tokens under a BERT."""
     byte_level(folder, TEXTS, 500)
     return {"pad_token_id": 1}
@@ -98,7 +98,7 @@ def of_xlm_roberta(folder: Path) -> dict:
     return {}
 
 
-def of_camembert(folder: Path) -> dict:
+def camembert(folder: Path) -> dict:
     """The Unigram of CamemBERT, which numbers its special tokens otherwise."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "camembert")
     return {}
@@ -133,10 +133,10 @@ def cased(folder: Path) -> dict:
         ("bert", cased),
         ("xlm-roberta", of_xlm_roberta),
         ("xlm-roberta", of_xlm_roberta_unnamed),
-        ("camembert", of_camembert),
+        ("camembert", camembert),
         ("bert", unigram),
         ("bert", suffixed),
-        ("bert", bytes_of),
+        ("bert", encode_bytes),
         ("roberta", pieces),
         ("distilbert", unigram),
         ("albert", pieces),

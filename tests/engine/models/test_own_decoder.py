@@ -19,14 +19,14 @@ from engine.models.tf1 import write_tf1
 from engine.training.optimiser import layer_index
 from tests.engine.models.agreement import assert_close, theirs
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
-from tests.engine.models.test_families import drawn
+from tests.engine.models.test_families import random_batch
 
 CASES = [("bert", "ForPreTraining"), *((name, "ForMaskedLM") for name in ("bert", *OWN_NETWORKS))]
 
 
 @torch.no_grad()
 def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
-    ids, segments, real = drawn(family)
+    ids, segments, real = random_batch(family)
     extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
     output = model(input_ids=ids, attention_mask=real.long(), **extra)
     expected = getattr(output, "prediction_logits", None)
@@ -63,7 +63,7 @@ def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
 
 
 @pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
-def test_one_that_differs_though_the_config_ties_it_is_read_and_said(family, tmp_path):
+def test_a_differing_decoder_despite_tying_is_read_and_reported(family, tmp_path):
     folder, model = published_folder(family, "ForMaskedLM", tmp_path / "theirs")
     decoder, bias = FAMILIES[family].decoder
     embedding = FAMILIES[family].published("encoder.embeddings.token.weight")
@@ -100,7 +100,7 @@ def test_a_bias_of_the_decoder_alone_differs(tmp_path):
     assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), "bert")
 
 
-def test_a_config_that_promises_one_which_is_not_there_is_told(tmp_path):
+def test_a_promised_but_missing_decoder_is_reported(tmp_path):
     folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["tie_word_embeddings"] = False
@@ -110,7 +110,7 @@ def test_a_config_that_promises_one_which_is_not_there_is_told(tmp_path):
     assert not loaded.network.heads.own_decoder
 
 
-def test_one_of_another_shape_is_told_and_not_loaded(tmp_path):
+def test_a_decoder_of_another_shape_is_reported_and_not_loaded(tmp_path):
     folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
     rewritten(folder, lambda t: t.update({"cls.predictions.decoder.weight": torch.zeros(3, 24)}))
     loaded = load(folder)
@@ -127,7 +127,7 @@ def test_it_learns_by_itself_and_no_other_format_loses_it(tmp_path):
     assert "mlm.decoder" in dict(network.named_parameters())
     network.tie()
     assert network.mlm.decoder is not network.encoder.embeddings.token.weight
-    ids, segments, real = drawn("bert")
+    ids, segments, real = random_batch("bert")
     hidden = network.encode(ids, segments, real).last[real]
     network.mlm.loss(hidden, ids[real], len(hidden)).backward()
     assert network.mlm.decoder.grad.abs().sum() > 0

@@ -57,7 +57,7 @@ def good(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["saved", "shards"])
-def test_what_tensorflow_wrote_is_loaded_bit_for_bit(name):
+def test_tensorflow_checkpoints_are_loaded_bit_for_bit(name):
     loaded = load(WRITTEN / name)
     assert loaded.network.heads == Heads(mlm=True, nsp=True, pooler=True)
     for ours, parameter in parameters(loaded.network).items():
@@ -71,7 +71,7 @@ def test_what_tensorflow_wrote_is_loaded_bit_for_bit(name):
     assert loaded.info == checkpoint_info(WRITTEN / name)
 
 
-def test_what_only_the_optimiser_needs_is_left_over(tmp_path):
+def test_optimiser_tensors_are_unused(tmp_path):
     left_over = load(WRITTEN / "saved").report.unexpected
     weights = [name for name in left_over if not name.endswith(("/adam_m", "/adam_v"))]
     assert weights == ["global_step"]
@@ -117,7 +117,7 @@ def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
 
 @tries(25, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=specs(), mlm=st.booleans(), nsp=st.booleans(), classes=st.sampled_from([0, 2, 5]))
-def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, classes):
+def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, classes):
     model = network(Heads(mlm, nsp, classes), spec)
     folder = tmp_path_factory.mktemp("any")
     words = tokenizer(folder)
@@ -176,7 +176,7 @@ def test_of_two_checkpoints_the_one_is_read_that_the_saver_names(good, tmp_path)
 
 
 @pytest.mark.parametrize("note", ['model_checkpoint_path: "a/model.ckpt-3"', "no such note"])
-def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
+def test_a_single_checkpoint_is_read_under_any_name(good, tmp_path, note):
     folder = shutil.copytree(good, tmp_path / "model")
     (folder / "checkpoint").write_text(note)
     notes = load(folder).report.notes
@@ -184,7 +184,7 @@ def test_one_checkpoint_is_read_whatever_the_saver_names(good, tmp_path, note):
     assert any(warning in item for item in notes) == note.startswith("model")
 
 
-def test_a_class_head_may_be_for_words_and_that_is_said(good, tmp_path):
+def test_a_class_head_may_be_for_tokens_and_this_is_reported(good, tmp_path):
     assert any("text classifier" in note for note in load(good).report.notes)
     plain = tf1_folder(tmp_path / "plain", Heads(mlm=True))
     assert load(plain).report.notes == ()
@@ -214,7 +214,7 @@ def test_a_change_of_any_file_is_seen(good, tmp_path):
         ("my model", "abcDE", False),
     ],
 )
-def test_the_name_tells_whether_it_is_lowercase_or_else_the_pieces(
+def test_the_name_or_the_pieces_decide_on_lowercasing(
     tmp_path, monkeypatch, name, words, lowercase
 ):
     folder = shutil.copytree(WRITTEN / "shards", tmp_path / name)
@@ -225,7 +225,7 @@ def test_the_name_tells_whether_it_is_lowercase_or_else_the_pieces(
     assert load(Path()).tokenizer.lowercase == lowercase
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+def test_unwritable_networks_are_refused(tmp_path):
     model: Network = network()
     odd = Tokenizer(WordPiece(tokens=(*small.WORDS, "a\nb")))
     with pytest.raises(StudioError, match="line break"):

@@ -87,7 +87,7 @@ def test_questions_are_grouped_by_kind_and_length():
     assert answer_group(predictions, ()).count == 3
 
 
-def test_the_best_spans_stand_beside_gold():
+def test_the_best_spans_are_listed_with_gold():
     predictions = answered([("the cat", ["cat"], 0.1)])
     [best] = best_answers(predictions, 0)
     assert best.text == "the cat" and (best.exact_match, best.f1) == (1, 1)

@@ -66,7 +66,7 @@ def test_a_reliability_diagram_is_that_of_scikit_learn():
 
 @tries(50)
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20))
-def test_every_row_stands_in_one_bin(probabilities):
+def test_every_row_is_in_one_bin(probabilities):
     predictions = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
                       probability=probabilities)  # fmt: skip
     result = reliability(predictions)
@@ -139,7 +139,7 @@ def test_probabilities_survive_their_logits():
         np.testing.assert_allclose(probabilities_at(logits, 1, several_), group.scores, atol=1e-6)
 
 
-def test_rows_that_do_not_say_a_temperature():
+def test_rows_that_determine_no_temperature():
     right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
     fit = temperature(right)
     assert fit is not None and fit.is_at_limit and np.isnan(fit.nll_after)

@@ -170,7 +170,7 @@ def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits():
     assert odd.support == 1 and odd.recall.value == 0 and np.isnan(odd.precision.value)
 
 
-def test_rows_without_gold_are_left_out():
+def test_rows_without_gold_are_excluded():
     predictions = classified([None, None], ["good", "bad"])
     assert confusion(predictions).counts.sum() == 0
     assert all(figure.support == figure.predicted == 0 for figure in label_figures(predictions))

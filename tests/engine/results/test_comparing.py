@@ -17,8 +17,8 @@ from engine.results.comparing import (
 from engine.results.conditions import mask
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
+from tests.engine.results.test_measures import regressions
 from tests.engine.results.made import classified, tagged
-from tests.engine.results.test_measures import numbers
 
 
 def renumbered(made: Predictions, rows: list[int]) -> Predictions:
@@ -77,7 +77,7 @@ def test_flips_are_rows_on_both_sides() -> None:
     )
 
 
-def test_a_sure_difference_is_said_in_its_direction() -> None:
+def test_a_significant_difference_is_stated_with_its_direction() -> None:
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 500)
     other = np.where(gold == "good", "bad", "good")
@@ -100,7 +100,7 @@ def test_a_sure_difference_is_said_in_its_direction() -> None:
 def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
     rng = np.random.default_rng(1)
     gold = rng.random(200)
-    first, two = (numbers(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
+    first, two = (regressions(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
     comparison = compare(first, two)
     assert comparison.mcnemar is None and comparison.better.sum() > 150
     assert comparison.sentence.startswith("The second result is better: ")
@@ -112,9 +112,9 @@ def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
     assert "may be chance" in compare(tags, tags).sentence
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_incomparable_predictions_have_a_reason() -> None:
     with pytest.raises(StudioError) as caught:
-        compare(tagged([("a", "O", "O")]), numbers([1], [1]))
+        compare(tagged([("a", "O", "O")]), regressions([1], [1]))
     assert caught.value.problem == (
         "The two results are of different tasks: Token classification (NER) and Regression."
     )
@@ -158,7 +158,7 @@ MAJORITY = predicted(["good"] * 60, model="Majority")
         (["bad"] * 60, WORSE, "The model is not clearly better than Majority. What usually"),
     ],
 )
-def test_what_may_be_claimed_follows_from_the_paired_interval(answers, verdict, begins) -> None:
+def test_the_verdict_follows_from_the_paired_interval(answers, verdict, begins) -> None:
     model = predicted(answers)
     result = compare_with_baseline(model, MAJORITY)
     paired = difference(measures(MAJORITY)[0], measures(model)[0])

@@ -69,7 +69,7 @@ CASES: list[tuple[Condition, list[int], str]] = [
 ]  # fmt: skip
 
 
-def test_a_condition_selects_rows_and_says_itself() -> None:
+def test_a_condition_selects_rows_and_has_a_sentence() -> None:
     for condition, rows, expected in CASES:
         assert mask(REVIEWS, [condition]).nonzero()[0].tolist() == rows
         assert sentence([condition]) == expected
@@ -123,7 +123,7 @@ def test_a_word_is_taken_literally() -> None:
         assert mask(predictions, [condition]).tolist() == [True, False, False]
 
 
-def test_what_cannot_be_selected_by_is_said() -> None:
+def test_unusable_conditions_have_a_reason() -> None:
     for condition, problem in [
         (CellMatches(column="text", pattern="("), "“(” is not a valid regular expression."),
         (CellMatches(column="text", pattern="(?=a)"), "“(?=a)” is not a valid regular expression."),

@@ -32,7 +32,7 @@ def classes(rng: np.random.Generator) -> Predictions:
     )
 
 
-def numbers(rng: np.random.Generator) -> Predictions:
+def regression(rng: np.random.Generator) -> Predictions:
     pairs = rng.multivariate_normal([0, 0], [[1, STRAIGHT], [STRAIGHT, 1]], ROWS)
     record = {
         "row": range(ROWS),
@@ -98,10 +98,10 @@ F1 = 2 * np.diag(JOINT) / (JOINT.sum(axis=0) + JOINT.sum(axis=1))
 CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
     "accuracy": (metric("accuracy", classes), float(np.trace(JOINT))),
     "macro F1": (metric("f1_macro", classes), float(F1.mean())),
-    "Pearson": (metric("pearson", numbers), STRAIGHT),
-    "Spearman": (metric("spearman", numbers), 6 / np.pi * np.arcsin(STRAIGHT / 2)),
+    "Pearson": (metric("pearson", regression), STRAIGHT),
+    "Spearman": (metric("spearman", regression), 6 / np.pi * np.arcsin(STRAIGHT / 2)),
     "mean absolute error": (
-        metric("mean_absolute_error", numbers),
+        metric("mean_absolute_error", regression),
         float(np.sqrt(2 * (1 - STRAIGHT)) * np.sqrt(2 / np.pi)),
     ),
     "F1 of spans": (metric("f1", entities), 2 * 0.16 / (0.2 + 0.16 + 0.04)),

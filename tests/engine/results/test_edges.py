@@ -16,8 +16,8 @@ from engine.results import (
 from engine.results.conditions import Between, LabelIs, Outcome, mask
 from engine.results.predictions import Predictions
 from engine.results.row_figures import FIGURES, figure
+from tests.engine.results.test_measures import regressions
 from tests.engine.results.made import answered, classified, labelled_sets, tagged
-from tests.engine.results.test_measures import numbers
 
 NAN = float("nan")
 CLASSES = {
@@ -40,10 +40,10 @@ TAGS = {
     "no spans": tagged([("a", "O", "O")], ["B-x"]),
 }
 NUMBERS = {
-    "no rows": numbers([], []),
-    "one row": numbers([1.0], [2.0]),
-    "not finite": numbers([1.0, 2.0], [NAN, 2.0]),
-    "equal": numbers([1.0, 1.0], [2.0, 2.0]),
+    "no rows": regressions([], []),
+    "one row": regressions([1.0], [2.0]),
+    "not finite": regressions([1.0, 2.0], [NAN, 2.0]),
+    "equal": regressions([1.0, 1.0], [2.0, 2.0]),
 }
 QUESTIONS = {
     "no rows": answered([], question=[], passage=[]),
@@ -99,7 +99,7 @@ def test_of_tags() -> None:
         assert span_figures.type_figures(item) == ()
 
 
-def test_of_numbers() -> None:
+def test_of_regressions() -> None:
     for item in every(NUMBERS):
         parts = groups.groups(item, groups.by_width(item, "residual", 30))
         assert sum(part.count for part in parts) <= len(item)

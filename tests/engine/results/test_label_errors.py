@@ -32,7 +32,7 @@ def test_the_confident_joint_is_that_of_the_paper() -> None:
     assert result.confidence[2] == pytest.approx(0.2)
 
 
-def test_a_label_of_which_no_model_is_sure_has_a_threshold_of_its_own() -> None:
+def test_a_label_without_confident_rows_has_its_own_threshold() -> None:
     p = np.array([[0.95, 0.05], [0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.65, 0.35]])
     labels = np.array([0, 0, 0, 1, 1])
     result = label_errors(p, labels)
@@ -121,7 +121,7 @@ def test_each_row_is_held_against_a_fit_to_all_others() -> None:
     assert p[:, 1] == pytest.approx(np.mean(expected, axis=0), abs=1e-3)
 
 
-def test_of_many_rows_the_folds_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_predicted_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = [f"w{n % 5} film" for n in range(40)], np.arange(40) % 5
     few = out_of_sample(texts, labels, 5)
     monkeypatch.setattr(module, "EXACT_ROWS", 39)

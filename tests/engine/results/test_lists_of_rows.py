@@ -41,7 +41,7 @@ def test_predicted_numbers_are_sorted_as_numbers() -> None:
     assert sort_rows(predictions, "gold").tolist() == [1, 0, 2]
 
 
-def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
+def test_without_probabilities_mistakes_are_sorted_by_loss() -> None:
     predictions = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
     record = predictions.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
     record = record.set_column(5, "loss", pa.array([1.0, 0.5, 3.0], pa.float32()))
@@ -56,7 +56,7 @@ def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() 
     assert sort_rows(mixed(), "cell:text").tolist() == [0, 3, 1, 4, 2]
 
 
-def test_a_text_is_sought_in_cells_and_labels_whatever_its_case() -> None:
+def test_the_search_covers_cells_and_labels_in_any_case() -> None:
     assert np.flatnonzero(rows_with(mixed(), "FINE")).tolist() == [0, 1]
     assert np.flatnonzero(rows_with(mixed(), "bad")).tolist() == [1, 2, 3]
     assert not rows_with(mixed(), "(").any()
@@ -71,7 +71,7 @@ def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> N
     assert table.to_pylist()[0]["probability of good"] == 1
 
 
-def test_a_cell_with_the_name_of_a_column_of_ours_is_told_apart() -> None:
+def test_a_cell_named_like_our_column_is_distinguished() -> None:
     record = {"row": [0], "gold": ["a"], "predicted": ["b"]}
     predictions = Predictions.from_columns(
         facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]}

@@ -29,11 +29,11 @@ LABELS = ("a", "b", "c")
 number = st.floats(-1000, 1000).map(lambda x: round(x, 3))
 
 
-def found(predictions: Predictions) -> dict[str, float]:
+def metric_values(predictions: Predictions) -> dict[str, float]:
     return {measure.name: interval(measure).value for measure in measures(predictions)}
 
 
-def numbers(gold: Any, predicted: Any) -> Predictions:
+def regressions(gold: Any, predicted: Any) -> Predictions:
     record = {
         "row": range(len(gold)),
         "gold": [None if item is None else repr(float(item)) for item in gold],
@@ -49,7 +49,7 @@ def numbers(gold: Any, predicted: Any) -> Predictions:
 )
 def test_of_classes(rows: list[tuple[str, str]]) -> None:
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
-    assert found(classified(gold, predicted, LABELS)) == pytest.approx(
+    assert metric_values(classified(gold, predicted, LABELS)) == pytest.approx(
         {
             "accuracy": metrics.accuracy_score(gold, predicted),
             "f1_macro": metrics.f1_score(gold, predicted, average="macro"),
@@ -70,7 +70,7 @@ def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) ->
     truth, said = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
-    assert found(labelled_sets(gold, predicted, LABELS)) == pytest.approx(
+    assert metric_values(labelled_sets(gold, predicted, LABELS)) == pytest.approx(
         {
             "f1_micro": metrics.f1_score(truth, said, average="micro", zero_division=0),
             "f1_macro": metrics.f1_score(truth, said, average="macro", zero_division=0),
@@ -85,7 +85,7 @@ def test_of_numbers(rows: list[tuple[float, float]]) -> None:
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     predicted = [float(np.float32(item)) for item in predicted]
     theirs = report(predicted, gold)
-    assert found(numbers(gold, predicted)) == pytest.approx(
+    assert metric_values(regressions(gold, predicted)) == pytest.approx(
         {
             "pearson": theirs.pearson,
             "spearman": theirs.spearman,
@@ -99,7 +99,7 @@ def test_correlations_have_the_intervals_of_scipy() -> None:
     rng = np.random.default_rng(0)
     gold = np.round(rng.normal(0, 2, 120), 3)
     predicted = (gold + rng.normal(0.3, 1, 120)).astype(np.float32)
-    predictions = numbers([*gold, None], [*predicted, 9.0])
+    predictions = regressions([*gold, None], [*predicted, 9.0])
     ours = {measure.name: interval(measure) for measure in measures(predictions)}
     theirs = stats.pearsonr(gold, predicted)
     assert ours["pearson"].value == pytest.approx(theirs.statistic)
@@ -114,7 +114,7 @@ def test_large_numbers_keep_their_correlation() -> None:
     rng = np.random.default_rng(0)
     gold = np.round(1e5 + rng.normal(0, 1, 50), 3)
     predicted = (gold + rng.normal(0, 1, 50)).astype(np.float32)
-    ours = found(numbers([*gold, None], [*predicted, 7.0]))["pearson"]
+    ours = metric_values(regressions([*gold, None], [*predicted, 7.0]))["pearson"]
     assert ours == pytest.approx(stats.pearsonr(gold, predicted).statistic, abs=1e-6)
 
 
@@ -122,23 +122,27 @@ def test_of_tags() -> None:
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
     predictions = tagged(rows)
     theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
-    assert found(predictions) == pytest.approx({"f1": theirs.f1, "accuracy": theirs.accuracy})
+    assert metric_values(predictions) == pytest.approx(
+        {"f1": theirs.f1, "accuracy": theirs.accuracy}
+    )
     words = tagged([("a b", "DET NOUN", "DET VERB")])
-    assert found(words) == {"accuracy": 0.5}
+    assert metric_values(words) == {"accuracy": 0.5}
 
 
 def test_of_answers() -> None:
     predictions = answered(
         [("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1
     )
-    assert found(predictions) == pytest.approx({"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3})
+    assert metric_values(predictions) == pytest.approx(
+        {"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3}
+    )
 
 
 def test_the_first_metric_is_the_one_of_the_task() -> None:
     result = {
         "text_classification": classified(["good"], ["good"]),
         "multi_label": labelled_sets([["a"]], [["a"]], ["a"]),
-        "regression": numbers([1, 2], [1, 2]),
+        "regression": regressions([1, 2], [1, 2]),
         "token_classification": tagged([("a", "B-x", "B-x")]),
         "question_answering": answered([("a", ["a"], 0.0)]),
         "multiple_choice": classified(["0"], ["1"], (), scores=[[]], probability=[0.5],
@@ -177,6 +181,10 @@ def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
 
 
 def test_rows_without_gold_have_no_metric() -> None:
-    for item in (classified([None], ["good"]), numbers([None], [1.0]), tagged([("a", "", "B-x")])):
-        assert all(np.isnan(value) for value in found(item).values())
+    for item in (
+        classified([None], ["good"]),
+        regressions([None], [1.0]),
+        tagged([("a", "", "B-x")]),
+    ):
+        assert all(np.isnan(value) for value in metric_values(item).values())
         assert np.isnan(difference(measures(item)[0], measures(item)[0]).value)

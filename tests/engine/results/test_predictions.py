@@ -38,7 +38,7 @@ def predictions() -> Predictions:
     )
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_predictions_survive_a_round_trip(tmp_path: Path) -> None:
     written = predictions()
     written.write(tmp_path / "results" / "validation.parquet")
     result = read_predictions(tmp_path / "results" / "validation.parquet")
@@ -63,21 +63,21 @@ def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
             read_predictions(tmp_path / "none.parquet")
 
 
-def of(part: str, step: int, fingerprint: str = "one") -> Predictions:
+def build(part: str, step: int, fingerprint: str = "one") -> Predictions:
     rows = predictions()
     update = {"part": part, "step": step, "fingerprint": fingerprint}
     return Predictions(rows.info.model_copy(update=update), rows.table)
 
 
-def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
+def test_stored_predictions_are_listed_by_metadata(tmp_path: Path) -> None:
     assert store.stored_predictions(tmp_path / "none") == []
     best, other = tmp_path, tmp_path / "step-00000004"
-    of("test", 9).write(store.predictions_file(best, "test"))
-    of("validation", 9).write(store.predictions_file(best, "validation"))
-    of("validation", 4).write(store.predictions_file(other, "validation"))
+    build("test", 9).write(store.predictions_file(best, "test"))
+    build("validation", 9).write(store.predictions_file(best, "validation"))
+    build("validation", 4).write(store.predictions_file(other, "validation"))
     store.predictions_file(other, "test").write_bytes(b"no parquet")
     (tmp_path / "elsewhere").mkdir()
-    of("validation", 5).write(store.predictions_file(tmp_path / "elsewhere", "validation"))
+    build("validation", 5).write(store.predictions_file(tmp_path / "elsewhere", "validation"))
     result = store.stored_predictions(tmp_path)
     assert [(item.info.part, item.info.step, item.rows) for item in result] == [
         ("validation", 9, 2),
@@ -90,12 +90,12 @@ def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
 def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     assert store.logged_evaluations(folder) == []
-    assert store.log_evaluation(folder, of("test", 1).info) == 1
-    assert store.log_evaluation(folder, of("test", 2).info) == 2
-    assert store.log_evaluation(folder, of("test", 2, "other").info) == 1
+    assert store.log_evaluation(folder, build("test", 1).info) == 1
+    assert store.log_evaluation(folder, build("test", 2).info) == 2
+    assert store.log_evaluation(folder, build("test", 2, "other").info) == 1
     with open(folder / store.LOG_FILE, "ab") as file:
         file.write(b"damaged\n")
-    assert store.log_evaluation(folder, of("test", 3).info) == 3
+    assert store.log_evaluation(folder, build("test", 3).info) == 3
     first, *_, last = store.logged_evaluations(folder, "one")
     assert (first.step, last.step, len(store.logged_evaluations(folder))) == (1, 3, 4)
     assert first.metrics == {"accuracy": 0.5} and first.at.tzinfo is not None
@@ -105,5 +105,5 @@ def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path: Path)
     (tmp_path / "target").write_text("mine", encoding="utf-8")
     (tmp_path / store.LOG_FILE).symlink_to(tmp_path / "target")
     with pytest.raises(StudioError, match="link"):
-        store.log_evaluation(tmp_path, of("test", 1).info)
+        store.log_evaluation(tmp_path, build("test", 1).info)
     assert (tmp_path / "target").read_text(encoding="utf-8") == "mine"

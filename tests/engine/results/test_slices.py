@@ -32,7 +32,7 @@ def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> 
     return classified(gold, np.where(is_right, gold, other), text=texts, file=files)
 
 
-def test_what_was_planted_is_found_and_said() -> None:
+def test_planted_slices_are_found_and_described() -> None:
     predictions = reviews(1500, 0, planted=True)
     result = slices.worst_slices(predictions)
     conditions = [entry.conditions for entry in result.slices]
@@ -60,7 +60,7 @@ def test_what_was_planted_is_found_and_said() -> None:
         )
 
 
-def test_a_pair_is_told_where_both_conditions_matter() -> None:
+def test_a_pair_is_reported_if_both_conditions_matter() -> None:
     rng = np.random.default_rng(3)
     files, gold = rng.choice(["a", "b"], 2000), rng.choice(["bad", "good"], 2000)
     wrong = rng.random(2000) < np.where((files == "b") & (gold == "bad"), 0.7, 0.1)
@@ -78,7 +78,7 @@ def test_chance_alone_gives_hardly_ever_a_slice() -> None:
     assert sum(hits) <= 3  # 0.75 are expected at most
 
 
-def test_slices_of_numbers_are_where_the_error_is_larger() -> None:
+def test_regression_slices_have_a_larger_error() -> None:
     rng = np.random.default_rng(4)
     files = rng.choice(["a", "b"], 600)
     gold = rng.random(600) * 5

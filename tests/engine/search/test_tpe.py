@@ -72,13 +72,13 @@ def trials_of_optuna(search: SearchSpec, surface: Surface, good: float, seed: in
 @pytest.mark.parametrize(
     "search, surface, good", [(LISTED, bowl, 0.0), (RANGED, valley, -0.05)], ids=["bowl", "valley"]
 )
-def test_tpe_needs_no_more_trials_than_optuna_by_itself(search, surface, good):
+def test_tpe_needs_no_more_trials_than_plain_optuna(search, surface, good):
     ours = [trials_of_ours(search, surface, good, seed) for seed in SEEDS]
     theirs = [trials_of_optuna(search, surface, good, seed) for seed in SEEDS]
     assert statistics.mean(ours) <= statistics.mean(theirs), (ours, theirs)
 
 
-def test_every_combination_is_tried_once_and_then_none_is_left():
+def test_every_combination_is_tried_once():
     search = SearchSpec(
         fields=(
             SearchField(path="training.batch_size", values=(16, 32)),

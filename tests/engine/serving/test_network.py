@@ -19,16 +19,16 @@ from engine.serving.quantized_matmul import (
 )
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
-from tests.engine.models.test_families import OTHERS, drawn
+from tests.engine.models.test_families import OTHERS, random_batch
 
 LARGEST = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # difference of a logit
 HERE = [kind for kind in KINDS if is_available(kind)]
 with_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL here")
 
 
-def of_family(family):
+def family_network(family):
     if family in OTHERS:
-        return EXAMPLES[family].spec, drawn(family)
+        return EXAMPLES[family].spec, random_batch(family)
     spec = SPEC.model_copy(update={"causal": family == "left-to-right"})
     return spec, batch(spec)
 
@@ -36,8 +36,8 @@ def of_family(family):
 @pytest.mark.parametrize("kind", HERE)
 @pytest.mark.parametrize("family", ["bert", "left-to-right", *OTHERS])
 @torch.no_grad()
-def test_everything_that_a_network_says_is_near(family, kind):
-    spec, (ids, segments, real) = of_family(family)
+def test_every_output_of_a_network_is_close(family, kind):
+    spec, (ids, segments, real) = family_network(family)
     plain = network(Heads(mlm=True, outputs=3), spec)
     quick = pack_network(plain, kind)
     right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
@@ -54,7 +54,7 @@ def test_everything_that_a_network_says_is_near(family, kind):
 
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
-def test_a_decoder_of_its_own_is_near_too(kind):
+def test_an_untied_decoder_is_close_too(kind):
     plain = network(Heads(mlm=True, own_decoder=True))
     quick = pack_network(plain, kind)
     assert quick.heads == plain.heads
@@ -88,7 +88,7 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
 
 
 @torch.no_grad()
-def test_a_packed_layer_finds_what_it_holds_without_a_search(monkeypatch):
+def test_a_packed_layer_reads_its_weights_without_a_search(monkeypatch):
     quick = pack_network(network(), "float32")
     ids, segments, _ = batch(SPEC)
     x, searched = quick.encoder.embeddings(ids, segments), []
@@ -124,7 +124,7 @@ def test_who_hooks_into_a_packed_layer_or_replaces_a_part_of_it_is_heard():
 
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
-def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
+def test_the_top_tokens_are_computed_in_float32(kind):
     spec = SPEC.model_copy(update={"vocab_size": 400})
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
@@ -199,7 +199,7 @@ def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
 
 
 @torch.no_grad()
-def test_without_mkl_many_rows_are_multiplied_as_they_are_and_none_is_filled_up(monkeypatch):
+def test_without_mkl_many_rows_are_not_padded(monkeypatch):
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
@@ -219,7 +219,7 @@ def test_without_mkl_many_rows_are_multiplied_as_they_are_and_none_is_filled_up(
 @with_mkl
 @pytest.mark.parametrize("threads", [1, 2])
 @torch.no_grad()
-def test_what_mkl_has_laid_out_is_multiplied_by_any_number_of_rows_and_threads(threads):
+def test_mkl_packed_weights_accept_any_rows_and_threads(threads):
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((200, 136), generator=random), torch.randn(200, generator=random)
     torch.set_num_threads(threads)
@@ -233,7 +233,7 @@ def test_what_mkl_has_laid_out_is_multiplied_by_any_number_of_rows_and_threads(t
 
 @with_mkl
 @torch.no_grad()
-def test_mkl_multiplies_by_what_it_has_laid_out_and_never_by_the_weight_as_it_is():
+def test_mkl_uses_packed_weights_only():
     weight, bias = torch.ones(8, 16), torch.zeros(8)
     product = matmul("float32", weight, bias)
     weight += 1
@@ -256,7 +256,7 @@ def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
 
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
-def test_a_large_batch_says_what_the_network_says(kind):
+def test_a_large_batch_equals_the_network(kind):
     plain = network(Heads(mlm=True, outputs=3))
     ids, segments, _ = batch(SPEC, tokens=20)
     times = -(-MANY_ROWS // ids.numel())

@@ -41,7 +41,7 @@ def starter():
     return load(starter_model())
 
 
-def settled(monkeypatch, checkpoint, times, kinds):
+def prepared(monkeypatch, checkpoint, times, kinds):
     """Every kind is so many times as quick as float32."""
     result = Serving(checkpoint)
     monkeypatch.setattr(serving, "_seconds", lambda x, _: times if x is result.exact else 1.0)
@@ -52,7 +52,7 @@ def settled(monkeypatch, checkpoint, times, kinds):
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
-    serving = settled(monkeypatch, starter, 2.0, ("float16", "float32"))
+    serving = prepared(monkeypatch, starter, 2.0, ("float16", "float32"))
     assert (serving.kind, serving.reason, serving.maps_agree) == ("float16", "", True)
     assert serving.take(exact=False)[1:] == ("float16", "")
     assert serving.take(exact=True)[0] is serving.exact
@@ -61,13 +61,13 @@ def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
 
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_is_hardly_quicker_is_not_taken(starter, monkeypatch):
-    serving = settled(monkeypatch, starter, 1.05, ("float16",))
+    serving = prepared(monkeypatch, starter, 1.05, ("float16",))
     assert serving.take(exact=False)[1:] == ("float32", "none")
 
 
 @pytest.mark.skipif(not is_available("int8"), reason="no int8 here")
 def test_a_kind_that_does_not_agree_is_not_taken(starter, monkeypatch):
-    serving = settled(monkeypatch, starter, 9.0, ("int8",))
+    serving = prepared(monkeypatch, starter, 9.0, ("int8",))
     assert serving.take(exact=False) == (serving.exact, "float32", "none")
 
 
@@ -81,7 +81,7 @@ def test_until_it_is_prepared_answers_are_exact(starter):
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monkeypatch):
     monkeypatch.setattr(serving, "attention_agrees", lambda *_: False)
-    result = settled(monkeypatch, starter, 2.0, ("float16",))
+    result = prepared(monkeypatch, starter, 2.0, ("float16",))
     assert result.take(exact=False)[1] == "float16"
     assert result.take(exact=False, maps=True)[1:] == ("float32", "none")
 

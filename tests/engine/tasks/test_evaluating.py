@@ -31,7 +31,9 @@ def prepared(folder: Path, job: JobSpec) -> TrainingSetup:
     return set_up(RunContext(job, small.new_run(folder / "run", job)))
 
 
-def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[dict[str, object]]]:
+def run_evaluation(
+    made: TrainingSetup, at_once: int = 0
+) -> tuple[dict[str, float], list[dict[str, object]]]:
     metrics = evaluate(
         made.network,
         made.data.learner,
@@ -46,19 +48,19 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_threads_find_what_one_finds(task, tmp_path):
+def test_two_threads_have_the_results_of_one(task, tmp_path):
     result = prepared(tmp_path, TASKS[task](tmp_path))
     torch.set_num_threads(1)
-    metrics, answers = said(result)
+    metrics, answers = run_evaluation(result)
     torch.set_num_threads(2)
-    again = said(result)
+    again = run_evaluation(result)
     assert again[0] == pytest.approx(metrics, abs=1e-6)
     assert len(again[1]) == len(answers)
     for a, other in zip(answers, again[1], strict=True):
         numbers = {name: value for name, value in a.items() if isinstance(value, float)}
         assert {name: other[name] for name in numbers} == pytest.approx(numbers, abs=1e-5)
-    assert all(said(result) == again for _ in range(2)), "bit for bit"
-    assert said(result, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
+    assert all(run_evaluation(result) == again for _ in range(2)), "bit for bit"
+    assert run_evaluation(result, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
 def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):

@@ -88,7 +88,7 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path):
 
 
 @torch.no_grad()
-def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding():
+def test_the_pooled_vector_is_that_of_the_last_real_token():
     network = small.network(ALL, CAUSAL)
     tokens, segments, real = small.batch(CAUSAL)
     padded = network.encoder(tokens, segments, real)

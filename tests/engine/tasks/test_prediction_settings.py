@@ -44,7 +44,7 @@ def trained(tuned, tmp_path_factory):
 
 
 @pytest.fixture
-def of(trained: dict[str, FineTuned]):
+def tuned_models(trained: dict[str, FineTuned]):
     """The models; their settings are reset afterwards."""
     yield trained
     for item in trained.values():
@@ -55,7 +55,7 @@ def scored(model: FineTuned) -> Predictions:
     return score(run_evaluation(model.run, "validation")).predictions
 
 
-def said(model: FineTuned) -> dict[str, object]:
+def predict_text(model: FineTuned) -> dict[str, object]:
     return Predictor(model.checkpoint).predict(Rows([TEXT]))[0]
 
 
@@ -64,21 +64,21 @@ def explored(model: FineTuned):
     return predict(load(model.checkpoint), expected)
 
 
-def test_the_usual_settings_change_no_bit(of):
-    model = of["text_classification"]
+def test_the_usual_settings_change_no_bit(tuned_models):
+    model = tuned_models["text_classification"]
     before = scored(model)
     save_settings(model.checkpoint, PredictionSettings())
     after = scored(model)
     assert after.table.equals(before.table) and after.info.metrics == before.info.metrics
 
 
-def test_of_two_classes_the_threshold_decides(of):
-    model = of["text_classification"]
+def test_of_two_classes_the_threshold_decides(tuned_models):
+    model = tuned_models["text_classification"]
     first, second = checkpoint_info(model.checkpoint).labels
-    fraction = said(model)[f"p({second})"]
+    fraction = predict_text(model)[f"p({second})"]
     for threshold, label in ((fraction / 2, second), ((1 + fraction) / 2, first)):
         save_settings(model.checkpoint, PredictionSettings(threshold=threshold))
-        record, shown = said(model), explored(model)
+        record, shown = predict_text(model), explored(model)
         assert record["label"] == label and record["probability"] == record[f"p({label})"]
         assert shown.predicted == (label,) and shown.predictions[0].ranked[0].label == label
         rows = scored(model)
@@ -89,22 +89,22 @@ def test_of_two_classes_the_threshold_decides(of):
         assert rows.info.metrics["accuracy"] == pytest.approx(right)
 
 
-def test_each_of_several_labels_has_its_threshold(of):
-    model = of["multi_label"]
+def test_each_of_several_labels_has_its_threshold(tuned_models):
+    model = tuned_models["multi_label"]
     names = checkpoint_info(model.checkpoint).labels
-    ratios = {name: said(model)[f"p({name})"] for name in names}
+    ratios = {name: predict_text(model)[f"p({name})"] for name in names}
     expected = names[:1]  # the others are unreachable
     at = {name: ratios[name] / 2 if name in expected else (1 + ratios[name]) / 2 for name in names}
     save_settings(model.checkpoint, PredictionSettings(thresholds=at))
-    assert said(model)["labels"] == expected[0] and explored(model).predicted == expected
+    assert predict_text(model)["labels"] == expected[0] and explored(model).predicted == expected
     rows = scored(model)
     inputs = rows.scores >= np.array([at[name] for name in names])
     messages = [json.loads(item)["predicted"] for item in rows.table["details"].to_pylist()]
     assert messages == [[n for n, yes in zip(names, row, strict=True) if yes] for row in inputs]
 
 
-def test_a_temperature_divides_the_logits(of):
-    model = of["text_classification"]
+def test_a_temperature_divides_the_logits(tuned_models):
+    model = tuned_models["text_classification"]
     before = scored(model)
     save_settings(model.checkpoint, PredictionSettings(temperature=2.5))
     after = scored(model)
@@ -113,12 +113,12 @@ def test_a_temperature_divides_the_logits(of):
     np.testing.assert_allclose(after.scores, ratios, atol=1e-6)
     assert after.table["predicted"].equals(before.table["predicted"])
     ranked = {item.label: item.probability for item in explored(model).predictions[0].ranked}
-    record = said(model)
+    record = predict_text(model)
     assert ranked == pytest.approx({name: record[f"p({name})"] for name in ranked}, abs=1e-6)
 
 
-def test_the_no_answer_threshold_withholds_answers(of):
-    model = of["question_answering"]
+def test_the_no_answer_threshold_withholds_answers(tuned_models):
+    model = tuned_models["question_answering"]
     for threshold, withheld in ((-1e6, True), (1e6, False)):
         save_settings(model.checkpoint, PredictionSettings(no_answer_threshold=threshold))
         rows = scored(model)
@@ -140,9 +140,9 @@ def test_thresholds_move_with_the_temperature():
 
 
 @pytest.mark.parametrize("at", [1.0, 1.7])
-def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(of, at):
+def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(tuned_models, at):
     for kind in ("text_classification", "multi_label"):
-        model = of[kind]
+        model = tuned_models[kind]
         save_settings(model.checkpoint, PredictionSettings(temperature=at))
         before = scored(model)
         fitted = with_best_f1(PredictionSettings(temperature=at), before)
@@ -162,8 +162,8 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(of, at):
             assert f1_score(truth, inputs) == pytest.approx(best)
 
 
-def test_a_fitted_temperature_stays_when_it_is_fitted_again(of):
-    model = of["text_classification"]
+def test_a_fitted_temperature_stays_when_it_is_fitted_again(tuned_models):
+    model = tuned_models["text_classification"]
     first = with_temperature(PredictionSettings(), scored(model))
     assert first is not None
     save_settings(model.checkpoint, first)
@@ -171,8 +171,8 @@ def test_a_fitted_temperature_stays_when_it_is_fitted_again(of):
     assert again is not None and again.temperature == pytest.approx(first.temperature, rel=1e-3)
 
 
-def test_a_copy_and_an_export_have_them_as_plain_numbers(of, tmp_path, here):
-    model = of["text_classification"]
+def test_a_copy_and_an_export_have_them_as_plain_numbers(tuned_models, tmp_path, here):
+    model = tuned_models["text_classification"]
     settings = PredictionSettings(temperature=1.5, threshold=0.37)
     save_settings(model.checkpoint, settings)
     import_checkpoint(model.checkpoint, tmp_path / "copy")
@@ -184,20 +184,20 @@ def test_a_copy_and_an_export_have_them_as_plain_numbers(of, tmp_path, here):
         assert prediction_settings(folder) == settings and not (folder / FILE).exists()
     card = (out / "README.md").read_text("utf-8")
     assert "| temperature | 1.5 |" in card and ">= 0.37" in card and "/ 1.5" in card
-    assert "Thresholds" not in model_card(of["multi_label"].checkpoint, "hf")
+    assert "Thresholds" not in model_card(tuned_models["multi_label"].checkpoint, "hf")
 
 
-def test_damaged_settings_are_told(of, tmp_path):
+def test_damaged_settings_are_reported(tuned_models, tmp_path):
     folder = tmp_path / "model"
-    shutil.copytree(of["text_classification"].checkpoint, folder)
+    shutil.copytree(tuned_models["text_classification"].checkpoint, folder)
     for text in ('{"temperature": "hot"}', '{"threshold": 1}', "{"):
         (folder / FILE).write_text(text, encoding="utf-8")
         with pytest.raises(BadCheckpoint):
             Predictor(folder)
 
 
-def test_calibrate_sets_fits_prints_and_resets(of, capsys):
-    model = of["text_classification"]
+def test_calibrate_sets_fits_prints_and_resets(tuned_models, capsys):
+    model = tuned_models["text_classification"]
     run = str(model.run.path)
 
     def told(*given: str, code: int = 0) -> str:
@@ -216,8 +216,8 @@ def test_calibrate_sets_fits_prints_and_resets(of, capsys):
     assert told("--reset") == "temperature 1\nthreshold 0.5\n"
     assert "between 0 and 1" in told("--threshold", "1.5", code=1)
     assert "which label" in told("--threshold", "0.5", "--label", "none such", code=1)
-    answers = str(of["question_answering"].run.path)
+    answers = str(tuned_models["question_answering"].run.path)
     assert main(["calibrate", answers, "--threshold", "0.3"]) == 1
     assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0
-    stored = prediction_settings(of["question_answering"].checkpoint)
+    stored = prediction_settings(tuned_models["question_answering"].checkpoint)
     assert stored.no_answer_threshold == 2.5

@@ -146,14 +146,14 @@ def test_a_run_reports_each_part_and_learns_both(tmp_path):
     assert model.config.vocab_size > 10
 
 
-def drawn(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
+def random_ids(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
     ids = np.random.default_rng(1).integers(5, tokenizer.size, (count, width))
     ids[:, 0], ids[:, -1] = tokenizer.cls, tokenizer.sep
     return ids
 
 
 def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer):
-    tokens = drawn(tokenizer, 2000, 102)
+    tokens = random_ids(tokenizer, 2000, 102)
     shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (chosen.sum(axis=1) == 15).all()
     masked = (shown == tokenizer.mask) & chosen
@@ -164,22 +164,22 @@ def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer):
     assert abs(same.sum() / count - expected_same) < 0.01
 
 
-def test_what_was_not_chosen_stays(tokenizer):
-    tokens = drawn(tokenizer, 50, 40)
+def test_unselected_tokens_are_unchanged(tokenizer):
+    tokens = random_ids(tokenizer, 50, 40)
     shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (shown[~chosen] == tokens[~chosen]).all()
     assert not chosen[np.isin(tokens, special_ids(tokenizer))].any()
 
 
 def test_every_token_is_chosen_equally_often(tokenizer):
-    tokens = drawn(tokenizer, 20_000, 22)
+    tokens = random_ids(tokenizer, 20_000, 22)
     _, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
     ratios = chosen[:, 1:-1].mean(axis=0)
     assert ratios.min() > 0.13 and ratios.max() < 0.17
 
 
 def test_the_same_chance_gives_the_same_masks(tokenizer):
-    tokens = drawn(tokenizer, 5, 30)
+    tokens = random_ids(tokenizer, 5, 30)
     first = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
     again = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
     assert (first[0] == again[0]).all() and (first[1] == again[1]).all()
@@ -187,9 +187,9 @@ def test_the_same_chance_gives_the_same_masks(tokenizer):
 
 @tries(100)
 @given(share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
-def test_each_row_gets_its_rounded_share_and_at_least_one(tokenizer, share, width, padding):
+def test_each_row_has_a_rounded_count_of_at_least_one(tokenizer, share, width, padding):
     tokens = np.pad(
-        drawn(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
+        random_ids(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
     )
     _, chosen = mask_tokens(
         tokens, tokenizer, Pretraining(mlm_probability=share), np.random.default_rng(0)

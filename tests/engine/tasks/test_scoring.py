@@ -18,7 +18,7 @@ from tests.engine.training import small
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("made")
     job = small.classifying(folder, epochs=1, evaluate_every=5, save_every=1, keep=9)
     assert isinstance(job.data, FileData)
@@ -27,11 +27,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def run(made: RunFolder, tmp_path: Path) -> RunFolder:
-    return RunFolder(shutil.copytree(made.path, tmp_path / "run"))
+def run(run_folder: RunFolder, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(run_folder.path, tmp_path / "run"))
 
 
-def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
+def test_the_validation_rows_of_a_run_are_reproduced(run):
     file = store.predictions_file(run.results, "validation")
     before = read_predictions(file)
     file.unlink()
@@ -67,7 +67,7 @@ def test_every_look_at_the_test_rows_is_counted(run):
     assert test.table["cell:text"].to_pylist() == list(dataset.rows("test").texts)
 
 
-def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
+def test_a_file_without_labels_is_scored(run, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("note,text\nx,a lovely warm film\ny,bad acting\n", encoding="utf-8")
     data = FileData(path=file, reading=Reading(format="csv"), mapping=Mapping(text="text"))
@@ -88,7 +88,7 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
     assert not list(tmp_path.glob("evaluate-*"))
 
 
-def test_rows_of_a_file_without_a_label_are_left_out_and_told(run, tmp_path):
+def test_unlabelled_rows_are_skipped_and_reported(run, tmp_path):
     labels = read_predictions(store.predictions_file(run.results, "validation")).info.labels
     file = tmp_path / "some.csv"
     lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
@@ -110,7 +110,7 @@ def test_rows_of_a_file_without_a_label_are_left_out_and_told(run, tmp_path):
         evaluate(question, scratch=tmp_path)
 
 
-def test_what_is_not_there_is_refused_in_words(tmp_path):
+def test_missing_parts_are_refused_in_a_sentence(tmp_path):
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
     with pytest.raises(StudioError, match="no such checkpoint"):

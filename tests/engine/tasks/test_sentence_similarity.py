@@ -75,7 +75,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_folder(minilm())
 
 
-def made(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
+def new_encoder(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
     """A small new encoder; without `sentence` it has no pooling."""
     torch.manual_seed(3)
     steady = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
@@ -91,7 +91,7 @@ def theirs(folder: Path) -> SentenceTransformer:
 
 @pytest.mark.parametrize("name", POOLINGS)
 def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
-    folder = made(tmp_path / "ours", tokenizer, POOLINGS[name])
+    folder = new_encoder(tmp_path / "ours", tokenizer, POOLINGS[name])
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
     assert not loaded.report.missing and not loaded.report.unexpected
@@ -103,7 +103,7 @@ def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
 def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
     """In its current layout, and in the older one with the encoder in a subfolder."""
     sentence = POOLINGS[name]
-    made(tmp_path / "encoder", tokenizer)
+    new_encoder(tmp_path / "encoder", tokenizer)
     encoder = modules.Transformer(str(tmp_path / "encoder"), max_seq_length=sentence.max_length)
     parts: list[nn.Module] = [encoder, modules.Pooling(32, sentence.pooling)]
     torch.manual_seed(4)
@@ -142,7 +142,7 @@ def with_folder_of_encoder(folder: Path) -> Path:
     return target
 
 
-def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
+def compute_loss(name: str, model: SentenceTransformer) -> nn.Module:
     match name:
         case "cosine":
             return losses.CosineSimilarityLoss(model)
@@ -153,14 +153,16 @@ def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
-    folder = made(tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives"))
+    folder = new_encoder(
+        tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives")
+    )
     loaded, rows = checkpoint.load(folder), ROWS[name]
     target = "in_batch_negatives" if name == "hard negatives" else "auto"
     learner = SentenceSimilarityLearner(SentenceSimilarity(objective=target))
     learner.fit_labels(rows)
     examples = learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", lambda *_: None)
     model = theirs(folder)
-    peer = loss_of(name, model)
+    peer = compute_loss(name, model)
     columns = [column for column in (rows.texts, rows.pairs, rows.negatives) if column is not None]
     ours_by, theirs_by = (
         torch.optim.AdamW(item.parameters(), lr=1e-3, eps=1e-6) for item in (loaded.network, model)
@@ -197,7 +199,7 @@ def figures(folder: Path, rows: Rows) -> dict[str, float]:
 
 
 def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
-    folder = made(tmp_path / "model", tokenizer, SentenceSpec())
+    folder = new_encoder(tmp_path / "model", tokenizer, SentenceSpec())
     model, ours = theirs(folder), figures(folder, ROWS["cosine"])
     numbers = [float(number) / 5 for number in NUMBERS]
     expected = evaluation.EmbeddingSimilarityEvaluator(FIRST, OTHERS, numbers, name="")(model)
@@ -226,7 +228,7 @@ def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize("data", ["alike", "together", "triplets"])
-def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data, tmp_path):
+def test_sentence_transformers_reads_saved_runs_with_equal_vectors(data, tmp_path):
     job = small.learning(data, tmp_path, steps=4, save_every=0)
     run = small.trained(tmp_path / "run", job)
     folder = run.checkpoint_folders()[-1]
@@ -239,7 +241,7 @@ def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data, tmp_path):
 
 def test_equal_texts_are_no_negatives(tmp_path, tokenizer):
     """If every row has the same second text, there are no negatives."""
-    loaded = checkpoint.load(made(tmp_path / "base", tokenizer, SentenceSpec()))
+    loaded = checkpoint.load(new_encoder(tmp_path / "base", tokenizer, SentenceSpec()))
     learner = SentenceSimilarityLearner(SentenceSimilarity())
     rows = Rows(FIRST[:6], pairs=[SECOND[0]] * 6)
     learner.fit_labels(rows)
@@ -292,7 +294,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_hostile_folder_is_refused_in_a_sentence(name, tmp_path, tokenizer):
-    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     file, content, expected = BROKEN[name]
     (folder / "manifest.json").unlink()
     (folder / file).unlink()
@@ -313,7 +315,7 @@ ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float(
     ],
 )
 def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(file, tmp_path, tokenizer):
-    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
     for value in ODD:
@@ -337,7 +339,7 @@ def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(file, tmp_p
 
 
 def test_a_sentence_encoder_is_a_base_model_for_other_tasks(tmp_path, tokenizer):
-    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     loaded: Checkpoint = checkpoint.load(folder, Heads(outputs=2), ("a", "b"))
     assert loaded.network.heads.sentence is None and loaded.labels == ("a", "b")
     checkpoint.save(tmp_path / "classes", loaded.network, loaded.tokenizer, loaded.labels)
@@ -345,9 +347,12 @@ def test_a_sentence_encoder_is_a_base_model_for_other_tasks(tmp_path, tokenizer)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-def test_texts_that_stand_alone_become_vectors(suffix, tmp_path, tokenizer):
+def test_single_texts_become_vectors(suffix, tmp_path, tokenizer):
     """As the window applies a model to a file, read by NumPy and Arrow."""
-    folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "texts.csv"
+    folder, file = (
+        new_encoder(tmp_path / "model", tokenizer, SentenceSpec()),
+        tmp_path / "texts.csv",
+    )
     file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
     mapping, reading = Mapping(text="text"), Reading(format="csv")
     expected = Apply(
@@ -364,7 +369,10 @@ def test_texts_that_stand_alone_become_vectors(suffix, tmp_path, tokenizer):
 
 
 def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
-    folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "pairs.csv"
+    folder, file = (
+        new_encoder(tmp_path / "model", tokenizer, SentenceSpec()),
+        tmp_path / "pairs.csv",
+    )
     file.write_text("text,pair\na,b\n", encoding="utf-8")
     mapping = Mapping(text="text", pair="pair")
     inputs = FileInput(path=file, reading=Reading(format="csv"), mapping=mapping)
@@ -374,6 +382,6 @@ def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
 
 
 def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(tmp_path, tokenizer):
-    folder = made(tmp_path / "model", tokenizer, SentenceSpec())
+    folder = new_encoder(tmp_path / "model", tokenizer, SentenceSpec())
     with pytest.raises(StudioError, match="cannot store how a sentence encoder pools"):
         export(Export(checkpoint=folder, into=tmp_path / "out", form="tf1"))

@@ -60,7 +60,7 @@ def tokenized(
     return learner.tokenize(rows, tokenizer, LENGTH, folder / f"tokenized-{len(rows)}", nothing)
 
 
-def batch_of(
+def make_batch(
     learner: TokenClassificationLearner, examples, tokenizer: Tokenizer, count: int
 ) -> Batch:
     return learner.batch(examples, np.arange(count), tokenizer, np.random.default_rng(0))
@@ -100,7 +100,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
                 labels[row, index] = learner.labels.index(names[word])
             before = word
     examples = tokenized(learner, tokenizer, tmp_path)
-    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    batch = make_batch(learner, examples, tokenizer, len(TEXTS))
     width = batch.tokens.size(1)
     assert (batch.tokens[:, :LENGTH] == inputs["input_ids"][:, :width]).all()
     with torch.no_grad():
@@ -115,7 +115,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
 
 def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path):
     examples = tokenized(learner, tokenizer, tmp_path)
-    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    batch = make_batch(learner, examples, tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
     counts = learner.counts(batch)
     for size in (1, 3):
@@ -133,7 +133,7 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
     )
     learner.fit_labels(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
-    batch = batch_of(learner, tokenized(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
+    batch = make_batch(learner, tokenized(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
     logits = network.logits(batch.tokens, batch.segments, batch.attention_mask).flatten(0, 1)[
         batch.positions
@@ -157,7 +157,7 @@ def test_a_weight_of_no_tag_is_refused():
         )
 
 
-def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
+def test_a_word_without_tokens_is_o_and_reported(learner, tokenizer, network, tmp_path):
     examples = tokenized(learner, tokenizer, tmp_path)
     (note,) = examples.notes
     metrics = evaluate(network, learner, tokenizer, examples, batch=2)
@@ -172,7 +172,7 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
     true = list(map(split_words, TAGS))
     assert result.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
     assert metrics.compute()["examples"] == len(TEXTS)
-    batch = batch_of(learner, examples, tokenizer, len(TEXTS))
+    batch = make_batch(learner, examples, tokenizer, len(TEXTS))
     loss = learner.losses(network, batch)["tags"].item()
     assert result.loss == pytest.approx(loss, abs=1e-5)
 
@@ -196,7 +196,7 @@ def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, toke
     examples = tokenized(learner, tokenizer, tmp_path, rows)
     assert examples.targets.tolist() == [1, UNKNOWN, 0]
     assert "1 words have a tag that the model does not know" in examples.notes[0]
-    batch = batch_of(learner, examples, tokenizer, 2)
+    batch = make_batch(learner, examples, tokenizer, 2)
     loss = learner.losses(models.network(learner.heads), batch)["tags"]
     assert torch.isfinite(loss)
     with pytest.raises(StudioError, match="knows none of them"):

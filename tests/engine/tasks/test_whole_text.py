@@ -172,7 +172,7 @@ def test_a_weight_for_no_label_is_refused(task):
         learner_for(task(class_weights={"great": 2.0})).fit_labels(rows)
 
 
-def test_flags_are_labels_also_where_no_row_has_them(tokenizer, tmp_path):
+def test_unused_flags_are_labels(tokenizer, tmp_path):
     flags = {"toxic": ["1", "no", "TRUE", "0"], "rude": ["0", "0", "false", "no"]}
     learner = learner_for(MultiLabel())
     learner.fit_labels(rows := Rows(TEXTS[:4], flags=flags))
@@ -204,13 +204,13 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_words(task, rows, says):
+def test_unlearnable_data_is_refused_in_a_sentence(task, rows, says):
     with pytest.raises(StudioError, match=says):
         learner_for(task).fit_labels(rows)
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
-def test_a_saved_model_answers_and_is_judged_as_before(name, prepared, tmp_path):
+def test_a_saved_model_predicts_and_scores_as_before(name, prepared, tmp_path):
     ready = prepared(name)
     folder = tmp_path / "model"
     checkpoint.save(folder, ready.network, ready.tokenizer, ready.learner.labels)
@@ -227,7 +227,7 @@ def test_a_saved_model_answers_and_is_judged_as_before(name, prepared, tmp_path)
         predictor.evaluate(ready.rows.unlabelled())
 
 
-def test_a_primed_number_head_begins_at_the_mean(prepared):
+def test_a_regression_head_starts_at_the_mean(prepared):
     ready = prepared("number")
     ready.learner.init_output_bias(ready.network, ready.examples, ready.tokenizer)
     assert ready.network.task is not None
@@ -253,7 +253,7 @@ def test_a_model_for_numbers_remembers_their_range(prepared, tmp_path):
     assert learner is not None and learner.task == Regression(range=(-1, 10))
 
 
-def test_a_label_that_a_model_does_not_have_is_refused_by_its_name():
+def test_an_unknown_label_is_refused_by_name():
     learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
     assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
@@ -268,7 +268,7 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name():
             item.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 
-def test_the_range_of_numbers_is_that_which_was_read():
+def test_the_range_of_numbers_is_that_of_the_data():
     learner = RegressionLearner(Regression())
     learner.fit_labels(Rows(["a", "b"], None, ["0.1", "16777217"]))
     assert learner.task.range == (0.1, 16777217.0)
@@ -276,7 +276,7 @@ def test_the_range_of_numbers_is_that_which_was_read():
 
 @pytest.mark.parametrize("endings", [1, 3])
 @pytest.mark.parametrize("most", [0, 2])
-def test_parts_keep_tokens_targets_and_places(endings, most):
+def test_parts_keep_tokens_targets_and_positions(endings, most):
     lengths = torch.tensor([5, 7, 60, 61]).repeat_interleave(endings)
     width = padded_width(61)
     real = torch.arange(width) < lengths[:, None]

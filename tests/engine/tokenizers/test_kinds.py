@@ -94,7 +94,7 @@ def test_sentence_pieces_are_those_of_albert(albert):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("keep_accents", [True, False])
-def test_every_setting_of_albert_means_what_it_means_elsewhere(tmp_path, lowercase, keep_accents):
+def test_every_albert_setting_has_its_usual_meaning(tmp_path, lowercase, keep_accents):
     folder = sentence_pieces(
         tmp_path / "albert", TEXTS * 5, lowercase=lowercase, keep_accents=keep_accents
     )
@@ -116,7 +116,7 @@ def test_sentencepieces_own_table_of_characters_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["roberta", "albert"])
-def test_what_is_saved_is_read_by_others_and_by_us(request, tmp_path, kind):
+def test_saved_tokenizers_are_read_by_transformers_and_by_us(request, tmp_path, kind):
     folder = request.getfixturevalue(kind)
     tokenizer = Tokenizer.from_folder(folder)
     tokenizer.save(tmp_path)
@@ -167,7 +167,7 @@ def test_bytes_are_shown_as_a_person_reads_them(roberta):
     assert len(set(CHARACTERS.values())) == 256
 
 
-def test_words_go_on_where_no_space_is(roberta, albert):
+def test_words_continue_without_a_space(roberta, albert):
     for folder in (roberta, albert):
         tokenizer = Tokenizer.from_folder(folder)
         ids = tokenizer.contents(["unbelievable jumps over"])[0]
@@ -177,7 +177,7 @@ def test_words_go_on_where_no_space_is(roberta, albert):
         assert not tokenizer.continues[[tokenizer.cls, tokenizer.sep, tokenizer.mask]].any()
 
 
-def test_long_texts_are_encoded_as_their_beginnings(roberta, albert):
+def test_long_texts_are_encoded_like_their_prefixes(roberta, albert):
     long = " ".join(WORDS * 40)
     for folder in (roberta, albert):
         tokenizer = Tokenizer.from_folder(folder)

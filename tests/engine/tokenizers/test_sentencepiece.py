@@ -96,7 +96,7 @@ def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):
         )
 
 
-def test_what_is_saved_needs_the_file_no_more(tmp_path):
+def test_a_saved_tokenizer_does_not_need_the_file(tmp_path):
     trained(tmp_path / "theirs", "DebertaV2Tokenizer")
     ours = Tokenizer.from_folder(tmp_path / "theirs")
     (tmp_path / "ours").mkdir()
@@ -108,7 +108,7 @@ def test_what_is_saved_needs_the_file_no_more(tmp_path):
         assert published(text)["input_ids"] == ours.encode(text).ids
 
 
-def test_the_network_says_whose_file_it_is_where_nothing_else_does(tmp_path):
+def test_the_network_identifies_an_ambiguous_file(tmp_path):
     trained(tmp_path, "DebertaV2Tokenizer")
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "vocab_type": "spm"}')
     (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')

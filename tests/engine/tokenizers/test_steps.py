@@ -31,13 +31,13 @@ def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -
     assert chosen.words == ("the", "[MASK]", "good")
 
 
-def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
+def test_accents_are_stripped_if_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
     assert steps(tokenizer, "Fílm").normalised == "film"
     cased = Tokenizer(WordPiece(PIECES, lowercase=False))
     assert steps(cased, "Fílm").normalised == "Fílm"
 
 
-def test_a_very_long_text_is_cut_and_said_to_be(tokenizer: Tokenizer) -> None:
+def test_a_very_long_text_is_truncated_and_marked(tokenizer: Tokenizer) -> None:
     chosen = steps(tokenizer, "the film " * 20_000)
     assert chosen.truncated
     assert len(chosen.tokens) < 2_100

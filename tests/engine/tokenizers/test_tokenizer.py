@@ -74,7 +74,7 @@ def test_an_uncased_vocabulary_gives_the_published_ids(assets, corpus):
     assert_agree(Tokenizer.from_folder(folder), theirs(folder), corpus[::4] + LINES)
 
 
-def test_every_setting_means_what_it_means_elsewhere(trained, corpus, tmp_path):
+def test_every_setting_has_its_usual_meaning(trained, corpus, tmp_path):
     trained.save(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     config = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def test_every_setting_means_what_it_means_elsewhere(trained, corpus, tmp_path):
         assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), corpus[:60] + LINES)
 
 
-def test_what_is_saved_is_read_by_others_and_by_us(trained, corpus, tmp_path):
+def test_saved_tokenizers_are_read_by_transformers_and_by_us(trained, corpus, tmp_path):
     trained.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
     assert_agree(trained, theirs(tmp_path), corpus[:100] + LINES)
@@ -124,7 +124,7 @@ def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
     assert elsewhere(text)["input_ids"] == encoding.ids
 
 
-def test_tokens_stand_for_characters_of_the_typed_text(assets):
+def test_tokens_map_to_characters_of_the_text(assets):
     tokenizer = Tokenizer.from_folder(assets / "models" / "bert-tiny-splade-en")
     text = "🙂 Héllo\ud800 un-believable [MASK]!"
     encoding = tokenizer.encode(text, "second")
@@ -202,7 +202,7 @@ def test_a_very_long_text_is_no_burden_without_marks_either():
     assert len(tokenizer.contents(["a" * 200_000])[0]) == 100_000
 
 
-def test_unmarked_pieces_are_words_of_their_own_and_only_what_is_unknown_is_lost():
+def test_unmarked_pieces_are_words_and_only_unknowns_are_lost():
     tokenizer = tiny("Cl", "C", "[nH]", "c", marked=False, lowercase=False)
     encoding = tokenizer.encode("CCl?[nH][MASK]\x00 c")
     actual = [(t.text, t.start, t.end, t.word) for t in encoding.tokens[1:-1]]
@@ -250,7 +250,7 @@ def test_a_new_vocabulary_is_the_same_every_time(assets, trained):
     assert not any(piece != piece.lower() for piece in result[0].tokens[5:])
 
 
-def test_training_tells_its_progress_and_takes_any_iterable():
+def test_training_reports_progress_and_accepts_any_iterable():
     messages: list[tuple[int, int]] = []
     lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
     tokenizer = Tokenizer.train(
@@ -270,7 +270,7 @@ def test_training_can_be_stopped_from_its_progress():
 
 
 @pytest.mark.parametrize("texts, size", [([], 100), (["  "], 100), (["a word"], 5)])
-def test_training_from_nothing_says_so(texts, size):
+def test_training_without_text_is_refused(texts, size):
     with pytest.raises(StudioError):
         Tokenizer.train(texts, size)
 

@@ -229,7 +229,7 @@ def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
     assert [again.encode(t).ids for t in TEXTS] == [published(t)["input_ids"] for t in TEXTS]
 
 
-def test_a_token_that_ends_a_word_tells_that_the_next_one_begins(tmp_path):
+def test_an_end_of_word_token_starts_a_new_word(tmp_path):
     ours = Tokenizer.from_folder(ends_words(tmp_path / "herbert"))
     ids = ours.encode("The quick jumps").ids
     continued = ours.vocabulary.continued(np.array([ids]))[0]
@@ -248,7 +248,7 @@ def test_words_are_split_as_if_a_space_stood_before_them(tmp_path):
     assert sorted(set(owners)) == [0, 1, 2]
 
 
-def test_a_text_that_is_too_long_loses_its_beginning_where_the_model_says_so(tmp_path):
+def test_long_texts_are_truncated_on_the_configured_side(tmp_path):
     folder = byte_level(tmp_path / "theirs", TEXTS * 5)
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     write(folder, "tokenizer_config.json", config | {"truncation_side": "left"})
@@ -331,7 +331,7 @@ def test_an_added_token_is_no_piece_of_other_words(tmp_path):
 
 @pytest.mark.parametrize("where", ["tokenizer_config.json", "config.json"])
 @pytest.mark.parametrize("name", ["BertJapaneseTokenizer", "PhobertTokenizer", "RoFormerTokenizer"])
-def test_a_class_with_code_of_its_own_is_refused_by_name(tmp_path, where, name):
+def test_a_class_with_custom_code_is_refused_by_name(tmp_path, where, name):
     write(plain(tmp_path), where, {"tokenizer_class": name})
     with pytest.raises(BadCheckpoint, match=f"is a {name}") as caught:
         Tokenizer.from_folder(tmp_path)
@@ -432,7 +432,7 @@ def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
             pass
 
 
-def test_a_setting_that_is_null_is_not_said(tmp_path):
+def test_a_null_setting_is_not_reported(tmp_path):
     folder = sentence_pieces(tmp_path / "pieces", TEXTS, 100)
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     write(folder, "tokenizer_config.json", config | {"do_lower_case": None, "keep_accents": None})

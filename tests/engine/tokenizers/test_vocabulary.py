@@ -144,7 +144,7 @@ def test_a_vocabulary_that_is_no_text_is_refused(tmp_path):
         Tokenizer.from_folder(tmp_path)
 
 
-def test_an_empty_folder_says_what_is_missing(tmp_path):
+def test_missing_files_of_an_empty_folder_are_named(tmp_path):
     with pytest.raises(BadCheckpoint, match=r"vocab\.txt"):
         Tokenizer.from_folder(tmp_path)
     with pytest.raises(BadCheckpoint):

@@ -64,7 +64,7 @@ def test_texts_have_the_ids_of_the_library(name):
         (ByteLevelBpe((*SPECIAL, "a", "Ġa"), special=SPECIAL, merges=()), False),
     ],
 )
-def test_texts_are_taken_apart_only_where_no_token_reaches_over_a_space(vocabulary, parts):
+def test_texts_are_split_only_if_no_token_spans_a_space(vocabulary, parts):
     assert parts_at_spaces(vocabulary) is parts
 
 

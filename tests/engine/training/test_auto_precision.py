@@ -51,7 +51,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Take:
     return say
 
 
-def test_what_the_job_names_or_what_gains_nothing_is_not_measured(take: Take) -> None:
+def test_explicit_or_useless_precisions_are_not_measured(take: Take) -> None:
     requested, network = take(), Network(NETWORK, Heads())
     named = HardwareSpec(precision="bf16")
     assert choose_precision(network, SHORT, named, 32, 20) is SHORT
@@ -63,7 +63,7 @@ def test_what_the_job_names_or_what_gains_nothing_is_not_measured(take: Take) ->
 @pytest.mark.parametrize(
     "fp32, bf16, chosen", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
 )
-def test_short_numbers_are_taken_where_the_layer_is_clearly_faster(
+def test_reduced_precision_is_chosen_if_clearly_faster(
     fp32: float, bf16: float, chosen: str, take: Take
 ) -> None:
     take(fp32=fp32, bf16=bf16)
@@ -85,7 +85,7 @@ def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
 
 
 @pytest.mark.parametrize("family", EXAMPLES)
-def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> None:
+def test_every_family_is_measured_and_unchanged(family: str) -> None:
     network = Network(EXAMPLES[family].spec, Heads())
     before = {name: value.clone() for name, value in network.state_dict().items()}
     result = measure_layer(network, SHORT, 2, 8.0)
@@ -109,7 +109,7 @@ def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path
     take(fp32=1.0, bf16=2.0)
     assert estimate(job, lambda stage: None).precision == "fp32"
     run = trained(tmp_path / "run", job)
-    assert precision_of(run) == "fp32"
+    assert chosen_precision(run) == "fp32"
 
 
 def test_a_run_that_measures_has_the_losses_of_one_that_knows(
@@ -153,6 +153,6 @@ def test_batches_in_short_numbers_have_few_shapes(
     assert Machine(torch.device("cuda"), precision, threads=1).token_multiple == 1
 
 
-def precision_of(run: RunFolder) -> str:
+def chosen_precision(run: RunFolder) -> str:
     (actual,) = (e.versions["precision"] for e in run.milestones() if isinstance(e, Prepared))
     return actual

@@ -107,7 +107,7 @@ JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_what_is_shown_is_what_was_trained_on(
+def test_the_preview_shows_the_trained_batch(
     home: Home, tmp_path: Path, seen: Seen, name: str
 ) -> None:
     make, check = JOBS[name]
@@ -129,7 +129,7 @@ def test_what_is_shown_is_what_was_trained_on(
         check(shown.rows)
 
 
-def test_a_batch_tells_how_each_piece_is_shown(
+def test_a_preview_shows_the_fate_of_each_token(
     home: Home, tmp_path: Path, seen: Seen, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = as_in_the_paper(tmp_path)
@@ -162,13 +162,13 @@ def test_a_batch_tells_how_each_piece_is_shown(
     assert command(["batch", str(run.path), "--step", "99"]) == 1
 
 
-def test_every_task_says_what_it_wants(home: Home, tmp_path: Path) -> None:
+def test_every_task_shows_its_targets(home: Home, tmp_path: Path) -> None:
     for task in small.TASKS:
         run = small.trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
         assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
 
 
-def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
+def test_fine_tuning_from_a_checkpoint_is_shown_while_running(
     home: Home, tmp_path: Path, seen: Seen
 ) -> None:
     first = small.trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))

@@ -99,7 +99,7 @@ def test_a_resume_finds_the_cache_though_other_weights_have_changed(
     assert train(job, run, run.append) == ("finished", 14)
 
 
-def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
+def test_unused_rows_are_not_computed_and_the_folder_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts, honest = list[int](), FeatureExtractor._vectors
@@ -115,7 +115,7 @@ def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
     assert any("lowest 1 layer(s) is cached in" in note for note in small.notes(run))
 
 
-def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_space_is_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = small.classifying(tmp_path, epochs=1, **CACHED)
     estimated, sizes, honest = estimate(job, lambda _: None), list[int](), FeatureExtractor._compute
 

@@ -30,7 +30,7 @@ Numbers = Callable[..., None]
 
 
 @pytest.fixture
-def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
+def set_thread_counts(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     """Set the thread counts to try."""
     return lambda *result: monkeypatch.setattr(cores, "thread_candidates", lambda: result)
 
@@ -43,7 +43,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
         ({"architecture": "arm64"}, False),
     ],
 )
-def test_bf16_is_remarked_on_where_a_processor_has_no_instructions_for_it(
+def test_bf16_without_cpu_support_has_a_remark(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, object], emulates: bool
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
@@ -55,12 +55,12 @@ def remarks(device: str, precision: Precision) -> list[str]:
     return list(Machine(torch.device(device), precision, threads=1).remarks(HardwareSpec()))
 
 
-def test_fp16_is_remarked_on_where_a_processor_is_to_compute_it() -> None:
+def test_fp16_on_a_cpu_has_a_remark() -> None:
     assert "fp16 is for GPUs" in remarks("cpu", "fp16")[0]
     assert not remarks("cuda", "fp16") and not remarks("mps", "fp16")
 
 
-def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
+def test_auto_uses_fp32_without_bf16_instructions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
@@ -70,7 +70,7 @@ def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
     assert choose_machine(spec).precision_name == "bf16"
 
 
-def test_auto_measures_once_and_takes_what_is_clearly_faster(
+def test_auto_measures_once_and_uses_the_clearly_faster(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86 | {"amx_bf16": True})
@@ -100,7 +100,7 @@ def test_auto_measures_once_and_takes_what_is_clearly_faster(
     "device, has_bf16, measured",
     [("cuda", True, "bf16"), ("cuda", False, "fp16"), ("mps", False, "fp16")],
 )
-def test_fp16_is_measured_where_a_gpu_has_no_bf16(
+def test_fp16_is_measured_on_a_gpu_without_bf16(
     device: str, has_bf16: bool, measured: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
@@ -120,7 +120,7 @@ def test_fp16_is_measured_where_a_gpu_has_no_bf16(
     assert slow.fastest == "fp32"
 
 
-def test_what_was_measured_before_there_was_fp16_is_measured_again(
+def test_measurements_without_fp16_are_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(devices, "_measure_rate", lambda dtype, device: 1e12)
@@ -133,7 +133,7 @@ def test_a_rate_is_that_of_a_real_product() -> None:
     assert 1e8 < devices._measure_rate(torch.float32, torch.device("cpu")) < 1e15
 
 
-def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
+def test_a_resume_keeps_the_precision() -> None:
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
     assert now.resume(auto, "bf16", 0).precision_name == "bf16"
     assert now.resume(auto, "fp16", 0).precision_name == "fp16"
@@ -142,8 +142,8 @@ def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
     assert now.resume(HardwareSpec(precision="fp32"), "bf16", 0) == now
 
 
-def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
-    monkeypatch: pytest.MonkeyPatch, numbers: Numbers
+def test_the_number_of_threads_is_measured_once(
+    monkeypatch: pytest.MonkeyPatch, set_thread_counts: Numbers
 ) -> None:
     rates, measured = {2: 1e11, 4: 1.05e11}, []
 
@@ -152,7 +152,7 @@ def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
         return rates[torch.get_num_threads()]
 
     monkeypatch.setattr(devices, "_measure_rate", rate)
-    numbers(2, 4)
+    set_thread_counts(2, 4)
     auto = HardwareSpec(device="cpu", precision="fp32")
     assert (
         choose_machine(auto).threads == choose_machine(auto).threads == torch.get_num_threads() == 2
@@ -164,7 +164,7 @@ def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
     assert choose_machine(auto).threads == torch.get_num_threads() == 4
     assert choose_machine(auto.model_copy(update={"threads": 1})).threads == 1
     assert choose_machine(auto, local_rank=1, processes=2).threads == 1  # half of the usual number
-    numbers(3)
+    set_thread_counts(3)
     assert choose_machine(auto).threads == 3
     assert measured == [2, 4, 2, 4]
 
@@ -182,8 +182,8 @@ def test_speeds_and_threads_are_kept_side_by_side() -> None:
     assert find(ThreadSpeeds, speeds.key) is None
 
 
-def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
-    monkeypatch: pytest.MonkeyPatch, numbers: Numbers, tmp_path: Path
+def test_a_resume_keeps_the_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, set_thread_counts: Numbers, tmp_path: Path
 ) -> None:
     job = classifying(tmp_path, steps=6)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", precision="fp32")})
@@ -196,9 +196,9 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
     def threads(run: RunFolder) -> list[int]:
         return [e.threads for e in run.milestones() if isinstance(e, Prepared)]
 
-    numbers(1)
+    set_thread_counts(1)
     assert work(calm.path) == work(stopped.path, stop) == 0
-    numbers(2)
+    set_thread_counts(2)
     stopped.clear_stop()
     assert work(stopped.path) == 0
     assert threads(calm) == [1] and threads(stopped) == [1, 1]
@@ -206,14 +206,14 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
     assert "Resumed from step 1, bit for bit." in notes(stopped)
 
 
-def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:
+def test_threads_are_kept_only_for_equal_results(set_thread_counts: Numbers) -> None:
     then = {"threads": "4", "cpu": cores.cpu_and_cores(), "processes": "1"}
-    numbers(2, 4)
+    set_thread_counts(2, 4)
     assert reusable_threads(then, "1") == 4
     assert reusable_threads(then, "2") == 0
     assert reusable_threads(then | {"cpu": "another one"}, "1") == 0
     assert reusable_threads({}, "1") == 0  # a run of an earlier version
-    numbers(2)  # fewer cores are left to it
+    set_thread_counts(2)  # fewer cores are left to it
     assert reusable_threads(then, "1") == 0
 
 
@@ -234,9 +234,7 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     assert done.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(there, 1, 2)))]
 
 
-def test_a_run_says_where_cores_cannot_be_had(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_run_reports_unavailable_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     job = classifying(tmp_path, steps=1)
     job = with_hardware(job, cores="0")
     monkeypatch.setattr(cores, "supports_affinity", lambda: False)
@@ -245,7 +243,7 @@ def test_a_run_says_where_cores_cannot_be_had(
     assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in events)
 
 
-def test_a_core_that_is_not_there_is_named() -> None:
+def test_a_missing_core_is_named() -> None:
     with pytest.raises(StudioError, match=r"may not use core 4000-4001; available") as caught:
         cores.pin_to([*cores.allowed_cores(), 4000, 4001])
     assert "hardware.cores" in caught.value.advice
@@ -261,7 +259,7 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
     assert plan.environment["precision"] in ("fp32", "bf16")
 
 
-def test_attention_on_a_gpu_goes_by_no_kernel_that_is_planned_anew_for_each_shape() -> None:
+def test_gpu_attention_avoids_kernels_planned_per_shape() -> None:
     torch.backends.cuda.enable_cudnn_sdp(True)
     choose_machine(HardwareSpec(device="cpu"))
     assert not torch.backends.cuda.cudnn_sdp_enabled()

@@ -41,7 +41,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
     return jobs
 
 
-def of(*fields: SearchField, **more: object) -> Estimated:
+def estimate_search(*fields: SearchField, **more: object) -> Estimated:
     search = SearchSpec.model_validate({"fields": fields, **more})
     raw = fake_worker.job().model_dump() | {"training": {"epochs": 1}, "search": search}
     return estimate(JobSpec.model_validate(raw), lambda _: None)
@@ -50,7 +50,7 @@ def of(*fields: SearchField, **more: object) -> Estimated:
 def test_the_heaviest_is_measured_and_the_others_follow_from_their_work(
     measured: list[JobSpec],
 ) -> None:
-    result = of(EPOCHS, SIZES, SEEDS)
+    result = estimate_search(EPOCHS, SIZES, SEEDS)
     assert (result.runs, result.checkpoints) == (12, 36)
     assert result.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
     assert [job.training.batch_size for job in measured] == [64], "it needs the most memory"
@@ -62,16 +62,16 @@ def models(*names: str) -> SearchField:
 
 
 def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None:
-    result = of(EPOCHS, models("small", "large"))
+    result = estimate_search(EPOCHS, models("small", "large"))
     assert result.seconds == pytest.approx(70 + 140) and result.memory == 2000
     assert len(measured) == 2
     measured.clear()
-    many = of(models(*map(str, range(8))))
+    many = estimate_search(models(*map(str, range(8))))
     assert len(measured) == 4 and many.runs == 8
     assert many.seconds == pytest.approx(80), "the others are taken to be alike"
 
 
 def test_tpe_is_estimated_by_as_many_random_combinations(measured: list[JobSpec]) -> None:
     ranged = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
-    result = of(ranged, SEEDS, method="tpe", budget=5)
+    result = estimate_search(ranged, SEEDS, method="tpe", budget=5)
     assert result.runs == 10 and result.seconds == pytest.approx(100)

@@ -57,7 +57,7 @@ def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
 EVERY = [f if f in UNLIKE else pytest.param(f, marks=pytest.mark.long) for f in OWN_NETWORKS]
 
 
-def classes_of(family: str, folder: Path) -> JobSpec:
+def class_for(family: str, folder: Path) -> JobSpec:
     settings = {"steps": STEPS, "save_every": 3, "dropout": 0.1, "layer_lr_decay": 0.8}
     return from_family(family, classifying(folder), folder, **settings)
 
@@ -65,7 +65,7 @@ def classes_of(family: str, folder: Path) -> JobSpec:
 @pytest.mark.parametrize("family", EVERY)
 def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
     """Nor does it to compute the activations of the layers twice."""
-    job = classes_of(family, tmp_path)
+    job = class_for(family, tmp_path)
     calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
     assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
     again = trained(tmp_path / "again", job, gradient_checkpointing=True)
@@ -74,7 +74,9 @@ def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["adapters", "probe"])
 @pytest.mark.parametrize("family", UNLIKE)
-def test_nor_does_it_with_adapters_or_a_probe(family: str, way: str, tmp_path: Path) -> None:
+def test_a_resume_changes_nothing_with_adapters_or_a_probe(
+    family: str, way: str, tmp_path: Path
+) -> None:
     settings = {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9} if way == "adapters" else {}
     job = from_family(family, classifying(tmp_path), tmp_path, steps=STEPS, **settings)
     if way == "probe":
@@ -89,18 +91,18 @@ def test_nor_does_it_with_adapters_or_a_probe(family: str, way: str, tmp_path: P
 
 @pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 @pytest.mark.parametrize("family", UNLIKE)
-def test_two_ranks_draw_the_curves_of_one_process(family: str, crew: Crew, tmp_path: Path) -> None:
-    alone = trained(tmp_path / "alone", classes_of(family, tmp_path), dropout=0.0)
+def test_two_ranks_have_the_curves_of_one_process(family: str, crew: Crew, tmp_path: Path) -> None:
+    alone = trained(tmp_path / "alone", class_for(family, tmp_path), dropout=0.0)
     both = new_run(tmp_path / "both", alone.job())
     assert crew.train(both, 2) == [0, 0]
     assert_curves_agree(alone, both)
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_frozen_layers_stay_and_cached_ones_draw_the_same_curves(
+def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(
     family: str, tmp_path: Path
 ) -> None:
-    job, spec = classes_of(family, tmp_path), EXAMPLES[family].spec
+    job, spec = class_for(family, tmp_path), EXAMPLES[family].spec
     frozen = spec.layers if spec.shares_layers else spec.layers - 1
     settings = {"frozen_layers": frozen, "dropout": 0.0}
     plain = trained(tmp_path / "plain", job, **settings)
@@ -162,7 +164,7 @@ def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
     assert not result["unexpected_keys"]
 
 
-def test_what_a_family_cannot_learn_is_refused_before_anything_is_learned(tmp_path: Path) -> None:
+def test_unsupported_training_is_refused_before_it_starts(tmp_path: Path) -> None:
     job = from_family("roberta", pretraining(tmp_path), tmp_path)
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
     with pytest.raises(StudioError, match="no head for next-sentence"):

@@ -199,7 +199,7 @@ def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
         assert loaded.network.probe is None or wrong == {"kind": []}
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path, base: JobSpec) -> None:
+def test_unreadable_layers_are_refused(tmp_path: Path, base: JobSpec) -> None:
     fresh = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
     with pytest.raises(ValidationError, match="needs a pre-trained base model"):
         JobSpec.model_validate(fresh)

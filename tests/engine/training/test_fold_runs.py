@@ -42,15 +42,15 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 
 @pytest.fixture(scope="module")
-def calm(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+def undisturbed(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     """The folder of two folds, the probabilities, and what was told."""
     folder, calls = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
     args, options = arguments(stored, folder)
     return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls
 
 
-def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, calm: Any) -> None:
-    folder, p, progress = calm
+def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, undisturbed: Any) -> None:
+    folder, p, progress = undisturbed
     (data, _, numbers, labels, names, _), _ = arguments(stored, folder)
     assert p.shape == (len(numbers), len(names))
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -103,7 +103,9 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_folds_that_were_killed_are_resumed(stored: Stored, calm: Any, tmp_path: Path) -> None:
+def test_folds_that_were_killed_are_resumed(
+    stored: Stored, undisturbed: Any, tmp_path: Path
+) -> None:
     folder = tmp_path / "folds"
     args, options = arguments(stored, folder)
     command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
@@ -115,10 +117,10 @@ def test_folds_that_were_killed_are_resumed(stored: Stored, calm: Any, tmp_path:
     calls: list[int] = []
     result = predict_folds(*args, lambda _, done, __: calls.append(done), **options)
     assert first.read_bytes() == before, "the finished fold is not trained again"
-    assert np.array_equal(result, calm[1])
+    assert np.array_equal(result, undisturbed[1])
 
 
-def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(
+def test_the_fold_cache_depends_on_rows_and_model_and_is_deleted(
     stored: Stored, tmp_path: Path
 ) -> None:
     args, _ = arguments(stored, tmp_path)

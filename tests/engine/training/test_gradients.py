@@ -68,7 +68,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load(RunFolder(folder).checkpoint(STEPS)).network.state_dict()
 
 
-def test_both_halves_together_are_the_whole(
+def test_both_halves_sum_to_the_whole(
     by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for task, make in TASKS.items():
@@ -160,7 +160,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     assert values[0] != values[1]
 
 
-def test_what_goes_wrong_in_either_half_is_said(
+def test_errors_in_either_half_are_raised(
     by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main = threading.get_ident()

@@ -77,7 +77,7 @@ PLACES = ("saving", "moving", "removing", "full")
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_one_good_checkpoint_is_kept_wherever_a_call_to_the_disk_fails(
+def test_a_good_checkpoint_survives_any_disk_failure(
     killer: Killer, tmp_path: Path, place: str
 ) -> None:
     """With one kept: the old one goes only when the new one is safe."""
@@ -147,9 +147,7 @@ def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_a_stop_at_any_moment_is_heard_and_leaves_a_run_that_goes_on(
-    tmp_path: Path, part: int
-) -> None:
+def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path: Path, part: int) -> None:
     calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
     dice = random.Random(14 + part)
     for _ in range(50):

@@ -132,7 +132,7 @@ def test_stop_saves_and_going_on_is_exact(tmp_path: Path) -> None:
     assert "Resumed from step 11, bit for bit." in small.notes(stopped)
 
 
-def test_another_number_of_threads_is_said(tmp_path: Path) -> None:
+def test_a_changed_number_of_threads_is_reported(tmp_path: Path) -> None:
     run = stopped_at(new_run(tmp_path), 5)
     hardware = run.job().hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(run.job().model_copy(update={"hardware": hardware}).model_dump_json())

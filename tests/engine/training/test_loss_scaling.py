@@ -41,7 +41,7 @@ def left_out(run: RunFolder) -> list[str]:
     return [note for note in small.notes(run) if "was skipped" in note]
 
 
-def progress_of(run: RunFolder) -> TrainingProgress:
+def load_progress(run: RunFolder) -> TrainingProgress:
     result = latest_checkpoint(RunContext(run.job(), run))
     assert result is not None
     return result.progress
@@ -102,14 +102,14 @@ def test_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_path: P
     assert not left_out(coarse)
 
 
-def test_steps_whose_gradient_overflows_are_left_out_and_told(
+def test_overflowing_steps_are_skipped_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin_with(monkeypatch, 2.0**30)
     job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 0
-    notes, progress = left_out(run), progress_of(run)
+    notes, progress = left_out(run), load_progress(run)
     assert 5 < len(notes) < 20
     assert "step 1 was skipped" in notes[0] and "536,870,912" in notes[0]
     assert "step 2 was skipped" in notes[1] and "268,435,456" in notes[1]
@@ -125,7 +125,7 @@ def test_steps_whose_gradient_overflows_are_left_out_and_told(
 
 
 @pytest.mark.parametrize("threads, stops_after", [(1, 22), (2, 3)])
-def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
+def test_a_resume_keeps_the_scale_bit_for_bit(
     threads: int, stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)  # each of two threads has a half
@@ -148,11 +148,11 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
     assert left_out(stopped) == left_out(calm)
-    assert progress_of(stopped).loss_scale == progress_of(calm).loss_scale
+    assert load_progress(stopped).loss_scale == load_progress(calm).loss_scale
 
 
 @pytest.mark.parametrize("way", ["loss", "gradient"])
-def test_what_is_no_number_with_any_scale_ends_the_run(
+def test_a_loss_that_is_nan_at_any_scale_ends_the_run(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = TextClassificationLearner.losses
@@ -174,7 +174,7 @@ def test_what_is_no_number_with_any_scale_ends_the_run(
     assert len(left_out(run)) == step - 1
 
 
-def test_the_loss_of_words_has_its_gradient_made_from_the_scaled_loss() -> None:
+def test_the_vocabulary_gradient_is_that_of_the_scaled_loss() -> None:
     """Shares of a large vocabulary are far below what fp16 knows, and they all count together."""
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10

@@ -46,7 +46,7 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
     return answer
 
 
-def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path) -> None:
+def test_the_estimate_matches_the_run(home: Home, tmp_path: Path) -> None:
     job = heavy(tmp_path)
     result = estimated(job, tmp_path)
     run = small.new_run(tmp_path / "run", job)
@@ -59,7 +59,7 @@ def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path) -> No
     assert read_reproducibility(run).memory == ended.memory
 
 
-def test_the_peak_is_of_what_was_held_and_let_go() -> None:
+def test_the_peak_counts_freed_memory() -> None:
     before = peak_memory().process
     held = np.ones(40_000_000)
     assert len(held) and peak_memory().process > before - 1e6

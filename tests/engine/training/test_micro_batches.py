@@ -38,7 +38,7 @@ def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path) -> None:
 
 
 @times(1, 50)
-def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
+def test_batches_are_halved_until_they_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     job = classifying(tmp_path, steps=6, dropout=0.0)
@@ -65,7 +65,7 @@ def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
         assert losses(events) == pytest.approx(losses(told_calmly), abs=1e-3)
 
 
-def test_one_example_that_does_not_fit_and_other_errors_are_told(
+def test_an_example_too_large_and_other_errors_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for error in (MemoryError("none left"), RuntimeError("shapes differ")):

@@ -87,7 +87,7 @@ def test_the_step_and_the_line_of_the_source_are_named(
 
 
 @times(2, 50)
-def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
+def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     """The same step is taken later, when it is sound: nothing of the bad one is left."""

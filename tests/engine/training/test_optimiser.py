@@ -22,7 +22,7 @@ from engine.training.step import clip_gradients, total_gradient_norm
 from tests.engine.training.small import NETWORK
 
 
-def test_what_an_optimiser_remembered_of_another_network_is_refused() -> None:
+def test_optimiser_state_of_another_network_is_refused() -> None:
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec())
     with pytest.raises(StudioError, match=r"unexpected classes.dense.bias"):

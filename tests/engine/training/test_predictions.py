@@ -20,7 +20,7 @@ from tests.engine.training import small
 from tests.engine.training.finished import notes
 
 
-def kept(run: RunFolder) -> Predictions:
+def stored_rows(run: RunFolder) -> Predictions:
     return read_predictions(predictions_file(run.results, "validation"))
 
 
@@ -45,7 +45,7 @@ def scored_again(run: RunFolder) -> Predictions:
 
 
 def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
-    stored, best, job = kept(run), best_step(run), run.job()
+    stored, best, job = stored_rows(run), best_step(run), run.job()
     assert (stored.info.step, stored.info.model, stored.info.part) == (best, job.name, "validation")
     curve = {
         e.name: e.value for e in run.all_events() if isinstance(e, Measured) and e.step == best
@@ -60,35 +60,35 @@ def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
     assert again.info.metrics == pytest.approx(stored.info.metrics, abs=1e-5)
 
 
-def test_what_is_kept_says_in_which_precision_it_was_computed(
-    run: RunFolder, tmp_path: Path
-) -> None:
-    assert kept(run).info.precision == "fp32"
+def test_predictions_name_their_precision(run: RunFolder, tmp_path: Path) -> None:
+    assert stored_rows(run).info.precision == "fp32"
     job = run.job()
     hardware = job.hardware.model_copy(update={"precision": "bf16"})
     short = small.trained(tmp_path / "bf16", job.model_copy(update={"hardware": hardware}))
-    assert kept(short).info.precision == "bf16"
+    assert stored_rows(short).info.precision == "bf16"
     again = scored_again(short)
     assert again.info.precision == "fp32", "as Explore computes it"
-    assert not np.array_equal(again.scores, kept(short).scores), "so both pages name theirs"
-    np.testing.assert_allclose(again.scores, kept(short).scores, atol=2e-2)  # bf16 has 8 bits
+    assert not np.array_equal(again.scores, stored_rows(short).scores), "so both pages name theirs"
+    np.testing.assert_allclose(
+        again.scores, stored_rows(short).scores, atol=2e-2
+    )  # bf16 has 8 bits
 
 
-def test_a_run_that_is_stopped_has_the_file_at_once_and_keeps_what_one_without_a_stop_keeps(
+def test_a_stopped_run_has_the_predictions_of_an_uninterrupted_one(
     run: RunFolder, tmp_path: Path
 ) -> None:
     job, parted = run.job(), small.new_run(tmp_path / "parts", run.job())
     assert train(job, parted, parted.append, lambda: small.has_seen(parted, 4)) == ("stopped", 4)
-    assert kept(parted).info.step == 3
+    assert stored_rows(parted).info.step == 3
     assert train(job, parted, parted.append) == ("finished", 12)
-    whole, other = kept(run), kept(parted)
+    whole, other = stored_rows(run), stored_rows(parted)
     assert whole.table.equals(other.table), "bit for bit"
     same = {"made"}
     assert whole.info.model_dump(exclude=same) == other.info.model_dump(exclude=same)
 
 
 @pytest.mark.parametrize("removable", [True, False])
-def test_what_cannot_be_kept_is_noted_and_ends_no_run(
+def test_a_failed_save_of_predictions_is_noted_and_ends_no_run(
     removable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:

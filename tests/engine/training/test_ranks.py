@@ -40,7 +40,13 @@ from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
 from tests.engine.training.test_loop import final, metrics
-from tests.engine.training.test_loss_scaling import NEAR, begin_with, halves, left_out, progress_of
+from tests.engine.training.test_loss_scaling import (
+    NEAR,
+    begin_with,
+    halves,
+    left_out,
+    load_progress,
+)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
@@ -86,7 +92,7 @@ def prepared(run: RunFolder) -> Prepared:
     return next(e for e in reversed(run.milestones()) if isinstance(e, Prepared))
 
 
-def ended(run: RunFolder) -> Ended:
+def last_ended(run: RunFolder) -> Ended:
     last = run.last_events()[-1]
     assert isinstance(last, Ended)
     return last
@@ -106,7 +112,7 @@ def check_curves(alone: RunFolder, both: RunFolder) -> None:
     )
 
 
-def test_two_ranks_draw_the_curves_of_one_process(
+def test_two_ranks_have_the_curves_of_one_process(
     calm: RunFolder, crew: Crew, tmp_path: Path
 ) -> None:
     both = small.new_run(tmp_path / "both", calm.job())
@@ -124,12 +130,12 @@ def test_two_ranks_do_so_in_other_tasks(task: str, crew: Crew, tmp_path: Path) -
     check_curves(alone, both)
 
 
-def test_another_number_of_ranks_goes_on_with_the_same_order(
+def test_another_number_of_ranks_keeps_the_order(
     calm: RunFolder, crew: Crew, tmp_path: Path
 ) -> None:
     stopped = small.new_run(tmp_path / "stopped", calm.job())
     assert crew.train(stopped, 3, stop_after=11) == [0, 0, 0]
-    assert (ended(stopped).outcome, ended(stopped).step) == ("stopped", 11)
+    assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 11)
     assert crew.train(stopped, 2) == [0, 0]
     assert distance(calm, stopped) < CLOSE
     assert prepared(stopped).differences == ("processes 3 → 2",)
@@ -151,11 +157,11 @@ def test_a_person_resumes_with_another_number_of_processes(calm, crew, tmp_path)
     run = small.new_run(tmp_path / "run", small.with_hardware(calm.job(), processes=2))
     assert crew.train(run, 2, stop_after=11) == [0, 0]
     assert cli(["resume", str(run.path), "--processes", "1"]) == 0
-    assert ended(run).outcome == "finished" and distance(calm, run) < CLOSE
+    assert last_ended(run).outcome == "finished" and distance(calm, run) < CLOSE
     assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
 
 
-def test_a_cluster_is_refused_what_it_cannot_do(
+def test_unsupported_cluster_jobs_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, into = tmp_path / "job.json", tmp_path / "run"
@@ -251,7 +257,7 @@ def test_all_ranks_leave_out_the_same_steps_in_fp16(
     for both in several:
         assert crew.train(both, 2) == [0, 0]
         ours, same = metrics(both), steps & steps_left_out(both)
-        assert progress_of(both).loss_scale == 2.0 ** (22 - len(steps_left_out(both)))
+        assert load_progress(both).loss_scale == 2.0 ** (22 - len(steps_left_out(both)))
         assert len(same) > 3
         only_one = min(steps ^ steps_left_out(both), default=24)  # shares overflow a bit later
         losses = [key for key in theirs if key[0] == "loss" and key[1] <= only_one]
@@ -335,14 +341,14 @@ def last_step(run: RunFolder) -> int:
     return max((step for name, step in metrics(run) if name == "loss"), default=0)
 
 
-def rank_of(worker: int, number: int) -> psutil.Process:
+def get_rank(worker: int, number: int) -> psutil.Process:
     """One of the processes that this one started."""
     ranks = psutil.Process(worker).children()
     return next(r for r in ranks if r.environ()["RANK"] == str(number))
 
 
 @pytest.mark.parametrize("numbers", [(1,), pytest.param((1, 0), marks=pytest.mark.long)])
-def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
+def test_killed_ranks_end_the_run_and_it_resumes(
     numbers: tuple[int, ...], crew: Crew, tmp_path: Path
 ) -> None:
     """So does a worker, with which its ranks end."""
@@ -355,10 +361,10 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
         until(partial(small.has_seen, hurt, before + 6))
         started = hurt.last_started()
         assert started is not None and started.pid == worker.pid and hurt.has_worker()
-        rank_of(worker.pid, number).send_signal(signal.SIGKILL)
+        get_rank(worker.pid, number).send_signal(signal.SIGKILL)
         assert worker.wait(PATIENCE) == 1
         assert not hurt.has_worker() and not (hurt.cache / "ranks").exists()
-        note = ended(hurt)
+        note = last_ended(hurt)
         assert note.outcome == "failed" and not note.bug
         assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in note.problem
     worker, before = launch.start(hurt.path), last_step(hurt)
@@ -372,7 +378,7 @@ def test_ranks_that_are_killed_end_the_run_and_it_goes_on(
     end = last_step(hurt) + 3
     for run in (hurt, calm):
         assert crew.train(run, 2, stop_after=end) == [0, 0]
-        assert ended(run).step == end
+        assert last_ended(run).step == end
     assert final(hurt) == final(calm)
 
 
@@ -419,9 +425,9 @@ def test_torchrun_starts_the_same_and_again_after_a_death(
         torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=log)
         if deaths:
             until(lambda: small.has_seen(RunFolder(theirs), 20))
-            rank_of(torchrun.pid, 1).send_signal(signal.SIGKILL)
+            get_rank(torchrun.pid, 1).send_signal(signal.SIGKILL)
         assert torchrun.wait(PATIENCE) == 0, (tmp_path / "said").read_text()
     run = RunFolder(theirs)
-    assert ended(run).outcome == "finished"
+    assert last_ended(run).outcome == "finished"
     assert len([e for e in run.milestones() if isinstance(e, Started)]) == 1 + deaths
     assert final(run) == final(RunFolder(ours))

@@ -70,7 +70,7 @@ def test_the_count_is_that_of_a_whole_run() -> None:
 
 
 @pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("calm")
     run = small.new_run(folder / "run", short(folder))
@@ -79,34 +79,34 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def test_a_run_without_the_option_makes_none_and_has_the_same_losses(
-    calm: RunFolder, tmp_path: Path
+    undisturbed: RunFolder, tmp_path: Path
 ) -> None:
     run, weights, events = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
     assert snapshot_folders(run) == [] and not run.snapshots.exists()
     assert not any("snapshot" in note for note in notes(events))
-    with_them = checkpoint.load(calm.checkpoint_folders()[-1]).network
+    with_them = checkpoint.load(undisturbed.checkpoint_folders()[-1]).network
     assert all(torch.equal(p, weights[name]) for name, p in with_them.named_parameters())
 
 
-def test_the_size_is_said_first_and_is_that_of_the_files(calm: RunFolder) -> None:
-    estimated = estimate(calm.job(), lambda _: None)
-    assert steps(calm) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
-    (text,) = (note for note in notes(calm.events_after(0)[0]) if "snapshot" in note)
+def test_the_size_is_reported_first_and_is_that_of_the_files(undisturbed: RunFolder) -> None:
+    estimated = estimate(undisturbed.job(), lambda _: None)
+    assert steps(undisturbed) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
+    (text,) = (note for note in notes(undisturbed.events_after(0)[0]) if "snapshot" in note)
     assert "6 snapshots" in text
-    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(calm)]
+    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(undisturbed)]
     assert estimated.snapshot <= max(weights) <= estimated.snapshot + 20_000, (
         "names and shapes beside it"
     )
     assert estimated.disk == estimated.checkpoint * estimated.checkpoints + 6 * estimated.snapshot
-    assert snapshots_size(calm) <= 6 * max(weights) + TOKENIZER_SIZE
+    assert snapshots_size(undisturbed) <= 6 * max(weights) + TOKENIZER_SIZE
 
 
 @pytest.mark.parametrize("averages", [False, True], ids=["plain", "averaged"])
 def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
-    calm: RunFolder, tmp_path: Path, averages: bool
+    undisturbed: RunFolder, tmp_path: Path, averages: bool
 ) -> None:
     """Read by safetensors alone, and through our loader."""
-    run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else calm
+    run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else undisturbed
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
     folder = snapshot_folder(run, 8)
     tensors = safetensors.torch.load_file(folder / "model.safetensors")
@@ -126,8 +126,8 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     assert find_run(tmp_path / "models" / "bert") is None
 
 
-def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
-    run = RunFolder(shutil.copytree(calm.path, tmp_path / "run"))
+def test_a_damaged_snapshot_is_named(undisturbed: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
     file = snapshot_folder(run, 2) / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -146,17 +146,19 @@ def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
     "place", [("saving", 12), *(pytest.param(p, marks=pytest.mark.long) for p in OTHER_PLACES)]
 )
 def test_a_killed_run_has_each_snapshot_once_and_identical(
-    calm: RunFolder, killer: Killer, tmp_path: Path, place: tuple[str, int]
+    undisturbed: RunFolder, killer: Killer, tmp_path: Path, place: tuple[str, int]
 ) -> None:
-    hurt = small.new_run(tmp_path / "hurt", calm.job())
-    shutil.copytree(calm.cache, hurt.cache)
+    hurt = small.new_run(tmp_path / "hurt", undisturbed.job())
+    shutil.copytree(undisturbed.cache, hurt.cache)
     assert killer.train(hurt, place) == -signal.SIGKILL
     for folder in snapshot_folders(hurt):
         verify(folder)
     assert killer.train(hurt, None) == 0
-    assert steps(hurt) == steps(calm) == [0, 1, 2, 4, 8, 11]
-    assert sums(hurt) == sums(calm)
-    assert {f.name for f in hurt.snapshots.iterdir()} == {f.name for f in calm.snapshots.iterdir()}
+    assert steps(hurt) == steps(undisturbed) == [0, 1, 2, 4, 8, 11]
+    assert sums(hurt) == sums(undisturbed)
+    assert {f.name for f in hurt.snapshots.iterdir()} == {
+        f.name for f in undisturbed.snapshots.iterdir()
+    }
 
 
 class Killed(BaseException):
@@ -164,9 +166,9 @@ class Killed(BaseException):
 
 
 def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(
-    calm: RunFolder, tmp_path: Path
+    undisturbed: RunFolder, tmp_path: Path
 ) -> None:
-    run = small.new_run(tmp_path / "run", calm.job())
+    run = small.new_run(tmp_path / "run", undisturbed.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Saved) and event.step == 8:
@@ -175,11 +177,13 @@ def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(
     with pytest.raises(Killed):
         work(run.path, on_event)
     assert work(run.path) == 0
-    assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(calm)
+    assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(undisturbed)
 
 
-def test_a_stopped_run_makes_the_rest_when_it_resumes(calm: RunFolder, tmp_path: Path) -> None:
-    run = small.new_run(tmp_path / "run", calm.job())
+def test_a_stopped_run_makes_the_rest_when_it_resumes(
+    undisturbed: RunFolder, tmp_path: Path
+) -> None:
+    run = small.new_run(tmp_path / "run", undisturbed.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
@@ -189,14 +193,14 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(calm: RunFolder, tmp_path:
     assert steps(run) == [0, 1, 2, 4], "one that was stopped has no last step yet"
     run.clear_stop()
     assert work(run.path) == 0
-    assert sums(run) == sums(calm)
+    assert sums(run) == sums(undisturbed)
 
 
-def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(
-    calm: RunFolder, tmp_path: Path
+def test_snapshots_past_the_resumed_step_are_deleted(
+    undisturbed: RunFolder, tmp_path: Path
 ) -> None:
     """The resumed run may differ, for example on another machine."""
-    run = RunFolder(shutil.copytree(calm.path, tmp_path / "run"))
+    run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
     for step in (8, 11):
         shutil.rmtree(run.checkpoint(step))
     assert steps(run)[-1] == 11
@@ -211,11 +215,13 @@ def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(
 
 
 def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
-    calm: RunFolder, capsys: pytest.CaptureFixture[str]
+    undisturbed: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copied = {file.relative_to(calm.path).as_posix() for file in files_to_copy(calm.path)}
+    copied = {
+        file.relative_to(undisturbed.path).as_posix() for file in files_to_copy(undisturbed.path)
+    }
     assert {"snapshots/config.json", "snapshots/step-00000008/model.safetensors"} <= copied
-    assert command(["checkpoints", str(calm.path)]) == 0
+    assert command(["checkpoints", str(undisturbed.path)]) == 0
     assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out
 
 

@@ -77,8 +77,6 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     ],
     ids=["choices", "questions", "texts"],
 )
-def test_what_is_usual_is_told_where_there_are_labels(
-    make: object, answers: set[str], tmp_path: Path
-) -> None:
+def test_label_distribution_is_reported(make: object, answers: set[str], tmp_path: Path) -> None:
     start = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
     assert start.majority in answers and (start.majority_score > 0) == bool(start.majority)

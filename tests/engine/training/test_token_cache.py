@@ -51,9 +51,7 @@ def stages(job: JobSpec, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MAKES)
-def test_a_second_run_on_the_same_data_makes_nothing_anew(
-    home: Home, tmp_path: Path, name: str
-) -> None:
+def test_a_second_run_reuses_the_cached_tokens(home: Home, tmp_path: Path, name: str) -> None:
     job = MAKES[name](tmp_path)
     first = stages(job, tmp_path / "first")
     assert set(LONG_WORK) <= set(first)
@@ -111,9 +109,7 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
 
 
 @pytest.mark.parametrize("stage", ["Reading the data set", *LONG_WORK[:2]])
-def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
-    home: Home, tmp_path: Path, stage: str
-) -> None:
+def test_a_run_stopped_during_tokenization_resumes(home: Home, tmp_path: Path, stage: str) -> None:
     job = MAKES["masked words"](tmp_path)
     run = small.new_run(tmp_path / "run", job)
     events: list[Event] = []
@@ -129,9 +125,7 @@ def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
     assert train(job, run, events.append) == ("finished", 1)
 
 
-def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
-    home: Home, tmp_path: Path
-) -> None:
+def test_deleted_or_damaged_tokens_are_rebuilt_identically(home: Home, tmp_path: Path) -> None:
     job = with_pairs(tmp_path)
     stages(job, tmp_path / "first")
 
@@ -150,7 +144,7 @@ def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
     assert contents() == before
 
 
-def test_only_one_run_makes_what_two_need(tmp_path: Path) -> None:
+def test_only_one_of_two_runs_tokenizes(tmp_path: Path) -> None:
     cache = TokenCache(tmp_path / "tokens")
     code = (
         "import sys; from pathlib import Path; "
@@ -191,7 +185,7 @@ def test_a_wait_can_be_ended(tmp_path: Path) -> None:
         raise AssertionError("two at once")
 
 
-def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
+def test_unused_tokens_are_eventually_deleted(home: Home) -> None:
     cache = shared_tokens()
     for name in ("old", "new", "busy"):
         with cache.reserve(name, lambda: None) as folder:

@@ -31,12 +31,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return small.trained(folder / "run", job)
 
 
-def kept(run: RunFolder) -> Predictions:
+def stored_rows(run: RunFolder) -> Predictions:
     return read_predictions(predictions_file(run.results, "validation"))
 
 
-def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> None:
-    stored, job = kept(run), run.job()
+def test_every_row_equals_transformers(run: RunFolder, tmp_path: Path) -> None:
+    stored, job = stored_rows(run), run.job()
     network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
     tokenizer = Tokenizer.from_folder(best_checkpoint(run))
     learner, dataset = PretrainingLearner(job.task), open_dataset(run.dataset)
@@ -75,7 +75,7 @@ def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> N
 
 
 def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> None:
-    stored = kept(run)
+    stored = stored_rows(run)
     own = {measure.name: interval(measure) for measure in measures(stored)}
     assert list(own) == ["loss_mlm", "accuracy", "top5"]
     for name, over_rows in own.items():
@@ -85,15 +85,15 @@ def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> 
 
 
 def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> None:
-    loaded, tokenizer = kept(run), Tokenizer.from_folder(best_checkpoint(run))
+    loaded, tokenizer = stored_rows(run), Tokenizer.from_folder(best_checkpoint(run))
     ids = [tokenizer.encode(text).ids for text in loaded.cells("text").to_pylist()]
     assert all(item.count(tokenizer.mask) == 1 for item in ids)
     assert loaded.info.mapping.text == "text"
 
 
-def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
+def test_the_file_is_reproduced(run: RunFolder) -> None:
     again = score(run_evaluation(run, "validation")).predictions
-    before = kept(run)
+    before = stored_rows(run)
     for name in before.table.column_names:
         if name not in ("probability", "loss"):
             assert again.table[name].equals(before.table[name]), name
@@ -102,7 +102,7 @@ def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
 
 
 def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
-    stored = kept(run)
+    stored = stored_rows(run)
     baseline, counts = unigram(stored), occurrences(stored)
     total = stored.info.settings["training_tokens"] + 0.5 * stored.info.settings["vocabulary"]
     np.testing.assert_allclose(baseline.numbers("loss"), -np.log((counts + 0.5) / total), rtol=1e-5)
@@ -115,7 +115,7 @@ def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
 def test_of_many_tokens_those_of_some_inputs_are_kept(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = kept(run)
+    whole = stored_rows(run)
     monkeypatch.setattr(token_rows, "MAX_TOKENS", len(whole) // 3)
     some = score(run_evaluation(run, "validation")).predictions
     assert 0 < len(some) < len(whole) * 0.6
@@ -124,7 +124,7 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
     assert some.info.metrics == pytest.approx(whole.info.metrics, abs=1e-5), "of all tokens"
 
 
-def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:
+def test_a_causal_model_stores_no_masked_tokens(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
     run = small.trained(tmp_path / "run", job)

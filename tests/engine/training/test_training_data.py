@@ -88,7 +88,7 @@ LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
 @given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
 @tries(100)
-def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
+def test_every_example_occurs_once_per_epoch(count: int, batch: int, seed: int) -> None:
     order = BatchOrder(LENGTHS[:count], batch, seed)
     for epoch in range(2):
         first = epoch * order.steps_per_epoch
@@ -110,7 +110,7 @@ def test_epochs_and_seeds_differ() -> None:
     assert (BatchOrder(LENGTHS, 16, 4).indices(0) != order.indices(0)).any()
 
 
-def test_batches_are_drawn_freely_and_stand_in_the_order_of_their_lengths() -> None:
+def test_batches_are_random_and_sorted_by_length() -> None:
     order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.indices(step)] for step in range(order.steps_per_epoch - 1)]
     drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)

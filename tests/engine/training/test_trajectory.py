@@ -37,11 +37,11 @@ IGNORED = -100  # ignore_index of transformers
 Labels = Callable[[Batch], Tensor]
 
 
-def of_classes(batch: Batch) -> Tensor:
+def class_job(batch: Batch) -> Tensor:
     return batch.targets
 
 
-def of_tags(batch: Batch) -> Tensor:
+def tag_job(batch: Batch) -> Tensor:
     """int64 [B, T]: the tag of each word at its first piece."""
     assert batch.positions is not None
     labels = torch.full_like(batch.tokens, IGNORED)
@@ -94,7 +94,7 @@ def assert_losses_of_transformers(
 def test_the_losses_of_classes_are_those_of_transformers(tmp_path: Path) -> None:
     job = small.classifying(tmp_path, **SETTINGS)
     ours = assert_losses_of_transformers(
-        job, "BertForSequenceClassification", of_classes, tmp_path, 2e-5
+        job, "BertForSequenceClassification", class_job, tmp_path, 2e-5
     )
     assert ours[-1] < 0.8 * ours[0]
 
@@ -102,7 +102,7 @@ def test_the_losses_of_classes_are_those_of_transformers(tmp_path: Path) -> None
 def test_the_losses_of_tags_are_in_micro_batches_computed_twice(tmp_path: Path) -> None:
     parts = {"micro_batch_size": 3, "gradient_checkpointing": True, "lr_schedule": "cosine"}
     job = small.tagging(tmp_path, **SETTINGS, **parts)
-    ours = assert_losses_of_transformers(job, "BertForTokenClassification", of_tags, tmp_path, 2e-5)
+    ours = assert_losses_of_transformers(job, "BertForTokenClassification", tag_job, tmp_path, 2e-5)
     assert ours[-1] < 0.8 * ours[0]
 
 
@@ -135,9 +135,9 @@ def test_the_losses_of_every_family_are_those_of_transformers(
     settings = {**SETTINGS, "steps": 10, "warmup_ratio": 0.3, "learning_rate": 5e-4}
     job = from_family(family, work(tmp_path, assets), tmp_path, **settings, max_length=40)
     suffix, labels = (
-        ("SequenceClassification", of_classes)
+        ("SequenceClassification", class_job)
         if work is of_sst2
-        else ("TokenClassification", of_tags)
+        else ("TokenClassification", tag_job)
     )
     example = EXAMPLES[family]
     model = f"{example.classes}For{suffix}"

@@ -63,7 +63,7 @@ def test_words_with_the_same_neighbours_get_similar_vectors(
     assert not vectors[special_ids(tokenizer)].any()
 
 
-def test_a_product_of_two_vectors_says_how_well_they_go_together(
+def test_attention_scores_match_related_vectors(
     tokenizer: Tokenizer, text: TokenizedDataset
 ) -> None:
     vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), nothing)
@@ -121,7 +121,7 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 
 
-def test_a_run_with_a_head_start_begins_better_and_repeats(tmp_path: Path) -> None:
+def test_a_warm_start_lowers_the_first_losses_and_repeats(tmp_path: Path) -> None:
     def first_losses(name: str, head_start: bool) -> list[float]:
         job = pretraining(tmp_path, steps=4, learning_rate=1e-9)
         job = job.model_copy(

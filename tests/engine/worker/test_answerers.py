@@ -48,7 +48,7 @@ def questions(folder: Path, exact: bool):
 
 
 @quick
-def test_an_answer_uses_reduced_precision_if_allowed_and_says_so(ask, tiny_folder):
+def test_an_answer_uses_reduced_precision_if_allowed(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
         answer = ask(question)
         assert answer.computed in ("float16", "int8")
@@ -65,13 +65,13 @@ def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
 
 
 @quick
-def test_an_answer_is_exact_until_reduced_precision_is_ready_and_says_why(ask, tiny_folder):
+def test_an_answer_is_exact_until_reduced_precision_is_ready(ask, tiny_folder):
     answer = ask(questions(tiny_folder, exact=False)[0], settled=False)
     assert (answer.computed, answer.why_exact) == ("float32", "preparing")
 
 
 @quick
-def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
+def test_attention_based_answers_are_exact(ask, tiny_folder):
     question = Attend(checkpoint=tiny_folder, text="a b c", measure="rollout", exact=False)
     answer = ask(question)
     assert answer.computed == "float32"
@@ -113,7 +113,7 @@ def test_lack_of_memory_for_reduced_precision_leaves_exact_answers(
     assert "can't allocate memory" in capsys.readouterr().err
 
 
-def questions_of(module):
+def list_questions(module):
     return [
         each
         for each in vars(module).values()
@@ -132,7 +132,7 @@ def test_every_question_has_an_answerer_and_every_kind_one_class():
         each
         for path, prefix in zip(packages, prefixes, strict=True)
         for module in pkgutil.iter_modules(path, prefix)
-        for each in questions_of(importlib.import_module(module.name))
+        for each in list_questions(importlib.import_module(module.name))
     ]
     assert set(questions) == {*ANSWERERS, *HUB_ANSWERERS, *SEARCH_ANSWERERS}
     assert all(each.worker == "hub" for each in HUB_ANSWERERS)

@@ -116,9 +116,7 @@ p.fill_mask = loud
 """
 
 
-def test_a_worker_lives_on_after_what_it_cannot_answer_and_ends_with_its_input(
-    tiny_folder, tmp_path
-):
+def test_a_worker_survives_failed_questions_and_ends_with_its_input(tiny_folder, tmp_path):
     """Output of libraries stays out of its answers; its threads follow the settings."""
     worker = Worker(tmp_path, LOUD, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
     nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))

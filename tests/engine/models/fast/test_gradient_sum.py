@@ -81,14 +81,14 @@ def test_a_sum_is_that_of_torch(network: Tied) -> None:
         alike(one_after_another(network, first), theirs)
 
 
-def test_the_order_is_the_same_whoever_comes_first(network: Tied) -> None:
+def test_the_order_does_not_depend_on_arrival(network: Tied) -> None:
     network.float()
     ours, others = (one_after_another(network, first) for first in (0, 1))
     for name, gradient in ours.items():
         assert torch.equal(others[name], gradient), name
 
 
-def test_a_pass_adds_to_what_is_there(network: Tied) -> None:
+def test_a_pass_adds_to_existing_gradients(network: Tied) -> None:
     tokens, more = halves()
     for summing in (True, False):
         for each in (tokens, more):
@@ -103,7 +103,7 @@ def test_a_pass_adds_to_what_is_there(network: Tied) -> None:
     alike(ours, gradients(network))
 
 
-def test_one_half_may_go_where_the_other_does_not(network: Tied) -> None:
+def test_halves_may_use_different_parameters(network: Tied) -> None:
     x = torch.randn(2, TOKENS, SIZE, dtype=torch.float64)
     for first in (0, 1):
         summed = GradientSum(index_weights(network.parameters()), 2)
@@ -118,7 +118,7 @@ def test_one_half_may_go_where_the_other_does_not(network: Tied) -> None:
         alike(ours, gradients(network))
 
 
-def test_what_comes_early_waits(network: Tied) -> None:
+def test_early_gradients_wait(network: Tied) -> None:
     summed = GradientSum({network.upper.weight: 0}, 2)
     x = torch.randn(4, SIZE, dtype=torch.float64)
     with summed.half(1):
@@ -133,7 +133,7 @@ def test_what_comes_early_waits(network: Tied) -> None:
 
 
 @pytest.mark.parametrize("shape", [(7,), (2, 7)])
-def test_a_layer_gives_back_what_torch_gives(shape: tuple[int, ...]) -> None:
+def test_a_layer_has_the_gradients_of_torch(shape: tuple[int, ...]) -> None:
     torch.manual_seed(2)
     layer = Linear(SIZE, 4).double()
     x = torch.randn(*shape, SIZE, dtype=torch.float64, requires_grad=True)
@@ -160,7 +160,7 @@ def ways() -> Iterator[tuple[str, Callable[[Linear], object]]]:
     yield "small", lambda layer: setattr(linear, "LARGE", 10**6)
 
 
-def test_torch_goes_its_own_way_where_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_used_without_a_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.randn(3, SIZE, requires_grad=True)
     for name, change in ways():
         monkeypatch.setattr(linear, "LARGE", 0)

@@ -26,14 +26,14 @@ def test_no_other_rectangles_would_cost_less(rising, heads):
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=30).map(sorted), st.integers(1, 20_000))
 @tries(100)
-def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
+def test_blocks_cover_all_sequences_within_the_limit(rising, most):
     lengths = np.array(rising)
     parts = group_lengths(lengths, 2, most)
     assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
     assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
 
 
-def test_a_gpu_gets_fewer_rectangles() -> None:
+def test_a_gpu_gets_fewer_blocks() -> None:
     lengths = np.arange(4, 56)
     parts = [len(group_lengths(lengths, 12, overhead=each)) for each in (COST, COST_ON_GPU)]
     assert parts[0] > 2 and parts[1] == 1

@@ -79,7 +79,7 @@ def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
     assert not ours(tokens).requires_grad
 
 
-def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
+def test_a_tied_table_is_left_to_torch() -> None:
     tied, own = Network(SPEC, Heads(mlm=True)), Network(SPEC, Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
         network.reuse_token_gradient()

@@ -178,7 +178,7 @@ def test_dropped_weights_keep_the_mean():
     assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
 
 
-def test_a_plan_made_beforehand_gives_the_same():
+def test_a_precomputed_plan_gives_the_same():
     network = build_network(FAMILIES["left-to-right"])
     tokens, segments, mask = padded_batch()
     planned = network.unpad(mask.sum(1).numpy(), 20)
