@@ -17,8 +17,8 @@ from engine.results.comparing import (
 from engine.results.conditions import mask
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
-from tests.engine.results.test_measures import regressions
 from tests.engine.results.made import classified, tagged
+from tests.engine.results.test_measures import regressions
 
 
 def renumbered(made: Predictions, rows: list[int]) -> Predictions:

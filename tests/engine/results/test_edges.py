@@ -16,8 +16,8 @@ from engine.results import (
 from engine.results.conditions import Between, LabelIs, Outcome, mask
 from engine.results.predictions import Predictions
 from engine.results.row_figures import FIGURES, figure
-from tests.engine.results.test_measures import regressions
 from tests.engine.results.made import answered, classified, labelled_sets, tagged
+from tests.engine.results.test_measures import regressions
 
 NAN = float("nan")
 CLASSES = {
