@@ -1,2 +1,2 @@
-"""Queries of a checkpoint: predictions, attention, attributions. Each answer is a function of the
-question."""
+"""Queries of a checkpoint: predictions, attention, attributions. Each answer depends only on
+the question."""

@@ -97,19 +97,19 @@ Change = Callable[[int, Attention, Tensor], Tensor]
 def change_head_outputs(network: Network, change: Change) -> Iterator[None]:
     """Change the output of the heads of every layer, before the output matrix, in every forward
     pass."""
-    parts: dict[int, _Part] = {}
+    parts: dict[int, _HookedAttention] = {}
     for index, module in enumerate(network.encoder.iter_layers()):
         assert isinstance(module, Layer)
-        part = parts.setdefault(id(module.attention), _Part(module.attention, change))
+        part = parts.setdefault(id(module.attention), _HookedAttention(module.attention, change))
         part.layers.append(index)
-    parts_list = list(parts.values())
+    hooked = list(parts.values())
 
     def begin(*_: Any) -> None:
-        for part in parts_list:
+        for part in hooked:
             part.calls = 0
 
     hooks = [network.encoder.embeddings.register_forward_pre_hook(begin)]
-    hooks += [part.attention.output.register_forward_pre_hook(part.hook) for part in parts_list]
+    hooks += [part.attention.output.register_forward_pre_hook(part.hook) for part in hooked]
     try:
         yield
     finally:
@@ -117,7 +117,7 @@ def change_head_outputs(network: Network, change: Change) -> Iterator[None]:
             hook.remove()
 
 
-class _Part:
+class _HookedAttention:
     """The attention of one layer module, and the layer indices that it serves."""
 
     def __init__(self, attention: Attention, change: Change) -> None:

@@ -19,7 +19,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, encode_question, encode_text
 
-MAX_FILES = 2  # the newest, and the previous one, which the window may be about to map
+MAX_FILES = 2  # the newest, and the previous one, which the window may still need to map
 # one map per head; the other measures have one per layer
 BY_HEAD: tuple[Measure, ...] = ("weights", "norms")
 REPORT_SECONDS = 0.25  # between reports of the layers that are ready
@@ -107,10 +107,10 @@ def _layers(checkpoint: Checkpoint, inputs: Inputs, measure: Measure) -> Iterato
 def remove_older(scratch: Path, newest: Path) -> None:
     """Remove all but the last few files; one that a window on Windows still maps is removed next
     time."""
-    others = [p for p in scratch.glob("attention-*.npy") if p != newest]
-    others.sort(key=lambda p: p.stat().st_mtime_ns)
-    for old in others[: len(others) - MAX_FILES + 1]:
+    older = [p for p in scratch.glob("attention-*.npy") if p != newest]
+    older.sort(key=lambda p: p.stat().st_mtime_ns)
+    for file in older[: len(older) - MAX_FILES + 1]:
         try:
-            old.unlink()
+            file.unlink()
         except OSError:
             continue

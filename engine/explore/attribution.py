@@ -74,9 +74,9 @@ def scores_without(
 
 def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     words = word_token_indices(target.inputs)
-    now = words[question.start :][: max(1, FORWARD_SLICE // len(target.inputs.described))]
-    falls = target.explained.score - scores_without(checkpoint, target, now)  # [N]
-    effects = (*question.so_far[: question.start], *falls.tolist())
+    batch = words[question.start :][: max(1, FORWARD_SLICE // len(target.inputs.described))]
+    drops = target.explained.score - scores_without(checkpoint, target, batch)  # [N]
+    effects = (*question.so_far[: question.start], *drops.tolist())
     done, points = len(effects), len(words)
     rest = done if done < points else None
     return _answer(question, target, words[:done], effects, done=done, points=points, next=rest)
@@ -111,21 +111,21 @@ def _integrated_gradients(
     vectors, base = _embed(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
     points, weights = _points(question.points)
     count = max(1, BACKWARD_SLICE // len(inputs.described))
-    now = slice(question.start, question.start + count)
-    point, weight = (torch.from_numpy(array[now]).to(vectors) for array in (points, weights))
-    along = base + point[:, None, None] * (vectors - base)  # [P, T, E]
-    gradients = _gradients(checkpoint, target, along)
+    batch = slice(question.start, question.start + count)
+    point, weight = (torch.from_numpy(array[batch]).to(vectors) for array in (points, weights))
+    path = base + point[:, None, None] * (vectors - base)  # [P, T, E]
+    gradients = _gradients(checkpoint, target, path)
     effects = (weight[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
     if question.start:
         effects = effects + torch.tensor(question.so_far)
     with torch.no_grad(), _replace_embeddings(checkpoint, base):
         base_score = float(scores(checkpoint, target, inputs.tokens, inputs.segments))
-    upto = min(question.points, question.start + count)
+    done = min(question.points, question.start + count)
     answer = _sum_by_word(question, target, effects).model_copy(
-        update={"baseline_score": base_score, "done": upto, "points": question.points}
+        update={"baseline_score": base_score, "done": done, "points": question.points}
     )
-    if upto < question.points:
-        return answer.model_copy(update={"next": upto})
+    if done < question.points:
+        return answer.model_copy(update={"next": done})
     assert answer.difference is not None
     is_close = abs(answer.difference) <= CLOSE_ENOUGH * abs(target.explained.score - base_score)
     if is_close or 2 * question.points > MAX_POINTS:
@@ -173,7 +173,7 @@ def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tenso
 
 @contextmanager
 def _replace_embeddings(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
-    """Feed these to the network instead of its token embeddings, float [B, T, E]."""
+    """Feed `vectors` to the network instead of its token embeddings, float [B, T, E]."""
     token = checkpoint.network.encoder.embeddings.token
     hook = token.register_forward_hook(lambda *_: vectors)
     try:
@@ -185,8 +185,8 @@ def _replace_embeddings(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[Non
 def _sum_by_word(question: Attribute, target: Target, effects: Tensor) -> Attributed:
     """Sum the effects of the tokens, float [T], over each word."""
     values, words = effects.tolist(), word_token_indices(target.inputs)
-    sums = [sum(values[index] for index in word) for word in words]
-    return _answer(question, target, words, sums, effects=tuple(values), done=1, points=1)
+    word_effects = [sum(values[index] for index in word) for word in words]
+    return _answer(question, target, words, word_effects, effects=tuple(values), done=1, points=1)
 
 
 def _answer(
@@ -194,16 +194,16 @@ def _answer(
     target: Target,
     words: Sequence[Sequence[int]],
     word_effects: Sequence[float],
-    **more: Any,
+    **fields: Any,
 ) -> Attributed:
-    """Effects `word_effects`, given as token indices; `more` are other fields of the answer."""
+    """Answer with the effects of words, each a list of token indices, and other `fields`."""
     tokens, items = target.inputs.described, []
     for word, effect in zip(words, word_effects, strict=True):
         start, end, segment = tokens[word[0]].start, tokens[word[-1]].end, tokens[word[0]].segment
         text = target.texts[segment][start:end]
         items.append(WordEffect(text=text, segment=segment, start=start, end=end, effect=effect))
     return Attributed(
-        to=question.number, tokens=tokens, explained=target.explained, words=tuple(items), **more
+        to=question.number, tokens=tokens, explained=target.explained, words=tuple(items), **fields
     )
 
 
@@ -222,8 +222,8 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
     orders = [question.order, *random_orders(len(words))]
     inputs = list(dict.fromkeys(masked for order in orders for masked in masked_sets(order)))
     count = max(1, FORWARD_SLICE // len(target.inputs.described))
-    now = inputs[question.start : question.start + count]
-    tokens = [[number for word in sorted(masked) for number in words[word]] for masked in now]
+    batch = inputs[question.start : question.start + count]
+    tokens = [[index for word in sorted(masked) for index in words[word]] for masked in batch]
     results = (
         *question.so_far[: question.start],
         *scores_without(checkpoint, target, tokens).tolist(),
@@ -233,8 +233,8 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
         return FaithfulnessChecked(
             to=question.number, scores=results, next=len(results), total=len(inputs)
         )
-    known = dict(zip(inputs, results, strict=True))
-    own, *random = (_measures(order, known, score) for order in orders)
+    scores_by_input = dict(zip(inputs, results, strict=True))
+    own, *random = (_measures(order, scores_by_input, score) for order in orders)
     return FaithfulnessChecked(
         to=question.number, own=own, random=tuple(random), scores=results, total=len(inputs)
     )
@@ -256,12 +256,12 @@ def masked_sets(order: Sequence[int]) -> list[frozenset[int]]:
 
 
 def _measures(
-    order: Sequence[int], known: dict[frozenset[int], float], score: float
+    order: Sequence[int], scores: dict[frozenset[int], float], score: float
 ) -> Faithfulness:
     """Means over the fractions, from the scores of all inputs."""
     sets = masked_sets(order)
     removed, remaining = sets[::2], sets[1::2]
     return Faithfulness(
-        comprehensiveness=score - float(np.mean([known[masked] for masked in removed])),
-        sufficiency=score - float(np.mean([known[masked] for masked in remaining])),
+        comprehensiveness=score - float(np.mean([scores[masked] for masked in removed])),
+        sufficiency=score - float(np.mean([scores[masked] for masked in remaining])),
     )

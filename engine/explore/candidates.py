@@ -100,11 +100,11 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
         total = sums.sum(1, keepdim=True) + logs  # [C, V]
         beams = min(question.beams, int(torch.isfinite(total).sum()))
         best = total.flatten().topk(beams).indices
-        before, token = best // logs.size(1), best % logs.size(1)
-        rows = torch.cat((rows[before], token[:, None]), 1)
-        sums = torch.cat((sums[before], logs[before, token][:, None]), 1)
+        parents, token = best // logs.size(1), best % logs.size(1)
+        rows = torch.cat((rows[parents], token[:, None]), 1)
+        sums = torch.cat((sums[parents], logs[parents, token][:, None]), 1)
     typed_ids = torch.tensor([[token.id for token in typed]])
-    typed_all = all(token.id != tokenizer.mask for token in typed)
+    is_complete = all(token.id != tokenizer.mask for token in typed)
     return CandidatesFound(
         to=question.number,
         candidates=tuple(
@@ -112,7 +112,7 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),
         actual=_candidate(checkpoint, typed_ids[0], joint(checkpoint, gap, typed_ids)[0])
-        if typed_all
+        if is_complete
         else None,
     )
 
@@ -149,14 +149,14 @@ def next_token(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> 
 
 def _predict_next(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> Tensor:
     network, mask = checkpoint.network, checkpoint.tokenizer.mask
-    count, filled = prefix.shape
+    count, prefix_length = prefix.shape
     device = gap.inputs.tokens.device
     middle = torch.full((count, width), mask, device=device)
-    middle[:, :filled] = prefix.to(device)
+    middle[:, :prefix_length] = prefix.to(device)
     tokens = _fill_gap(gap.inputs.tokens, gap, middle)  # [C, T]
     segment = int(gap.inputs.segments[0, gap.first])
     segments = _fill_gap(gap.inputs.segments, gap, torch.full_like(middle, segment))
-    position = gap.first + filled
+    position = gap.first + prefix_length
     if network.spec.is_causal:  # it was not trained with masks, and does not see later tokens
         last = network.encoder(tokens[:, :position], segments[:, :position]).last[:, -1]  # [C, D]
     else:
