@@ -190,10 +190,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture(scope="session")
 def assets() -> Path:
     """The shared checkpoints, data sets and corpora; tests that need them skip without."""
-    found = REPOSITORY.parent / "shared" / "assets"
-    if not found.is_dir():
+    folder = REPOSITORY.parent / "shared" / "assets"
+    if not folder.is_dir():
         pytest.skip("the shared assets are not available")
-    return found
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -240,11 +240,11 @@ def measurements(hidden_user_home: None) -> bytes:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -> Home:
     """A fresh home, also for processes that the test starts."""
-    made = Home(tmp_path / "home")
-    made.make()
-    write_file(made.cache / MEASUREMENTS, measurements)
-    monkeypatch.setenv("BERT_STUDIO_HOME", str(made.root))
-    return made
+    home_folder = Home(tmp_path / "home")
+    home_folder.make()
+    write_file(home_folder.cache / MEASUREMENTS, measurements)
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(home_folder.root))
+    return home_folder
 
 
 @pytest.fixture(autouse=True)

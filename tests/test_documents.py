@@ -26,7 +26,7 @@ def test_links_lead_to_files() -> None:
             assert target.startswith("http") or (page.parent / target).exists(), (page, target)
 
 
-def test_files_that_are_named_exist() -> None:
+def test_referenced_files_exist() -> None:
     files = {f.relative_to(ROOT).as_posix() for f in ROOT.rglob("*.py") if ".venv" not in f.parts}
     for page in PAGES:
         for name in re.findall(r"`([a-z0-9_/]+\.py)`", page.read_text("utf-8")):

@@ -57,7 +57,7 @@ def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
     assert (tmp_path / "greeted.png").stat().st_size > 500
 
 
-def test_a_click_that_was_lost_is_made_again(tmp_path):
+def test_a_lost_click_is_repeated(tmp_path):
     again = 'click "push button:Greet" "Hello Ada, again" 1'
     done = driven(tmp_path, *GREETED[:-1], again, 'expect "Hello Ada, again"', "quit")
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ def test_a_click_that_was_lost_is_made_again(tmp_path):
     assert wrong.returncode == 0, "one click is enough: " + wrong.stderr
 
 
-def test_the_step_that_failed_is_named_and_the_screen_is_kept(tmp_path):
+def test_the_failed_step_is_named_with_a_screenshot(tmp_path):
     done = driven(tmp_path, *GREETED, 'expect "Hello Bob" 1')
     assert done.returncode == 1
     assert "step 5 failed: expect" in done.stderr
@@ -73,7 +73,7 @@ def test_the_step_that_failed_is_named_and_the_screen_is_kept(tmp_path):
     assert "Hello Ada" in (tmp_path / "tree.txt").read_text("utf-8")
 
 
-def test_two_at_once_do_not_see_each_other(tmp_path):
+def test_two_parallel_sessions_are_independent(tmp_path):
     with ThreadPoolExecutor(2) as both:
         drives = [
             both.submit(driven, tmp_path / name, *GREETED[:2], f'type "{name}"', *steps)

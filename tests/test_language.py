@@ -30,7 +30,7 @@ def comments(code: str) -> Iterator[str]:
 
 def test_comments_and_docstrings_are_plain_english() -> None:
     for group in GROUPS:
-        words, openings, count, places = Counter[str](), 0, 0, list[str]()
+        words, openings, count, positions = Counter[str](), 0, 0, list[str]()
         for file in sorted(file for name in group for file in python_files(ROOT / name)):
             code = file.read_text("utf-8")
             documented = list(docstrings(code))
@@ -40,9 +40,9 @@ def test_comments_and_docstrings_are_plain_english() -> None:
                 in_text = re.findall(r"[a-z']+", text.lower())
                 words.update(in_text)
                 if {"where", *RARE} & set(in_text):
-                    places.append(f"{file.relative_to(ROOT)}: {' '.join(text.split())[:100]}")
+                    positions.append(f"{file.relative_to(ROOT)}: {' '.join(text.split())[:100]}")
         per_word = 10_000 / max(words.total(), 1)
-        report = "\n".join(places)
+        report = "\n".join(positions)
         assert words["where"] * per_word <= MAX_WHERE, report
         assert sum(words[word] for word in RARE) * per_word <= MAX_RARE, report
         assert openings <= MAX_OPENINGS * count, group

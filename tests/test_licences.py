@@ -20,11 +20,11 @@ def plain(name: str) -> str:
 
 def installed_with(texts: list[str], seen: set[str]) -> set[str]:
     """The names of all that the requirements bring along on this system."""
-    for wanted in map(Requirement, texts):
-        here = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
-        if here and plain(wanted.name) not in seen:
-            seen.add(plain(wanted.name))
-            installed_with(requires(wanted.name) or [], seen)
+    for requirement in map(Requirement, texts):
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if applies and plain(requirement.name) not in seen:
+            seen.add(plain(requirement.name))
+            installed_with(requires(requirement.name) or [], seen)
     return seen
 
 
@@ -53,7 +53,7 @@ def test_every_shipped_folder_of_others_has_its_licence():
     }
 
 
-def test_nothing_that_the_program_needs_is_left_out_of_the_package():
+def test_all_dependencies_are_packaged():
     """Label errors and baselines need scikit-learn, which the package once went without."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     needed = installed_with(project["dependencies"], set())
@@ -63,10 +63,10 @@ def test_nothing_that_the_program_needs_is_left_out_of_the_package():
         if needed & {plain(name) for name in names}
     }
     spec = ast.parse((REPOSITORY / "packaging" / "bert-studio.spec").read_text("utf-8"))
-    (found,) = [
-        one.value
-        for one in ast.walk(spec)
-        if isinstance(one, ast.keyword) and one.arg == "excludes"
+    (assignment,) = [
+        node.value
+        for node in ast.walk(spec)
+        if isinstance(node, ast.keyword) and node.arg == "excludes"
     ]
-    excluded = {one.value for one in ast.walk(found) if isinstance(one, ast.Constant)}
+    excluded = {node.value for node in ast.walk(assignment) if isinstance(node, ast.Constant)}
     assert "tkinter" in excluded and not excluded & modules

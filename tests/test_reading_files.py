@@ -31,22 +31,22 @@ def reads_in(file: Path) -> list[int]:
 
     And those in which a library opens a file that was not checked by `check_regular(…)`.
     """
-    found, source = [], file.read_text(encoding="utf-8")
+    result, source = [], file.read_text(encoding="utf-8")
     if not MENTIONS.search(source):
         return []  # parsing takes long
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute) and node.func.attr in READS:
-            found.append(node.lineno)
+            result.append(node.lineno)
         if _is_library(node.func) and not ast.unparse(node.args[0]).startswith("check_regular("):
-            found.append(node.lineno)
+            result.append(node.lineno)
         if isinstance(node.func, ast.Name) and node.func.id == "open":
             mode = node.args[1] if len(node.args) > 1 else ast.Constant("r")
             assert isinstance(mode, ast.Constant), f"{file}:{node.lineno}"
             if not set(str(mode.value)) & set("wxa+"):
-                found.append(node.lineno)
-    return found
+                result.append(node.lineno)
+    return result
 
 
 def _is_library(called: ast.expr) -> bool:
@@ -54,7 +54,7 @@ def _is_library(called: ast.expr) -> bool:
     return last in LAST and ast.unparse(called) in LIBRARIES  # to write it out takes long
 
 
-def test_no_other_way_reads_a_file() -> None:
+def test_files_are_read_only_through_the_safe_functions() -> None:
     wrong = []
     for file in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")]):
         name = file.relative_to(ROOT).as_posix()

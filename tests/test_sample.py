@@ -26,7 +26,7 @@ def make():
     return module
 
 
-def test_each_topic_has_its_share_and_no_article_comes_twice(rows, make):
+def test_each_topic_has_its_share_and_no_article_repeats(rows, make):
     assert list(rows[0]) == ["text", "topic", "article"]
     counts = Counter(row["topic"] for row in rows)
     assert set(counts) == set(make.TOPICS)
@@ -35,7 +35,7 @@ def test_each_topic_has_its_share_and_no_article_comes_twice(rows, make):
     assert len({row["article"] for row in rows}) == len(rows)
 
 
-def test_no_passage_gives_its_topic_away_by_one_word(rows, make):
+def test_no_single_word_gives_the_topic_away(rows, make):
     for row in rows:
         assert make.PLAIN.fullmatch(row["text"]), row
         assert make.FEWEST <= len(row["text"].split()) <= make.MOST, row

@@ -48,7 +48,7 @@ def pretend_environment(dev: ModuleType) -> None:
     dev.PYTHON.touch()
 
 
-def test_the_stamp_says_if_the_environment_suits_the_project(dev, monkeypatch, tmp_path):
+def test_the_stamp_tells_if_the_environment_is_current(dev, monkeypatch, tmp_path):
     pretend_environment(dev)
     assert not dev.is_ready("")
     dev.STAMP.write_text(dev.fingerprint("test"))
@@ -60,16 +60,16 @@ def test_the_stamp_says_if_the_environment_suits_the_project(dev, monkeypatch, t
     assert not dev.is_ready(""), "pyproject.toml has changed"
 
 
-def test_missing_libraries_are_named_in_their_order(dev):
+def test_missing_libraries_are_listed_in_order(dev):
     def load(name: str) -> None:
         if name != "libpresent.so.1":
             raise OSError(name)
 
-    wanted = ["libgone.so.1", "libpresent.so.1", "libaway.so.2"]
-    assert dev.missing_libraries(wanted, load) == ["libgone.so.1", "libaway.so.2"]
+    expected = ["libgone.so.1", "libpresent.so.1", "libaway.so.2"]
+    assert dev.missing_libraries(expected, load) == ["libgone.so.1", "libaway.so.2"]
 
 
-def test_whoever_is_not_root_gets_one_exact_command(dev, monkeypatch):
+def test_other_users_than_root_get_one_exact_command(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
     monkeypatch.setattr(dev, "venv_package", lambda: "python3.11-venv")
     monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "apt-get" else None)
@@ -84,11 +84,11 @@ def test_whoever_is_not_root_gets_one_exact_command(dev, monkeypatch):
 
 def test_a_system_with_dnf_gets_a_command_of_dnf(dev, monkeypatch):
     monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "dnf" else None)
-    told = dev.advice(["libEGL.so.1", "Xvfb"], [])
-    assert "sudo dnf install 'libEGL.so.1()(64bit)' Xvfb" in told
+    advice = dev.advice(["libEGL.so.1", "Xvfb"], [])
+    assert "sudo dnf install 'libEGL.so.1()(64bit)' Xvfb" in advice
 
 
-def test_nothing_missing_asks_for_nothing(dev, monkeypatch):
+def test_nothing_is_requested_if_nothing_is_missing(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
     monkeypatch.setattr(dev, "venv_package", lambda: None)
     dev.need([])
@@ -98,12 +98,12 @@ def test_nothing_missing_asks_for_nothing(dev, monkeypatch):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Debian's split of Python")
-def test_a_python_without_ensurepip_needs_the_package_of_its_own_version(dev):
+def test_a_python_without_ensurepip_needs_its_venv_package(dev):
     assert dev.venv_package(lambda name: name != "ensurepip", (3, 13)) == "python3.13-venv"
     assert dev.venv_package(lambda name: True, (3, 13)) is None
 
 
-def test_an_old_python_is_told_which_ones_will_do(dev, monkeypatch):
+def test_an_old_python_is_refused_with_the_supported_versions(dev, monkeypatch):
     monkeypatch.setattr(dev.shutil, "which", lambda name: None)
     with pytest.raises(dev.SetupError, match=r"Python 3\.11 to 3\.14; this is 3\.10\.2"):
         dev.check_python((3, 10, 2))
@@ -128,7 +128,7 @@ def test_only_linux_can_lack_a_display(dev):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is a display")
-def test_without_a_display_the_tour_is_taken_and_the_commands_are_named(dev, monkeypatch, tmp_path):
+def test_without_a_display_the_tour_runs_and_commands_are_suggested(dev, monkeypatch, tmp_path):
     venv = tmp_path / "venv"
     pretend_environment(dev)
     dev.STAMP.write_text(dev.fingerprint(""))
@@ -145,7 +145,7 @@ def test_without_a_display_the_tour_is_taken_and_the_commands_are_named(dev, mon
     assert with_command.stderr == ""
 
 
-def test_a_folder_with_other_things_is_not_taken_for_the_environment(dev):
+def test_a_folder_with_other_files_is_no_environment(dev):
     dev.VENV.mkdir()
     (dev.VENV / "letters.txt").write_text("keep me")
     with pytest.raises(dev.SetupError, match="is not an environment"):
@@ -174,7 +174,7 @@ def test_a_file_that_takes_its_marks_from_another_names_that_for_windows_itself(
     assert files and set(files) <= set(dev.marked("gui"))
 
 
-def test_every_part_beside_the_tests_says_what_it_printed_and_how_it_ended(dev, capfd):
+def test_every_other_check_reports_its_output_and_result(dev, capfd):
     def python(code: str) -> list[str]:
         return [sys.executable, "-S", "-c", code]
 
@@ -183,22 +183,22 @@ def test_every_part_beside_the_tests_says_what_it_printed_and_how_it_ended(dev, 
         "bad": python("raise SystemExit('line 3 is wrong')"),
     }
     assert dev.run_all(python("raise SystemExit(5)"), beside) == {"good": 0, "bad": 1, "tests": 5}
-    printed, said = capfd.readouterr()
+    printed, captured = capfd.readouterr()
     assert printed == "all is well\nline 3 is wrong\n"
-    assert "good: passed" in said and "bad: did not pass" in said
+    assert "good: passed" in captured and "bad: did not pass" in captured
 
 
-def test_all_parts_are_run_and_those_that_failed_are_named(dev, monkeypatch, capsys):
+def test_all_checks_run_and_failures_are_named(dev, monkeypatch, capsys):
     codes = {"types": 1, "structure": 0, dev.WINDOWS: dev.NO_TESTS, "tests": 0}
-    asked = {}
+    arguments = {}
     for name in ("need", "set_up"):
-        monkeypatch.setattr(dev, name, lambda *given: None)
+        monkeypatch.setattr(dev, name, lambda *arguments: None)
     for name in ("missing_libraries", "missing_tools"):
-        monkeypatch.setattr(dev, name, lambda *given: [])
-    monkeypatch.setattr(dev, "run_all", lambda tests, beside: asked.update(beside) or codes)
+        monkeypatch.setattr(dev, name, lambda *arguments: [])
+    monkeypatch.setattr(dev, "run_all", lambda tests, beside: arguments.update(beside) or codes)
     assert dev.test([]) == 1
-    assert asked.keys() - {dev.WINDOWS} == dev.CHECKS.keys()
-    assert (dev.WINDOWS in asked) == sys.platform.startswith("linux")
+    assert arguments.keys() - {dev.WINDOWS} == dev.CHECKS.keys()
+    assert (dev.WINDOWS in arguments) == sys.platform.startswith("linux")
     assert capsys.readouterr().err == "[dev] did not pass: types\n"
     codes["types"] = 0
     assert dev.test([]) == 0

@@ -12,7 +12,7 @@ def block():
     time.sleep(2 * LIMIT)
 
 
-def test_a_handler_that_blocks_the_loop_is_named(qtbot, monkeypatch, watchdog):
+def test_a_handler_that_blocks_the_loop_is_reported(qtbot, monkeypatch, watchdog):
     with on_guard(monkeypatch) as dog:
         QTimer.singleShot(0, block)
         qtbot.wait(50)
@@ -21,7 +21,7 @@ def test_a_handler_that_blocks_the_loop_is_named(qtbot, monkeypatch, watchdog):
     watchdog.blocked.clear()
 
 
-def test_a_click_that_blocks_is_named(qtbot, monkeypatch, watchdog):
+def test_a_blocking_click_is_reported(qtbot, monkeypatch, watchdog):
     button = QPushButton("Go")
     qtbot.addWidget(button)
     button.clicked.connect(block)
@@ -31,7 +31,7 @@ def test_a_click_that_blocks_is_named(qtbot, monkeypatch, watchdog):
     watchdog.blocked.clear()
 
 
-def test_what_another_thread_waited_for_a_processor_is_taken_off(qtbot, monkeypatch, watchdog):
+def test_waiting_of_another_thread_for_a_processor_is_subtracted(qtbot, monkeypatch, watchdog):
     """It may have held a lock that the GUI thread needed."""
     start = time.perf_counter()
     monkeypatch.setattr("tests.watchdog.waits", lambda: {"1": time.perf_counter() - start})

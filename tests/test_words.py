@@ -79,16 +79,16 @@ def refused() -> re.Pattern[str]:
 def said() -> Iterator[tuple[str, str]]:
     """Place and text: window, engine, fields, commands, help."""
     for text in texts.collect():
-        place = ":".join(map(str, text.places[0]))
-        if "glossary.md" not in place:
-            yield place, text.source
+        location = ":".join(map(str, text.places[0]))
+        if "glossary.md" not in location:
+            yield location, text.source
 
 
 def test_every_text_uses_the_words_of_the_glossary() -> None:
     pattern = refused()
     wrong = [
-        f"{place}: “{m[0]}” in: {text}"
-        for place, text in said()
+        f"{location}: “{m[0]}” in: {text}"
+        for location, text in said()
         for m in pattern.finditer(TITLE.sub("", text))
     ]
     assert not wrong, "\n".join(wrong)

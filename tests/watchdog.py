@@ -127,11 +127,11 @@ def stolen() -> float:
 
 def waits() -> dict[str, float]:
     """Seconds each thread of this process has waited for a CPU, by thread id."""
-    found = {}
+    result = {}
     for task in Path("/proc/self/task").glob("*"):
         with suppress(OSError, IndexError):  # it has ended
-            found[task.name] = int((task / "schedstat").read_bytes().split()[1]) / 1e9
-    return found
+            result[task.name] = int((task / "schedstat").read_bytes().split()[1]) / 1e9
+    return result
 
 
 def longest_wait_since(before: dict[str, float]) -> float:
@@ -174,9 +174,9 @@ def stack_of(thread: int, frames: int = 6) -> str:
         text = file.read()
     head = f"0x{thread:016x} "
     parts = [part.splitlines() for part in text.split("hread ") if part.startswith("0x")]
-    found = next((lines for lines in parts if lines[0].startswith(head)), [])
-    others = [lines[1] for lines in parts if lines is not found and len(lines) > 1]
-    own = [line for line in reversed(found[1 : 1 + frames]) if line]
+    result = next((lines for lines in parts if lines[0].startswith(head)), [])
+    others = [lines[1] for lines in parts if lines is not result and len(lines) > 1]
+    own = [line for line in reversed(result[1 : 1 + frames]) if line]
     return "\n".join([*own, "  other threads:", *others, ""])
 
 
@@ -186,9 +186,9 @@ def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
     dog = Watchdog()
     run_loop = qt_api.exec
 
-    def watched_loop(thing: Any, *rest: Any, **named: Any) -> Any:
+    def watched_loop(target: Any, *rest: Any, **named: Any) -> Any:
         with dog.watching():
-            return run_loop(thing, *rest, **named)
+            return run_loop(target, *rest, **named)
 
     def watched(gesture: Callable[..., Any], name: str) -> Callable[..., Any]:
         def perform(*given: Any, **named: Any) -> Any:

@@ -37,7 +37,7 @@ def test_a_side_times_the_requested_number_of_answers(monkeypatch, capsys):
     texts.answer_in_turn(lambda: called.append(1), warm=2)
     ready, three, one = map(json.loads, capsys.readouterr().out.splitlines())
     assert ready == {"ready": True}
-    assert [len(times) for said in (three, one) for times in said.values()] == [3, 3, 1, 1]
+    assert [len(times) for side in (three, one) for times in side.values()] == [3, 3, 1, 1]
     assert len(called) == 6
 
 
@@ -47,7 +47,7 @@ def test_an_unknown_work_is_refused(capsys):
     assert "there are words, attention-128, attention-512, forward, rows" in capsys.readouterr().err
 
 
-def test_what_an_answer_needs_is_a_third_of_a_step_and_less_for_maps():
+def test_an_answer_costs_a_third_of_a_step_and_less_for_maps():
     size = Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
     assert 3 * size.answered(lengths, outputs=5, predicted=3) == size.needed(lengths, predicted=3)
@@ -64,10 +64,10 @@ def test_the_table_shows_fractions_of_the_limits_of_a_turn(tmp_path):
     operations, size = answers.needed("words", answers.EXACT, tmp_path, layers=2)
     assert answers.needed("words", answers.QUICK, tmp_path, 2) == (operations, size / 4)
     limits = [{"peak": operations * 4, "reading": size * 2.0}] * 3
-    spent = {who: [1.0, 1.0, 1.0] for who in answers.WORKS["words"].ours}
+    spent = {name: [1.0, 1.0, 1.0] for name in answers.WORKS["words"].ours}
     spent |= {"pipeline": [2.0, 3.0, 4.0], "ort int8": [0.5, 0.5, 0.5]}
-    given = argparse.Namespace(layers=2, rows=256)
-    lines = list(answers.table("words", tmp_path, given, answers.Turns(spent, limits)))
+    arguments = argparse.Namespace(layers=2, rows=256)
+    lines = list(answers.table("words", tmp_path, arguments, answers.Turns(spent, limits)))
     assert len(lines) == 6  # onnxruntime in float32 was not asked
     assert lines[0].endswith(
         "| studio float32 | 1000.0 | 25% | 50% | pipeline | 3000.0 | **3.00** | 2.00 – 4.00 |"

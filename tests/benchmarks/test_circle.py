@@ -38,31 +38,31 @@ def sst2(folder: Path) -> None:
 
 
 def test_the_circle_is_closed(home, tmp_path, capsys):
-    name, work, said = "sst2", tmp_path / "work", dict[str, str]()
+    name, work, printed = "sst2", tmp_path / "work", dict[str, str]()
 
     def run(*words: object) -> str:
-        given = list(map(str, words))
-        if given[0] in SLOW:
+        arguments = list(map(str, words))
+        if arguments[0] in SLOW:
             return ""
-        assert command(given) == 0, capsys.readouterr().err
-        said[given[0]] = capsys.readouterr().out
-        return said[given[0]]
+        assert command(arguments) == 0, capsys.readouterr().err
+        printed[arguments[0]] = capsys.readouterr().out
+        return printed[arguments[0]]
 
     for folder in (work, tmp_path / name):
         folder.mkdir()
     sst2(tmp_path / name)
     part = circle.SETS[name](tmp_path / name, work, 1.0)
     part.job = ("--epochs=4", *TINY)
-    found: Any = circle.circle(name, part, home.root, work, run)
+    result: Any = circle.circle(name, part, home.root, work, run)
 
-    assert found.metric == "accuracy" and found.first[1] <= found.first[0] <= found.first[2]
-    assert found.changed > 2 and found.corrected > 0
+    assert result.metric == "accuracy" and result.first[1] <= result.first[0] <= result.first[2]
+    assert result.changed > 2 and result.corrected > 0
     newest = open_dataset(max((home.datasets / name).iterdir()))
     assert newest.spec.made_from == newest.spec.version - 1 and newest.spec.changes
     runs = [RunFolder(home.runs / f"{name}-{number}") for number in (1, 2)]
     assert [run.job().data.folder.name for run in runs][1] == newest.folder.name
-    assert json.loads(said["compare-results"])["claim"]
-    assert "scored 1 time" in said["evaluate"]
+    assert json.loads(printed["compare-results"])["claim"]
+    assert "scored 1 time" in printed["evaluate"]
     assert (work / "new.xlsx").stat().st_size > 1000
     assert "data:image/" in (work / "report.html").read_text(encoding="utf-8")
-    assert found.line().startswith(f"| {name} | accuracy | ")
+    assert result.line().startswith(f"| {name} | accuracy | ")

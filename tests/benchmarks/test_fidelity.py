@@ -52,13 +52,13 @@ def test_both_sides_see_the_same_windows_and_answers(tmp_path):
     tokenizer = Tokenizer.from_folder(starter_model())
     seen = 0
     for question, context, answers in rows:
-        asked, told = (
+        options, theirs_options = (
             tokenizer.encode(text, max_length=10_000).tokens[1:-1] for text in (question, context)
         )
-        offsets = [(token.start, token.end) for token in told]
-        found = windows(
-            [token.id for token in asked],
-            [token.id for token in told],
+        offsets = [(token.start, token.end) for token in theirs_options]
+        pieces = windows(
+            [token.id for token in options],
+            [token.id for token in theirs_options],
             offsets,
             tokenizer.cls,
             tokenizer.sep,
@@ -68,13 +68,13 @@ def test_both_sides_see_the_same_windows_and_answers(tmp_path):
         owners = questions._owners(
             list(reference._windows(0, questions.Question(question, context, answers)))
         )
-        for number, window in enumerate(found):
-            best = {tuple(place) for place in window.offsets[window.best].tolist()}
-            assert best == {place for place, owner in owners.items() if owner == number}
-        places = np.zeros((len(found), 2))
+        for number, window in enumerate(pieces):
+            best = {tuple(span) for span in window.offsets[window.best].tolist()}
+            assert best == {span for span, owner in owners.items() if owner == number}
+        positions = np.zeros((len(pieces), 2))
         for text, start in answers:
-            places = answer_positions(found, offsets, start, start + len(text))
-        for window, (first, last) in zip(found, places, strict=True):
+            positions = answer_positions(pieces, offsets, start, start + len(text))
+        for window, (first, last) in zip(pieces, positions, strict=True):
             one = next(theirs)
             assert one["input_ids"] == window.ids and one["token_type_ids"] == window.segments
             assert (one["start_positions"], one["end_positions"]) == (first, last)
@@ -88,7 +88,7 @@ def test_the_best_answer_lies_inside_one_window_or_there_is_none():
     window = questions.Window(0, {}, characters)
 
     def answer(starts: dict[int, float], ends: dict[int, float], threshold: float = 0.0) -> str:
-        logits = [np.array([side.get(place, 0.0) for place in range(7)]) for side in (starts, ends)]
+        logits = [np.array([side.get(index, 0.0) for index in range(7)]) for side in (starts, ends)]
         return questions._answer(question, [(window, *logits)], threshold)
 
     assert answer({3: 5}, {5: 5}) == "Ann and Bob"
@@ -112,9 +112,9 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
     for name in set(settings.TASKS) - {"codah"}:
         monkeypatch.delitem(settings.TASKS, name)
     assert not results.is_there(tmp_path, "ours", "codah", 1)
-    for side, shares in (("transformers", (0.9, 0.5, 0.6, 0.7)), ("ours", (0.4, 0.3, 0.2))):
-        for seed, share in zip((1, 1, 2, 3), shares, strict=False):
-            results.add(tmp_path, side, "codah", seed, {"accuracy": share}, 1.0, {})
+    for side, fractions in (("transformers", (0.9, 0.5, 0.6, 0.7)), ("ours", (0.4, 0.3, 0.2))):
+        for seed, fraction in zip((1, 1, 2, 3), fractions, strict=False):
+            results.add(tmp_path, side, "codah", seed, {"accuracy": fraction}, 1.0, {})
     assert results.is_there(tmp_path, "ours", "codah", 1)
     capsys.readouterr()
     results.main([str(tmp_path)])

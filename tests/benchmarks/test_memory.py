@@ -14,10 +14,10 @@ def test_jobs_are_those_of_the_table(monkeypatch, tmp_path):
     monkeypatch.setattr(
         memory, "checkpoint", lambda model, folder: folder / f"of-{model.hidden_size}"
     )
-    given = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
+    arguments = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
     data = memory.import_data(tmp_path)
     jobs = {
-        name: memory.make_job(row, data[row.pretrains], tmp_path, given)
+        name: memory.make_job(row, data[row.pretrains], tmp_path, arguments)
         for name, row in memory.ROWS.items()
     }
     assert jobs["small"].base_model.path == tmp_path / "of-256"
@@ -28,12 +28,12 @@ def test_jobs_are_those_of_the_table(monkeypatch, tmp_path):
     assert jobs["words"].base_model.model.layers == 12 and jobs["words"].task.nsp
     for name, rows in (("base", 3136), ("words", 400)):
         dataset = resolve(jobs[name].data, tmp_path / "unused")
-        found = learner_for(jobs[name].task).rows(dataset, "train")
-        assert isinstance(found.texts, StoredTexts) is (name == "words")
-        assert len(found) == pytest.approx(rows, rel=0.05)
+        stored_rows = learner_for(jobs[name].task).rows(dataset, "train")
+        assert isinstance(stored_rows.texts, StoredTexts) is (name == "words")
+        assert len(stored_rows) == pytest.approx(rows, rel=0.05)
 
 
-def test_the_table_tells_what_is_too_far_off(monkeypatch, capsys):
+def test_the_table_marks_large_deviations(monkeypatch, capsys):
     foretold, held = {"small": 0.95e9, "base": 2e9}, {"small": 1e9, "base": 2.5e9}
     monkeypatch.setenv("BERT_STUDIO_HOME", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -44,12 +44,12 @@ def test_the_table_tells_what_is_too_far_off(monkeypatch, capsys):
     monkeypatch.setattr(memory, "estimate", lambda job, _: SimpleNamespace(memory=foretold[job]))
     monkeypatch.setattr(memory, "run", lambda job, into: held[job])
     memory.main(["--rows", "small,base", "--steps", "7"])
-    told = capsys.readouterr().out.splitlines()
-    assert "| classes, small 4/256, batches of 32 | 0.95 | 1.00 | -5% |" in told
-    assert "| 2.00 | 2.50 | -20% **(too far off)** |" in told[3]
+    stdout = capsys.readouterr().out.splitlines()
+    assert "| classes, small 4/256, batches of 32 | 0.95 | 1.00 | -5% |" in stdout
+    assert "| 2.00 | 2.50 | -20% **(too far off)** |" in stdout[3]
 
 
-def test_a_row_that_is_not_there_is_refused(capsys):
+def test_an_unknown_row_is_refused(capsys):
     with pytest.raises(SystemExit):
         memory.main(["--rows", "small,huge"])
     assert "no “huge”; there are small, base, words, checkpointing" in capsys.readouterr().err

@@ -6,14 +6,14 @@ from benchmarks.quality.label_errors import change_labels, fraction_found
 from benchmarks.quality.sample import summary
 
 
-def test_five_in_a_hundred_labels_are_changed_and_found():
+def test_five_percent_of_labels_are_changed_and_found():
     true = np.arange(200) % 3
-    given, wrong = change_labels(true, 3, seed=0)
-    assert wrong.sum() == 10 and np.array_equal(given != true, wrong)
+    labels, wrong = change_labels(true, 3, seed=0)
+    assert wrong.sum() == 10 and np.array_equal(labels != true, wrong)
     knows = np.eye(3)[true] * 0.9 + 0.1 / 3
-    assert fraction_found(knows, given, wrong) == 1
-    assert fraction_found(np.full((200, 3), 1 / 3), given, np.arange(200) < 10) == 1
-    assert fraction_found(np.full((200, 3), 1 / 3), given, np.arange(200) >= 190) == 0
+    assert fraction_found(knows, labels, wrong) == 1
+    assert fraction_found(np.full((200, 3), 1 / 3), labels, np.arange(200) < 10) == 1
+    assert fraction_found(np.full((200, 3), 1 / 3), labels, np.arange(200) >= 190) == 0
 
 
 def test_the_score_is_compared_with_each_baseline() -> None:

@@ -14,12 +14,12 @@ def test_the_home_has_runs_as_workers_leave_them(tmp_path):
     record = open_record(home.record, home.backups)
     rows = read_rows(record)
     with record.read() as session:
-        found = curves(session, rows[0].id)
+        stored_curves = curves(session, rows[0].id)
     record.close()
     assert len(rows) == len({row.id for row in rows}) == 24
     assert all(row.job is not None and row.data and row.base_model for row in rows)
     assert {row.state for row in rows} >= {"finished", "failed", "stopped", "crashed"}
-    assert sum(map(len, found.values())) == 25 and set(found) == set(runs.CURVES)
+    assert sum(map(len, stored_curves.values())) == 25 and set(stored_curves) == set(runs.CURVES)
     assert rows[0].folder.joinpath("spec.json").is_file()
 
 

@@ -4,11 +4,11 @@ from benchmarks import starts
 
 
 def test_a_row_of_the_table_holds_medians_and_the_range_of_the_first_step():
-    made = [
+    measured = [
         starts.Click(0.004, 0.5, done, 1.2, 3.0, held, 0.05)
         for done, held in ((0.9, 0.02), (1.0, 0.03), (1.4, 0.5))
     ]
-    assert starts.summarize("base, fresh", made) == (
+    assert starts.summarize("base, fresh", measured) == (
         "| base, fresh | 4 | 0.50 | 1.00 (0.90 to 1.40) | 1.20 | 3.00 | 30 | 50 |"
     )
 

@@ -45,8 +45,8 @@ def given(**more: object) -> argparse.Namespace:
 
 
 def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeypatch):
-    asked = given(pairs=3, threads=2, clock="wall")
-    bench = training.Bench(Path("made-up"), asked, "fp32")
+    arguments = given(pairs=3, threads=2, clock="wall")
+    bench = training.Bench(Path("made-up"), arguments, "fp32")
     seconds = {"studio": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
     slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
 
@@ -55,8 +55,8 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeyp
             return {"peak": 1e12}
         key = next((key for key in seconds if any(key in o for o in options)), module)
         took = seconds[key] * (next(slower) if key == "eager" else 1.0)
-        told = {"tokens": 1000, "operations": 4e11, "memory": 2e9, "load": 0.5}
-        return told | {"seconds": took, "cpu_seconds": 9 * took}
+        measured = {"tokens": 1000, "operations": 4e11, "memory": 2e9, "load": 0.5}
+        return measured | {"seconds": took, "cpu_seconds": 9 * took}
 
     monkeypatch.setattr(bench, "_run", run)
     lines = list(bench.compare(training.ROWS[0]))
@@ -70,7 +70,7 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeyp
     assert "| 1,000 |  | 40% | 2.00 GB | 0.5 |" in table[0]
     assert "| 500 | 2.00 (2.00 to 3.00) | 20% |" in table[1]
     assert "| 10.00 (10.00 to 10.00) | 4% |" in table[3]
-    asked.clock = "cpu"
+    arguments.clock = "cpu"
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
 
 
@@ -90,28 +90,28 @@ def test_the_trainer_is_measured_over_all_lengths():
 
 def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
     bench = training.Bench(Path("made-up"), given(best=True), "fp32")
-    asked: list[tuple[str, ...]] = []
+    commands: list[tuple[str, ...]] = []
     monkeypatch.setattr(training.dry, "has_accelerate", lambda: True)
     monkeypatch.setattr(training.dry, "has_peft", lambda: True)
 
     def run(*command):
-        asked.append(command)
-        told = {"tokens": 1, "operations": 1, "memory": 1, "load": 0, "peak": 1}
-        return told | {"seconds": 1, "cpu_seconds": 1}
+        commands.append(command)
+        measured = {"tokens": 1, "operations": 1, "memory": 1, "load": 0, "peak": 1}
+        return measured | {"seconds": 1, "cpu_seconds": 1}
 
     monkeypatch.setattr(bench, "_run", run)
     rows = {row.name: row for row in training.ROWS}
     for name, option, count in (("frozen-base", "--frozen=8", 4), ("lora-base", "--lora=8", 3)):
-        asked.clear()
+        commands.clear()
         list(bench.compare(rows[name]))
-        sides = [command for command in asked if command[0] != "gemm"]
+        sides = [command for command in commands if command[0] != "gemm"]
         assert len(sides) == count and all(option in command for command in sides)
         assert sum("--cached" in command for command in sides) == (name == "frozen-base")
     monkeypatch.setattr(training.dry, "has_peft", lambda: False)
     assert "peft is not installed" in list(bench.compare(rows["lora-base"]))[-1]
-    asked.clear()
+    commands.clear()
     assert "--best does without it" in list(bench.compare(rows["finetuning-base"]))[-1]
-    assert not any("--padding=max" in command for command in asked)
+    assert not any("--padding=max" in command for command in commands)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
         ("cuda", {"fp32": 1.0, "bf16": 0.5, "fp16": 8.0}, "fp16"),
     ],
 )
-def test_the_precision_is_the_one_that_the_studio_would_take(monkeypatch, device, rates, expected):
+def test_the_precision_is_the_default_of_the_studio(monkeypatch, device, rates, expected):
 
     def run(module, *options, env):
         name = next(word for word in options if "--precision=" in word).partition("=")[2]

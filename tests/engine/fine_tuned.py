@@ -36,11 +36,11 @@ def fine_tuned(folder: Path, kind: str) -> FineTuned:
             (folder / "done").touch()
     job = run.job()
     assert isinstance(job.data, FileData)
-    found = recognise(job.data.path)
-    mapping = job.data.mapping or found.mapping
+    guess = recognise(job.data.path)
+    mapping = job.data.mapping or guess.mapping
     assert mapping is not None
     checkpoint = run.checkpoint_folders()[-1]
-    return FineTuned(kind, run, checkpoint, job.data.path, found.reading, mapping)
+    return FineTuned(kind, run, checkpoint, job.data.path, guess.reading, mapping)
 
 
 def copied(made: FineTuned, folder: Path) -> FineTuned:

@@ -33,8 +33,8 @@ class Linux:
         """Physical cores, each with its hardware threads; `allowed`: those for this process."""
         for siblings in physical:
             for core in siblings:
-                place = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
-                self.write(place, format_ranges(siblings))
+                path = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
+                self.write(path, format_ranges(siblings))
         every = sorted(core for siblings in physical for core in siblings)
         self._patch.setattr(
             cores, "allowed_cores", lambda: list(every if allowed is None else allowed)
@@ -69,21 +69,21 @@ def test_physical_cores_then_hardware_threads_then_quick_cores_are_tried(
     assert cores.thread_candidates() == candidates
 
 
-def test_quick_ones_without_threads_are_named_by_the_system(linux):
+def test_fast_cores_without_threads_are_reported_by_the_system(linux):
     linux.has(*([n] for n in range(20)))
     linux.write("devices/cpu_core/cpus", "0-7")
     linux.write("devices/cpu_atom/cpus", "8-19")
     assert cores.thread_candidates() == (20, 8)
 
 
-def test_arm_says_how_much_each_core_can_do(linux):
+def test_arm_reports_the_capacity_of_each_core(linux):
     linux.has(*([n] for n in range(6)))
     for core, capacity in enumerate((446, 446, 1024, 1024, 446, 446)):
         linux.write(f"devices/system/cpu/cpu{core}/cpu_capacity", capacity)
     assert cores.thread_candidates() == (6, 2)
 
 
-def test_a_system_that_says_nothing_has_what_psutil_counts(linux, monkeypatch):
+def test_psutil_is_used_if_the_system_reports_nothing(linux, monkeypatch):
     monkeypatch.setattr(cores, "allowed_cores", lambda: list(range(8)))
     monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8 if logical else 4)
     assert cores.thread_candidates() == (4, 8)
@@ -128,7 +128,7 @@ def test_a_container_with_time_for_less_gets_fewer_threads(linux):
     assert cores.thread_candidates() == (32, 40)
 
 
-def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux):
+def test_cores_are_shared_evenly_and_their_threads_stay_together(linux):
     linux.has(*pairs_of(4))
     assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
     assert [cores.divide_cores(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
@@ -193,6 +193,6 @@ def test_a_list_of_cores_is_read_and_written(text, numbers):
         ("0-9999999", "is neither a number nor a range"),
     ],
 )
-def test_what_is_no_list_of_cores_is_said(text, said):
+def test_an_invalid_list_of_cores_is_refused(text, said):
     with pytest.raises(ValueError, match=said):
         parse_ranges(text)

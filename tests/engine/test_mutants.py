@@ -30,18 +30,18 @@ def mutant(content: bytes, number: int) -> bytes:
     dice = random.Random(number)
     bad = bytearray(content)
     for _ in range(dice.choice((1, 1, 2, 8))):
-        place = dice.randrange(len(bad) or 1) if dice.random() < 0.7 else dice.randrange(120)
-        place = min(place, max(len(bad) - 1, 0))
+        index = dice.randrange(len(bad) or 1) if dice.random() < 0.7 else dice.randrange(120)
+        index = min(index, max(len(bad) - 1, 0))
         length = dice.choice((1, 4, 64, 4096))
         match dice.randrange(5):
             case 0 | 1 if bad:
-                bad[place] ^= 1 << dice.randrange(8)
+                bad[index] ^= 1 << dice.randrange(8)
             case 2:
-                del bad[place : place + length]
+                del bad[index : index + length]
             case 3:
-                bad[place : place + length] = bytes([dice.choice((0, 255))]) * length
+                bad[index : index + length] = bytes([dice.choice((0, 255))]) * length
             case _:
-                bad[place:place] = bad[place : place + length]
+                bad[index:index] = bad[index : index + length]
     return bytes(bad)
 
 
@@ -98,7 +98,7 @@ def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path, count):
 
 
 @times(100, 5000)
-def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path, count):
+def test_every_changed_byte_of_a_checkpoint_is_detected(tmp_path, count):
     with atomic_folder(tmp_path / "step-00000001") as inside:
         (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
         (inside / "config.json").write_text('{"a": 1}')
@@ -112,12 +112,12 @@ def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path, count):
         file = files[number % len(files)]
         bad = mutant(good[file], number)
         file.write_bytes(bad)
-        found = False
+        is_refused = False
         try:
             verify(folder)
         except BadCheckpoint:
-            found = True
-        if not found and bad != good[file]:  # a manifest may still mean the same
+            is_refused = True
+        if not is_refused and bad != good[file]:  # a manifest may still mean the same
             assert file.name == "manifest.json", number
             assert json.loads(bad).items() >= listed.items(), number
         file.write_bytes(good[file])

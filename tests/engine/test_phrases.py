@@ -33,38 +33,38 @@ class Said(BaseModel):
 
 
 def test_a_text_is_its_english_sentence() -> None:
-    said = phrase("“{name}” has {rows:,} rows, {share:.1%} of all.", name="a", rows=1234, share=0.5)
-    assert said == "“a” has 1,234 rows, 50.0 % of all."
-    assert f"{said}!" == "“a” has 1,234 rows, 50.0 % of all.!"
-    assert said.key.startswith("“{name}” has") and said.args["rows"] == 1234
+    text = phrase("“{name}” has {rows:,} rows, {share:.1%} of all.", name="a", rows=1234, share=0.5)
+    assert text == "“a” has 1,234 rows, 50.0 % of all."
+    assert f"{text}!" == "“a” has 1,234 rows, 50.0 % of all.!"
+    assert text.key.startswith("“{name}” has") and text.args["rows"] == 1234
 
 
 def test_noun_and_verb_follow_the_number() -> None:
-    for template, one, more in (
+    for template, singular, plural in (
         ("{n} row(s)", "1 row", "2 rows"),
         ("{n} row(s) are in both", "1 row is in both", "2 rows are in both"),
         ("{n} row(s) of it have this.", "1 row of it has this.", "2 rows of it have this."),
         ("{n} row(s) of 20 were tried", "1 row of 20 was tried", "2 rows of 20 were tried"),
         ("Only {n} row(s), two are due.", "Only 1 row, two are due.", "Only 2 rows, two are due."),
     ):
-        assert [phrase(template, n=n) for n in (1, 2)] == [one, more]
-        assert apply_plural(template.replace("{n}", "%Ln"), 1) == one.replace("1", "%Ln")
+        assert [phrase(template, n=n) for n in (1, 2)] == [singular, plural]
+        assert apply_plural(template.replace("{n}", "%Ln"), 1) == singular.replace("1", "%Ln")
     assert phrase("{n:,} row(s) of {n} class(es)", n=2000) == "2,000 rows of 2000 classes"
     assert phrase("cut to {most} row(s)", most=1) == "cut to 1 row(s)"
 
 
 def test_a_phrase_is_translated_with_its_arguments() -> None:
-    said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
-    assert said == "3 rows in speeches.csv."
-    assert render(said, german) == "In speeches.csv: 3 Zeile(n)."
+    text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
+    assert text == "3 rows in speeches.csv."
+    assert render(text, german) == "In speeches.csv: 3 Zeile(n)."
     assert render("as it stands", german) == "as it stands"
 
 
 def test_joined_phrases_stay_translatable() -> None:
     empty = phrase("“{name}” is empty.", name="a")
-    said = join("; ", [empty, "b {c}", empty])
-    assert said == "“a” is empty.; b {c}; “a” is empty."
-    assert render(said, german) == "„a“ ist leer.; b {c}; „a“ ist leer."
+    message = join("; ", [empty, "b {c}", empty])
+    assert message == "“a” is empty.; b {c}; “a” is empty."
+    assert render(message, german) == "„a“ ist leer.; b {c}; „a“ ist leer."
     assert render("x: " + empty + " y", german) == "x: „a“ ist leer. y"
     assert join(", ", []) == ""
 
@@ -90,26 +90,26 @@ def test_an_error_preserves_its_phrases_and_can_be_an_argument() -> None:
     "make", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
 )
 def test_copies_are_texts(make) -> None:
-    said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
-    made = make(said)
-    assert made == said and to_json(made) == to_json(said)
+    text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
+    copy = make(text)
+    assert copy == text and to_json(copy) == to_json(text)
 
 
 def test_a_message_brings_it_across() -> None:
-    said = Said(
+    message = Said(
         text=phrase("{n} row(s)", n=1), notes=("plain", phrase("“{name}” is empty.", name="a"))
     )
-    line = said.model_dump_json()
+    line = message.model_dump_json()
     assert json.loads(line)["text"] == {"key": "{n} row(s)", "args": {"n": 1}}
     again = Said.model_validate_json(line)
-    assert again == said and isinstance(again.text, Phrase)
+    assert again == message and isinstance(again.text, Phrase)
     assert isinstance(again.notes[1], Phrase) and not isinstance(again.notes[0], Phrase)
-    assert Said.model_validate(said.model_dump()) == said
+    assert Said.model_validate(message.model_dump()) == message
 
 
 def test_arguments_are_json_values() -> None:
-    said = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
-    assert said == "nan at a" and json.dumps(to_json(said))
+    text = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
+    assert text == "nan at a" and json.dumps(to_json(text))
 
 
 @pytest.mark.parametrize(
@@ -152,17 +152,17 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_every_error_and_every_event_can_be_translated(package: str) -> None:
     mentions = re.compile(rf"\b({'|'.join(SAYS)})\(")  # other files need no parsing
     bare = [
-        f"{file.relative_to(ROOT)}:{given.lineno}: {ast.unparse(given)}"
+        f"{file.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for file in sorted((ROOT / package).rglob("*.py"))
         if mentions.search(code := file.read_text(encoding="utf-8"))
         for call in ast.walk(ast.parse(code))
         if isinstance(call, ast.Call) and (name := _name(call.func)) in SAYS
-        for given in (
+        for node in (
             *call.args[: FILLED_ARGUMENTS.get(name)],
-            *(one.value for one in call.keywords if one.arg in SHOWN),
+            *(keyword.value for keyword in call.keywords if keyword.arg in SHOWN),
         )
-        if any(_is_sentence(part) for part in _pieces(given))
-        and not (name in FILLED_ARGUMENTS and isinstance(given, ast.Constant))
+        if any(_is_sentence(part) for part in _pieces(node))
+        and not (name in FILLED_ARGUMENTS and isinstance(node, ast.Constant))
     ]
     assert not bare, "give these as phrase(…):\n" + "\n".join(bare)
 

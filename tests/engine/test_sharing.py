@@ -26,7 +26,7 @@ for line in open("/proc/self/maps"):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the maps of a process")
 @pytest.mark.parametrize("arenas, shared", [(None, "True false"), ("4", "False None")])
-def test_the_threads_of_a_worker_have_one_heap_unless_the_user_wants_more(arenas, shared):
+def test_worker_threads_share_one_heap_unless_the_user_sets_more(arenas, shared):
     """With one heap, texts are tokenised by a single thread: more would wait for each other."""
     without = {"MALLOC_ARENA_MAX", "TOKENIZERS_PARALLELISM"}
     environment = {n: v for n, v in os.environ.items() if n not in without}

@@ -59,7 +59,7 @@ def readable_by_others(folder: Path) -> list[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
-def test_only_the_user_can_read_a_home_and_nothing_of_it_leaves(tmp_path, home, monkeypatch):
+def test_a_home_is_private_and_nothing_leaves_it(tmp_path, home, monkeypatch):
     """A training and the window, under any umask."""
     home.root.chmod(0o755)
     job, calls = tmp_path / "job.json", tmp_path / "calls"
@@ -107,11 +107,11 @@ def test_neither_a_network_nor_a_decimal_point_is_needed(tmp_path, home, capsys)
     knows = shutil.which("localedef") and not subprocess.run(make, capture_output=True).returncode
     german = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"} if knows else {}
     code = ASK + f"assert app.__main__.main({['job', '--data', str(sample_data())]}) == 0"
-    told = run(*alone, sys.executable, "-c", code, **german)
-    assert told.returncode == 0, told.stderr
+    done = run(*alone, sys.executable, "-c", code, **german)
+    assert done.returncode == 0, done.stderr
     capsys.readouterr()
     exec(code)
-    assert capsys.readouterr().out == told.stdout != "" and '"predictions"' in told.stdout
+    assert capsys.readouterr().out == done.stdout != "" and '"predictions"' in done.stdout
 
 
 ONLY_BY_SQLITE = """
@@ -145,11 +145,11 @@ def test_nothing_but_sqlite_opens_the_record_while_it_is_in_use(home):
 
 def test_no_process_is_forked():
     """A fork would share the record, torch's threads and Qt."""
-    found = [
+    result = [
         str(file.relative_to(CODE))
         for package in ("app", "engine")
         for file in (CODE / package).rglob("*.py")
         for word in ("os.fork", "multiprocessing", "ProcessPoolExecutor", "forkpty")
         if word in file.read_text(encoding="utf-8")
     ]
-    assert found == []
+    assert result == []

@@ -31,11 +31,11 @@ def test_the_terminal_gets_no_foreign_escape_sequence(capsys):
     echo_error("two", "lines\nin three")
     echo_json({"name": HOSTILE, "emoji": "😀"})
     out, err = capsys.readouterr()
-    said, told = out.splitlines()
+    written, printed = out.splitlines()
     assert err.splitlines() == [WRITTEN, "two", r"lines\nin three"]
-    assert said == WRITTEN
-    assert json.loads(told) == {"name": HOSTILE, "emoji": "😀"}
-    assert told.isprintable() and "😀" in told
+    assert written == WRITTEN
+    assert json.loads(printed) == {"name": HOSTILE, "emoji": "😀"}
+    assert printed.isprintable() and "😀" in printed
 
 
 def test_the_progress_line_escapes_notes_of_a_run(capsys):
@@ -55,8 +55,8 @@ def test_no_command_prints_the_escape_sequences_of_a_file(capsys, tmp_path):
         ["job", "--data", str(data), "--text", "c\x1b]0;x\x07"],
     ):
         main(words)
-        said = "".join(capsys.readouterr())
-        assert said and all(line.isprintable() for line in said.splitlines())
+        captured = "".join(capsys.readouterr())
+        assert captured and all(line.isprintable() for line in captured.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated():
     assert german.startswith("“<xxx") and german.endswith("xxx>” ist falsch.")
 
 
-def test_a_short_sentence_stays_as_it_is():
-    said = phrase("{count} rows of {file}.", count=3, file="a.csv")
-    assert concise(said)[0] is said
-    assert StudioError(said).details == ""
+def test_a_short_sentence_is_unchanged():
+    text = phrase("{count} rows of {file}.", count=3, file="a.csv")
+    assert concise(text)[0] is text
+    assert StudioError(text).details == ""
 
 
 def test_a_remark_on_a_long_name_is_short():

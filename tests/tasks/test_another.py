@@ -51,10 +51,10 @@ def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("mood")
-def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_path: Path) -> None:
-    said = small.classifying(tmp_path, epochs=2).model_dump(mode="json")
-    said["task"] = {"kind": "mood", "balanced": True}
-    job = JobSpec.model_validate_json(JobSpec.model_validate(said).model_dump_json())
+def test_a_job_of_another_task_is_trained_recorded_and_queried(home: Home, tmp_path: Path) -> None:
+    raw = small.classifying(tmp_path, epochs=2).model_dump(mode="json")
+    raw["task"] = {"kind": "mood", "balanced": True}
+    job = JobSpec.model_validate_json(JobSpec.model_validate(raw).model_dump_json())
     assert isinstance(job.task, spec.Mood) and job.task.balanced
 
     run = small.new_run(home.runs / "one", job)
@@ -71,16 +71,16 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     assert run_texts.score("validation_errors", lowest).endswith("% error rate")
     assert run_texts.task_title("mood") == "Mood of a text"
 
-    kept = read_predictions(predictions_file(run.results, "validation"))
-    assert main_metric(kept).name == "errors"
-    assert main_score(kept).value == pytest.approx(lowest)
+    predictions = read_predictions(predictions_file(run.results, "validation"))
+    assert main_metric(predictions).name == "errors"
+    assert main_score(predictions).value == pytest.approx(lowest)
 
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"
     loaded = checkpoint.load(folder)
     assert head_outputs(loaded.network.heads) == spec.Mood.info.head.tensors
-    found = checkpoint_learner(loaded)
-    assert isinstance(found, learner.MoodLearner) and found.task.balanced
+    built = checkpoint_learner(loaded)
+    assert isinstance(built, learner.MoodLearner) and built.task.balanced
     rows = Rows(["a lovely warm film"], labels=["good"])
     assert set(Predictor(folder).predict(rows)[0]) >= {"label", "probability"}
     assert "errors" in Predictor(folder).evaluate(rows).metrics()
@@ -89,7 +89,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
 
 
 @pytest.mark.usefixtures("mood")
-def test_another_task_has_its_place_in_the_window_and_the_command_line() -> None:
+def test_another_task_appears_in_the_window_and_the_command_line() -> None:
     goal = Goal("mood")
     assert goal in goals() and goal.task == spec.Mood()
     assert task_part("mood").description() and view_class("mood") is part.ClassesView
@@ -116,7 +116,7 @@ def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None
         TASKS.update(others)
 
 
-def test_without_its_line_in_the_table_there_is_no_such_task() -> None:
+def test_a_task_must_be_listed_in_the_table() -> None:
     assert "mood" not in TASKS and "mood" not in str(inspect.signature(compose.job_command))
     with pytest.raises(ValueError, match="there is no task 'mood'"):
         JobSpec.model_validate({"name": "x", "task": {"kind": "mood"}})

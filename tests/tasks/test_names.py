@@ -11,11 +11,11 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def test_no_other_file_of_the_program_names_a_task() -> None:
-    own = {Path(place, f"{task}.py") for place in PLACES for task in TASKS} | {TABLE}
-    found = []
+    own = {Path(folder, f"{task}.py") for folder in PLACES for task in TASKS} | {TABLE}
+    places = []
     for path in (path for top in ("app", "engine") for path in (REPOSITORY / top).rglob("*.py")):
         file, text = path.relative_to(REPOSITORY), path.read_text("utf-8")
         if file not in own and any(task in text for task in TASKS):
             nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
-            found += [f"{file}:{node.lineno}" for node in nodes if node.value in TASKS]
-    assert not found
+            places += [f"{file}:{node.lineno}" for node in nodes if node.value in TASKS]
+    assert not places

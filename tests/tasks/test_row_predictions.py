@@ -30,20 +30,20 @@ class Evaluated:
         assert setup.data.validation is not None
         self.learner: Learner = setup.data.learner
         self.dataset: Dataset = setup.data.dataset
-        found = evaluate(
+        predictions = evaluate(
             setup.network, self.learner, setup.data.tokenizer, setup.data.validation, batch=7
         )
-        assert isinstance(found, PredictionCollector)
-        self.collected = found
+        assert isinstance(predictions, PredictionCollector)
+        self.collected = predictions
         rows, cells = self.dataset.rows("validation"), self.dataset.cells("validation")
         origin = Origin("validation", "Data", self.dataset.spec.mapping, "Run", 3, "abc")
-        labels, metrics = self.learner.labels, found.report().metrics()
+        labels, metrics = self.learner.labels, predictions.report().metrics()
         self.found = build_predictions(
-            found.row_predictions(), rows.lines, cells, origin, kind, labels, metrics
+            predictions.row_predictions(), rows.lines, cells, origin, kind, labels, metrics
         )
 
     def details(self) -> list[dict[str, list[str]]]:
-        return [json.loads(one) for one in self.found.table["details"].to_pylist()]
+        return [json.loads(details) for details in self.found.table["details"].to_pylist()]
 
 
 @pytest.fixture(params=HEADED)
@@ -56,13 +56,13 @@ def evaluate_task(tmp_path: Path) -> Callable[[str], Evaluated]:
     return lambda kind: Evaluated(kind, tmp_path)
 
 
-def test_the_rows_are_kept_with_their_cells_and_facts(evaluated, tmp_path):
-    found, dataset = evaluated.found, evaluated.dataset
-    assert len(found) == dataset.spec.rows["validation"] > 3
-    assert found.columns == dataset.spec.columns
-    assert found.table["row"].to_pylist() == list(range(len(found)))
-    assert found.table["line"].to_pylist() == dataset.rows("validation").lines
-    assert found.info.model_dump(exclude={"made", "settings"}) == {
+def test_rows_are_stored_with_their_cells_and_details(evaluated, tmp_path):
+    predictions, dataset = evaluated.found, evaluated.dataset
+    assert len(predictions) == dataset.spec.rows["validation"] > 3
+    assert predictions.columns == dataset.spec.columns
+    assert predictions.table["row"].to_pylist() == list(range(len(predictions)))
+    assert predictions.table["line"].to_pylist() == dataset.rows("validation").lines
+    assert predictions.info.model_dump(exclude={"made", "settings"}) == {
         "task": evaluated.learner.task.kind,
         "labels": evaluated.learner.labels,
         "part": "validation",
@@ -75,9 +75,9 @@ def test_the_rows_are_kept_with_their_cells_and_facts(evaluated, tmp_path):
         "best_metric": "",
         "metrics": evaluated.collected.report().metrics(),
     }
-    found.write(tmp_path / "some.parquet")
+    predictions.write(tmp_path / "some.parquet")
     reread = read_predictions(tmp_path / "some.parquet")
-    assert reread.info == found.info and reread.table.equals(found.table)
+    assert reread.info == predictions.info and reread.table.equals(predictions.table)
 
 
 def test_the_metrics_are_those_of_the_learner(evaluated):
@@ -88,14 +88,14 @@ def test_the_losses_of_the_rows_average_to_that_of_the_report(evaluated):
     losses = evaluated.found.numbers("loss").astype(np.float64)
     weights = np.ones(len(losses))
     if evaluated.learner.task.kind == "token_classification":  # a word each
-        weights = np.array([len(one["words"]) for one in evaluated.details()])
+        weights = np.array([len(details["words"]) for details in evaluated.details()])
     if evaluated.learner.task.kind == "question_answering":  # a window each
         weights = np.bincount(evaluated.collected._examples.owners)  # type: ignore[attr-defined]
     mean = np.average(losses, weights=weights)
     assert mean == pytest.approx(evaluated.collected.report().metrics()["loss"], rel=1e-5)
 
 
-def test_rows_without_labels_are_kept_as_well(evaluated):
+def test_rows_without_labels_are_stored_too(evaluated):
     examples = evaluated.collected._examples if hasattr(evaluated.collected, "_examples") else None
     if examples is None:
         evaluated.collected._targets = None  # type: ignore[attr-defined]
@@ -107,51 +107,64 @@ def test_rows_without_labels_are_kept_as_well(evaluated):
     assert list(bare.predicted) == evaluated.found.table["predicted"].to_pylist()
     rows = evaluated.dataset.rows("validation").unlabelled()
     origin = Origin("file", "some.csv", Mapping(text="text"), "Run")
-    found = build_predictions(bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {})
-    assert not found.is_labelled and np.isnan(found.numbers("score")).all()
+    predictions = build_predictions(
+        bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {}
+    )
+    assert not predictions.is_labelled and np.isnan(predictions.numbers("score")).all()
 
 
 @pytest.mark.parametrize("kind", ["text_classification", "pair_classification", "multiple_choice"])
 def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(kind, evaluate_task):
     evaluated = evaluate_task(kind)
-    found, table = evaluated.found, evaluated.found.table
+    predictions, table = evaluated.found, evaluated.found.table
     gold, predicted = table["gold"].to_pylist(), table["predicted"].to_pylist()
     names = list(evaluated.learner.labels) or ["0", "1"]
-    assert predicted == [names[n] for n in found.scores.argmax(1)]
-    np.testing.assert_array_equal(found.numbers("probability"), found.scores.max(1))
+    assert predicted == [names[n] for n in predictions.scores.argmax(1)]
+    np.testing.assert_array_equal(predictions.numbers("probability"), predictions.scores.max(1))
     right = [a == b for a, b in zip(gold, predicted, strict=True)]
-    np.testing.assert_array_equal(found.numbers("score"), right)
-    assert np.mean(right) == pytest.approx(found.info.metrics["accuracy"])
-    np.testing.assert_allclose(found.scores.sum(1), 1, rtol=1e-6)
-    losses = -np.log(found.scores[np.arange(len(found)), [names.index(one) for one in gold]])
-    np.testing.assert_allclose(found.numbers("loss"), losses, rtol=1e-5)
+    np.testing.assert_array_equal(predictions.numbers("score"), right)
+    assert np.mean(right) == pytest.approx(predictions.info.metrics["accuracy"])
+    np.testing.assert_allclose(predictions.scores.sum(1), 1, rtol=1e-6)
+    losses = -np.log(
+        predictions.scores[np.arange(len(predictions)), [names.index(value) for value in gold]]
+    )
+    np.testing.assert_allclose(predictions.numbers("loss"), losses, rtol=1e-5)
 
 
-def test_sets_of_labels_are_right_as_a_whole(evaluate_task):
+def test_label_sets_are_correct_only_as_a_whole(evaluate_task):
     evaluated = evaluate_task("multi_label")
-    found, names = evaluated.found, evaluated.learner.labels
+    predictions, names = evaluated.found, evaluated.learner.labels
     sets = evaluated.details()
-    chosen = found.scores >= [found.info.settings[f"threshold({name})"] for name in names]
-    for row, one in enumerate(sets):
-        assert one["predicted"] == [
+    chosen = predictions.scores >= [
+        predictions.info.settings[f"threshold({name})"] for name in names
+    ]
+    for row, value in enumerate(sets):
+        assert value["predicted"] == [
             name for name, yes in zip(names, chosen[row], strict=True) if yes
         ]
-    assert found.table["gold"].to_pylist() == [", ".join(one["gold"]) for one in sets]
-    exact = [one["gold"] == one["predicted"] for one in sets]
-    np.testing.assert_array_equal(found.numbers("score"), exact)
-    true = np.array([[name in one["gold"] for name in names] for one in sets])
-    assert f1_score(true, chosen, average="micro") == pytest.approx(found.info.metrics["f1_micro"])
-    probabilities = np.where(chosen, found.scores, 1 - found.scores).prod(axis=1)
-    np.testing.assert_allclose(found.numbers("probability"), probabilities, rtol=1e-6)
+    assert predictions.table["gold"].to_pylist() == [", ".join(labels["gold"]) for labels in sets]
+    exact = [labels["gold"] == labels["predicted"] for labels in sets]
+    np.testing.assert_array_equal(predictions.numbers("score"), exact)
+    true = np.array([[name in labels["gold"] for name in names] for labels in sets])
+    assert f1_score(true, chosen, average="micro") == pytest.approx(
+        predictions.info.metrics["f1_micro"]
+    )
+    probabilities = np.where(chosen, predictions.scores, 1 - predictions.scores).prod(axis=1)
+    np.testing.assert_allclose(predictions.numbers("probability"), probabilities, rtol=1e-6)
 
 
 def test_a_number_is_neither_right_nor_wrong(evaluate_task):
-    found = evaluate_task("regression").found
-    gold = np.array([float(one) for one in found.table["gold"].to_pylist()])
-    np.testing.assert_allclose(found.numbers("loss"), (found.scores[:, 0] - gold) ** 2, rtol=1e-4)
-    predicted = [float(one) for one in found.table["predicted"].to_pylist()]
-    np.testing.assert_array_equal(np.float32(predicted), found.scores[:, 0])
-    assert np.isnan(found.numbers("score")).all() and np.isnan(found.numbers("probability")).all()
+    predictions = evaluate_task("regression").found
+    gold = np.array([float(value) for value in predictions.table["gold"].to_pylist()])
+    np.testing.assert_allclose(
+        predictions.numbers("loss"), (predictions.scores[:, 0] - gold) ** 2, rtol=1e-4
+    )
+    predicted = [float(value) for value in predictions.table["predicted"].to_pylist()]
+    np.testing.assert_array_equal(np.float32(predicted), predictions.scores[:, 0])
+    assert (
+        np.isnan(predictions.numbers("score")).all()
+        and np.isnan(predictions.numbers("probability")).all()
+    )
 
 
 def test_tags_are_scored_as_seqeval_scores_a_sentence(evaluate_task):
@@ -171,14 +184,14 @@ def test_tags_are_scored_as_seqeval_scores_a_sentence(evaluate_task):
 
 def test_answers_are_scored_as_the_report_scores_them(evaluate_task):
     evaluated = evaluate_task("question_answering")
-    found = evaluated.found
-    assert found.numbers("score").mean() == pytest.approx(found.info.metrics["f1"])
-    exact = [one["exact"] for one in evaluated.details()]
-    assert np.mean(exact) == pytest.approx(found.info.metrics["exact_match"])
-    threshold = found.info.settings["no_answer_threshold"]
-    passages = found.cells(found.info.mapping.pair or "").to_pylist()
+    predictions = evaluated.found
+    assert predictions.numbers("score").mean() == pytest.approx(predictions.info.metrics["f1"])
+    exact = [details["exact"] for details in evaluated.details()]
+    assert np.mean(exact) == pytest.approx(predictions.info.metrics["exact_match"])
+    threshold = predictions.info.settings["no_answer_threshold"]
+    passages = predictions.cells(predictions.info.mapping.pair or "").to_pylist()
     for one, answer, passage in zip(
-        evaluated.details(), found.table["predicted"].to_pylist(), passages, strict=True
+        evaluated.details(), predictions.table["predicted"].to_pylist(), passages, strict=True
     ):
         text, start, end, _ = one["best"][0]
         assert passage[int(start) : int(end)] == text

@@ -93,13 +93,17 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(kind, home, tmp
     assert job.task.kind == kind
     run = small.new_run(home.runs / kind, job)
     train(job, run, run.append)
-    told = {e.name for e in run.events_after(0)[0] if isinstance(e, Measured)}
-    names = {name.removeprefix("validation_") for name in told if name.startswith("validation_")}
+    measured_names = {e.name for e in run.events_after(0)[0] if isinstance(e, Measured)}
+    names = {
+        name.removeprefix("validation_")
+        for name in measured_names
+        if name.startswith("validation_")
+    }
     assert names <= {metric.name for metric in TASKS[kind].info.metrics}
     record = open_record(home.record, home.backups)
     with record.session() as session:
         row = record_folder(session, run, job)
-        assert row.best_score is not None and row.best_metric in told
+        assert row.best_score is not None and row.best_metric in measured_names
         assert row.best_metric == f"validation_{TASKS[kind].info.best_metric}"
     record.close()
 
@@ -111,19 +115,19 @@ def test_it_has_a_learner():
         assert isinstance(learner.tokenization, str)
 
 
-def test_its_head_is_one_of_transformers_and_known_again():
+def test_its_head_is_known_to_transformers_and_recognised():
     for kind in HEADED:
         head = get_head(kind)
-        made = Heads(outputs=head.outputs or 3, kind=kind)
-        config = build_config(small.NETWORK, made, (), "float32")
+        heads = Heads(outputs=head.outputs or 3, kind=kind)
+        config = build_config(small.NETWORK, heads, (), "float32")
         assert hasattr(transformers, config["architectures"][0])
         assert config.get("problem_type", "") == head.problem_type
-        assert head_kind(config, made.outputs) == kind
+        assert head_kind(config, heads.outputs) == kind
         if head.pools:
             continue  # other programs state it in modules.json
         del config[TASK]  # as written by other programs
-        assert get_head(head_kind(config, made.outputs)) == head
-        assert head_outputs(made) == head.tensors
+        assert get_head(head_kind(config, heads.outputs)) == head
+        assert head_outputs(heads) == head.tensors
 
 
 def test_it_has_a_card_sentences_and_a_view():
@@ -170,9 +174,9 @@ def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_s
 @pytest.mark.parametrize("kind", TASKS)
 def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
     facts = TASKS[kind].info
-    given = {"flags": ("yes",), "endings": ("a", "b")}
+    options = {"flags": ("yes",), "endings": ("a", "b")}
     roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
-    mapping = Mapping(**{role: given.get(role, role) for role in roles})
+    mapping = Mapping(**{role: options.get(role, role) for role in roles})
     labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
     task = parse_task(kind)
     assert task_problems(COLUMNS, mapping, task, labels) == []

@@ -115,9 +115,11 @@ def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, steps=8, learning_rate=1e-7).model_dump_json())
     assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 0
-    told = capsys.readouterr().err
-    assert "No better than the majority baseline" in told or "Hardly anything is learned" in told
-    assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
+    stderr = capsys.readouterr().err
+    assert (
+        "No better than the majority baseline" in stderr or "Hardly anything is learned" in stderr
+    )
+    assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in stderr
 
 
 def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path):
@@ -136,8 +138,8 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
         printed = output("job", "--data", data, *probe, *own)
         assert JobSpec.model_validate_json(printed).features.learning_rate == rate
 
-    given = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
-    spec = JobSpec.model_validate_json(given).training
+    arguments = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
+    spec = JobSpec.model_validate_json(arguments).training
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
@@ -153,9 +155,9 @@ def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkey
 def test_predict_keeps_every_column_and_escapes_formulas(output, model, tmp_path):
     data = tmp_path / "new.csv"
     data.write_text("id,text,label,note\n7,=1+1 a lovely film,?,@x\n-8,a dull film,,-\n")
-    asked = ("predict", str(data), "--model", model, "--text", "text", "--out")
-    output(*asked, tmp_path / "safe.csv")
-    output(*asked, tmp_path / "raw.csv", "--raw")
+    arguments = ("predict", str(data), "--model", model, "--text", "text", "--out")
+    output(*arguments, tmp_path / "safe.csv")
+    output(*arguments, tmp_path / "raw.csv", "--raw")
     safe = list(csv.reader((tmp_path / "safe.csv").read_text().splitlines()))
     raw = list(csv.reader((tmp_path / "raw.csv").read_text().splitlines()))
     assert safe[0][:6] == ["id", "text", "label", "note", "predicted_label", "probability"]
@@ -168,16 +170,16 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
     output, capsys, model, tmp_path, monkeypatch
 ):
     data, out = small.sentences(tmp_path / "new.csv", rows=30), tmp_path / "out.csv"
-    asked = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
+    arguments = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
     monkeypatch.setattr("engine.applying.apply.CHUNK_ROWS", 8)
     with monkeypatch.context() as patch:
         patch.setattr(
             "engine.applying.apply.write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
-        assert main(asked) == 130
+        assert main(arguments) == 130
     assert "are in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()
     monkeypatch.setattr("engine.tasks.predicting.Predictor.predict", None)
-    assert "30 rows written" in output(*asked, "--resume")
+    assert "30 rows written" in output(*arguments, "--resume")
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
     assert {row["unsure"] for row in rows} == {"true"} and len(rows) == 30
     assert [p.name for p in tmp_path.iterdir() if "part" in p.name] == []
@@ -191,11 +193,11 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
     for precision in ("exact", "fast"):
         out = tmp_path / f"{precision}.csv"
-        asked = ("predict", str(data), "--model", model, "--out", str(out))
-        assert main([*asked, "--precision", precision]) == 0
+        arguments = ("predict", str(data), "--model", model, "--out", str(out))
+        assert main([*arguments, "--precision", precision]) == 0
         written[precision] = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
-        said = capsys.readouterr().err
-    assert ("agrees with fp32 on built-in texts" if quick else "nothing faster agrees") in said
+        stderr = capsys.readouterr().err
+    assert ("agrees with fp32 on built-in texts" if quick else "nothing faster agrees") in stderr
     for some, right in zip(written["fast"], written["exact"], strict=True):
         assert some["text"] == right["text"]
         assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
@@ -212,8 +214,8 @@ def test_attention_is_written_as_an_array(output, model, tmp_path):
 
 def test_fill_ranks_words(told):
     (mask,) = told("fill", "a [MASK] film", "--top=3")["masks"]
-    shares = [guess["probability"] for guess in mask["predictions"]]
-    assert len(shares) == 3 and shares == sorted(shares, reverse=True)
+    fractions = [guess["probability"] for guess in mask["predictions"]]
+    assert len(fractions) == 3 and fractions == sorted(fractions, reverse=True)
 
 
 def test_truncation_of_a_text_is_reported(capsys, tmp_path):
@@ -230,9 +232,9 @@ def test_check_reports_misleading_data(output, told, tmp_path):
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
     facts = told("check", data)
-    (found,) = facts["findings"]
-    assert (found["check"], found["severity"]) == ("label_conflicts", "problem")
-    assert (found["count"], found["lines"]) == (2, [42, 43])
+    (finding,) = facts["findings"]
+    assert (finding["check"], finding["severity"]) == ("label_conflicts", "problem")
+    assert (finding["count"], finding["lines"]) == (2, [42, 43])
     printed = output("check", data)
     assert "problem: 2 rows with the same text and another label" in printed
     assert "  lines 42, 43" in printed
@@ -244,8 +246,8 @@ def test_check_names_the_line_of_a_problem(capsys, tmp_path):
     assert main(["check", str(data), "--json"]) == 1
     printed = capsys.readouterr()
     facts = json.loads(printed.out)
-    (told,) = facts["problems"]
-    assert (facts["ok"], told["line"]) == (False, 2)
+    (problem,) = facts["problems"]
+    assert (facts["ok"], problem["line"]) == (False, 2)
     assert "bad.jsonl, line 2" in printed.err
 
 
@@ -306,16 +308,16 @@ def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained
     assert loaded(code, *foreign) == []
 
 
-def test_a_command_loads_no_other_and_no_record():
+def test_a_command_imports_neither_the_others_nor_the_record():
     code = "from app.__main__ import main; main(['lineage', '--help'])"
     assert loaded(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
 
 
 def loaded(code: str, *beginnings: str) -> list[str]:
     """The modules that a program has loaded at its end, filtered by prefix."""
-    said = f"{code}; import sys; print([m for m in sys.modules if m.startswith({beginnings})])"
+    program = f"{code}; import sys; print([m for m in sys.modules if m.startswith({beginnings})])"
     done = subprocess.run(
-        [sys.executable, "-c", said],
+        [sys.executable, "-c", program],
         capture_output=True, text=True, env=environment(), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -388,9 +390,11 @@ def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in get_settings(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
-    given = [f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual]
+    arguments = [
+        f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual
+    ]
     data = str(rows_for(kind, tmp_path))
-    printed = output("job", "--data", data, "--task", kind, "--size=tiny", *given)
+    printed = output("job", "--data", data, "--task", kind, "--size=tiny", *arguments)
     job = JobSpec.model_validate_json(printed)
     assert job.task.kind == kind
 

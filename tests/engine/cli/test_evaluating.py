@@ -29,9 +29,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     assert isinstance(job.data, FileData)
     data = job.data.model_copy(update={"split": Split(validation=0.2, test=0.2)})
     job = job.model_copy(update={"data": data})
-    made = small.new_run(folder / "run", job)
-    train(job, made, made.append)
-    return made
+    run_folder = small.new_run(folder / "run", job)
+    train(job, run_folder, run_folder.append)
+    return run_folder
 
 
 @pytest.fixture
@@ -41,12 +41,14 @@ def asked(output: Any) -> Any:
 
 def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
     store.predictions_file(run.results, "validation").unlink()
-    said = asked("--run", run.path, "--baseline")
-    found = read_predictions(store.predictions_file(run.results, "validation"))
-    accuracy = found.info.metrics["accuracy"]
-    assert f"accuracy {accuracy:.4f} (95 % interval " in said
-    assert "Majority: accuracy 0.4" in said and "TF-IDF + logistic regression: accuracy" in said
-    assert "the model less this baseline: " in said and "The test rows" not in said
+    printed = asked("--run", run.path, "--baseline")
+    run_folder = read_predictions(store.predictions_file(run.results, "validation"))
+    accuracy = run_folder.info.metrics["accuracy"]
+    assert f"accuracy {accuracy:.4f} (95 % interval " in printed
+    assert (
+        "Majority: accuracy 0.4" in printed and "TF-IDF + logistic regression: accuracy" in printed
+    )
+    assert "the model less this baseline: " in printed and "The test rows" not in printed
     report = json.loads(asked("--run", run.path, "--baseline", "--json"))
     value, low, high = report["intervals"]["accuracy"]
     assert value == pytest.approx(accuracy) and low <= value <= high
@@ -54,8 +56,10 @@ def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
     assert (majority["name"], majority["metric"]) == ("Majority", "accuracy")
     assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
-    assert report["examples"] == len(found)
-    assert [one.info.part for one in store.stored_predictions(run.results)] == ["validation"]
+    assert report["examples"] == len(run_folder)
+    assert [run_folder.info.part for run_folder in store.stored_predictions(run.results)] == [
+        "validation"
+    ]
 
 
 def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_path):
@@ -80,15 +84,15 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_pat
     scores = {str(seed): accuracy, "7": pytest.approx(accuracy - 0.2)}
     assert json.loads(asked("--run", first.path, "--json"))["seeds"] == scores
     report, _ = run_report(first)
-    assert any(mean in said for section in report.sections for said in section.sentences)
+    assert any(mean in sentence for section in report.sections for sentence in section.sentences)
     assert mean in model_card(store.best_checkpoint(first), "hf")
     assert "Mean of" not in asked("--run", run.path)
 
 
 def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
-    said = asked("--run", run.path, "--slices").splitlines()
+    printed = asked("--run", run.path, "--slices").splitlines()
     worst = find_slices(read_predictions(store.predictions_file(run.results, "validation")))
-    assert said[-len(slice_lines(worst)) :] == slice_lines(worst)
+    assert printed[-len(slice_lines(worst)) :] == slice_lines(worst)
     assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == worst
     assert "slices" not in json.loads(asked("--run", run.path, "--json"))
 
@@ -96,8 +100,8 @@ def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
 def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
     before = len(store.logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
-    said = asked("--run", run.path, "--part", "test", "--predictions", out)
-    assert f"The test rows have been scored {before + 1} time" in said
+    printed = asked("--run", run.path, "--part", "test", "--predictions", out)
+    assert f"The test rows have been scored {before + 1} time" in printed
     report = json.loads(asked("--run", run.path, "--part", "test", "--json"))
     assert report["test_looks"] == before + 2
     with open(out, newline="", encoding="utf-8") as file:
@@ -111,21 +115,21 @@ def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
     best = run.best_step()
     assert best is not None
     before = store.predictions_file(run.results, "validation").stat().st_mtime_ns
-    given = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
-    report = json.loads(asked(*given, "--baseline", "--json"))
-    kept = read_predictions(store.predictions_file(run.results, "validation"))
-    assert report["accuracy"] == pytest.approx(kept.info.metrics["accuracy"])
-    assert [one["name"] for one in report["baselines"]] == [
+    arguments = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
+    report = json.loads(asked(*arguments, "--baseline", "--json"))
+    predictions = read_predictions(store.predictions_file(run.results, "validation"))
+    assert report["accuracy"] == pytest.approx(predictions.info.metrics["accuracy"])
+    assert [baseline["name"] for baseline in report["baselines"]] == [
         "Majority", "TF-IDF + logistic regression",
     ]  # fmt: skip
     assert store.predictions_file(run.results, "validation").stat().st_mtime_ns == before
-    assert main(["evaluate", *map(str, given[:-1]), "8"]) == 0
+    assert main(["evaluate", *map(str, arguments[:-1]), "8"]) == 0
     assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
     own = tmp_path / "elsewhere"
     run.checkpoint(best).rename(own)
     try:
-        given = ("--data", run.dataset, "--model", own, "--part", "test")
-        assert json.loads(asked(*given, "--json"))["test_looks"] == 1
+        arguments = ("--data", run.dataset, "--model", own, "--part", "test")
+        assert json.loads(asked(*arguments, "--json"))["test_looks"] == 1
         assert len(store.logged_evaluations(home.results / "elsewhere")) == 1
     finally:
         own.rename(run.checkpoint(best))
@@ -144,19 +148,17 @@ def test_a_file_is_scored_and_its_rows_are_written(run, asked, tmp_path):
     assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
 
 
-def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
-    refusal, run, asked, tmp_path, capsys
-):
+def test_rows_without_a_label_are_skipped_on_request(refusal, run, asked, tmp_path, capsys):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
     best = run.best_step()
     assert best is not None
-    given = ("evaluate", str(file), "--model", str(run.checkpoint(best)))
-    assert main([*given]) == 1 and "1 of 13 rows have no label" in capsys.readouterr().err
-    assert "no column “labels”" in refusal(*given, "--skip-empty", "labels")
-    assert main([*given, "--skip-empty", "label"]) == 0
-    told = capsys.readouterr()
-    assert "1 row with an empty cell skipped" in told.err and "of 12)" in told.out
+    arguments = ("evaluate", str(file), "--model", str(run.checkpoint(best)))
+    assert main([*arguments]) == 1 and "1 of 13 rows have no label" in capsys.readouterr().err
+    assert "no column “labels”" in refusal(*arguments, "--skip-empty", "labels")
+    assert main([*arguments, "--skip-empty", "label"]) == 0
+    captured = capsys.readouterr()
+    assert "1 row with an empty cell skipped" in captured.err and "of 12)" in captured.out
 
 
 @pytest.mark.parametrize(
@@ -176,5 +178,5 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
 )
 def test_contradictory_options_are_refused(refusal, run, given, problem):
     looks = len(store.logged_evaluations(run.results))
-    assert problem in refusal("evaluate", *(one.replace("RUN", str(run.path)) for one in given))
+    assert problem in refusal("evaluate", *(word.replace("RUN", str(run.path)) for word in given))
     assert len(store.logged_evaluations(run.results)) == looks

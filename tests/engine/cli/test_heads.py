@@ -26,12 +26,15 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model, a file, and the same rows as a data set."""
-    made = tmp_path_factory.mktemp("heads")
-    folder(made / "model", Heads(outputs=3))
+    workspace = tmp_path_factory.mktemp("heads")
+    folder(workspace / "model", Heads(outputs=3))
     rows = "".join(f"{text},{label}\n" for text, label in TEXTS)
-    (made / "texts.csv").write_text(f"text,label\n{rows}")
-    resolve(FileData(path=made / "texts.csv", split=Split(validation=0, test=0)), made / "data")
-    return made
+    (workspace / "texts.csv").write_text(f"text,label\n{rows}")
+    resolve(
+        FileData(path=workspace / "texts.csv", split=Split(validation=0, test=0)),
+        workspace / "data",
+    )
+    return workspace
 
 
 @pytest.fixture
@@ -41,8 +44,8 @@ def run(place: Path, capsys: pytest.CaptureFixture[str]):
     def run(*options: str, model: str = "model", texts: tuple[str, ...] | None = None):
         source = ("--texts", str(place / "texts.csv")) if texts is None else texts
         code = main(["heads", str(place / model), *source, *options])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run
 
@@ -57,41 +60,41 @@ def chosen(place: Path) -> TextSet:
 
 def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path):
     out = tmp_path / "heads.csv"
-    code, said, _ = run("--out", str(out))
-    assert code == 0 and f"4 heads written to {out}" in said
+    code, printed, _ = run("--out", str(out))
+    assert code == 0 and f"4 heads written to {out}" in printed
     rows = table(out)
     assert [(row["layer"], row["head"]) for row in rows] == [
         ("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"),
     ]  # fmt: skip
     best = max(rows, key=lambda row: float(row["previous"]))
-    line = next(line for line in said.splitlines() if line.startswith("most previous: "))
+    line = next(line for line in printed.splitlines() if line.startswith("most previous: "))
     assert f"{best['layer']}.{best['head']}" in line and "95 % interval" in line
     assert float(best["previous low"]) <= float(best["previous"]) <= float(best["previous high"])
-    code, said, _ = run("--json")
-    told = json.loads(said)
-    assert (code, told["method"], told["texts"]) == (0, "patterns", len(TEXTS))
-    assert [str(head["previous"]) for head in told["heads"]] == [row["previous"] for row in rows]
+    code, printed, _ = run("--json")
+    report = json.loads(printed)
+    assert (code, report["method"], report["texts"]) == (0, "patterns", len(TEXTS))
+    assert [str(head["previous"]) for head in report["heads"]] == [row["previous"] for row in rows]
 
 
 def test_importance_is_that_of_the_window(run, place, tmp_path):
-    code, said, _ = run("--method", "each", "--replacement", "mean", "--json")
-    told = json.loads(said)
+    code, printed, _ = run("--method", "each", "--replacement", "mean", "--json")
+    report = json.loads(printed)
     question = WeighHeads(
         checkpoint=place / "model", texts=chosen(place), each_head=True, replacement="mean"
     )
     answer = weigh(load(place / "model"), question, tmp_path, lambda _: None)
     values = np.load(answer.file)
-    assert code == 0 and told["replacement"] == "mean"
-    assert told["loss"] == pytest.approx(answer.loss, abs=1e-6)
-    for one in told["heads"]:
-        head = one["layer"] - 1, one["head"] - 1
-        assert one["importance"] == pytest.approx(values[(0, *head, 0)], abs=1e-6)
-        assert one["loss off low"] == pytest.approx(values[(1, *head, 1)], abs=1e-6)
+    assert code == 0 and report["replacement"] == "mean"
+    assert report["loss"] == pytest.approx(answer.loss, abs=1e-6)
+    for row in report["heads"]:
+        head = row["layer"] - 1, row["head"] - 1
+        assert row["importance"] == pytest.approx(values[(0, *head, 0)], abs=1e-6)
+        assert row["loss off low"] == pytest.approx(values[(1, *head, 1)], abs=1e-6)
 
 
 def test_heads_are_printed_by_importance(run):
-    code, said, _ = run("--method", "importance", "--top", "2")
-    lines = said.splitlines()
+    code, printed, _ = run("--method", "importance", "--top", "2")
+    lines = printed.splitlines()
     assert code == 0 and lines[0].startswith("mean loss ") and lines[1] == "heads by importance:"
     first, second = (float(line.split()[2]) for line in lines[2:])
     assert first >= second
@@ -100,28 +103,28 @@ def test_heads_are_printed_by_importance(run):
 def test_pruned_heads_and_the_model_without_them(run, place, tmp_path):
     save, out = tmp_path / "pruned", tmp_path / "rounds.csv"
     options = ("--method", "pruning", "--max-fall", "1", "--save", str(save), "--out", str(out))
-    code, said, _ = run(*options, "--json")
-    told = json.loads(said)
+    code, printed, _ = run(*options, "--json")
+    report = json.loads(printed)
     question = PruneHeads(checkpoint=place / "model", texts=chosen(place), max_fall=1)
     answer = prune(load(place / "model"), question, lambda _: None)
-    assert code == 0 and told["metric"] == "accuracy" and told["saved"] == str(save)
-    assert [one["accuracy"] for one in told["rounds"]] == [one.figure for one in answer.rounds]
-    assert told["pruned"] == [[layer + 1, head + 1] for layer, head in answer.pruned]
+    assert code == 0 and report["metric"] == "accuracy" and report["saved"] == str(save)
+    assert [step["accuracy"] for step in report["rounds"]] == [one.figure for one in answer.rounds]
+    assert report["pruned"] == [[layer + 1, head + 1] for layer, head in answer.pruned]
     weight = load(save).network.encoder.layers[0].attention.output.weight
     gone = [head for layer, head in answer.pruned if layer == 0]
     assert all(not weight[:, 8 * head : 8 * head + 8].any() for head in gone) and gone
     rows = table(out)
     assert sum(row["round"] == "" for row in rows) == 1, "one head stays"
-    code, said, err = run(*options)
+    code, printed, err = run(*options)
     assert code == 1 and "already exists" in err
-    code, said, _ = run("--method", "pruning", "--max-fall", "1")
-    assert "3 heads can go: " in said and said.count("round ") == 4
+    code, printed, _ = run("--method", "pruning", "--max-fall", "1")
+    assert "3 heads can go: " in printed and printed.count("round ") == 4
 
 
 def test_results_for_a_stored_data_set_are_cached(run, place, home):
     texts = ("--data", str(place / "data"), "--part", "train")
-    code, said, _ = run("--method", "importance", "--json", texts=texts)
-    assert code == 0 and json.loads(said)["texts"] == len(TEXTS)
+    code, printed, _ = run("--method", "importance", "--json", texts=texts)
+    assert code == 0 and json.loads(printed)["texts"] == len(TEXTS)
     assert len(list((home.cache / "texts").iterdir())) == 1
 
 

@@ -31,15 +31,15 @@ def published(hub: Hub, tmp_path: Path) -> Repo:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the library
-def test_a_model_is_got_and_sent_again(output, hub, published, home):
+def test_a_model_is_downloaded_and_pushed(output, hub, published, home):
     home.make()
     hub.cut, hub.cuts = 2_000, 3
-    said = output("get", NAME)
-    into = Path(said.splitlines()[-1])
-    assert into == home.models / "tiny" and "model.safetensors" in said
+    printed = output("get", NAME)
+    into = Path(printed.splitlines()[-1])
+    assert into == home.models / "tiny" and "model.safetensors" in printed
     info, source = checkpoint_info(into), read_source(into)
     assert info.layers == small.SPEC.layers
-    assert source is not None and source.revision == published.sha in said
+    assert source is not None and source.revision == published.sha in printed
     assert not list(home.downloads.iterdir())
     token.save_token(TOKEN)
     assert (
@@ -88,9 +88,9 @@ def test_the_worker_answers_without_torch(hub, published, tmp_path):
         maps = Path(f"/proc/{worker.pid}/maps")
         loaded = maps.read_text() if maps.exists() else ""
         worker.stdin.close()
-    found, planned, refused = answers
+    search, planned, refused = answers
     assert [answer.to for answer in answers] == [1, 2, 3]
-    assert isinstance(found, Found) and [model.name for model in found.models] == [NAME]
+    assert isinstance(search, Found) and [model.name for model in search.models] == [NAME]
     assert isinstance(planned, Planned) and planned.revision == published.sha
     assert isinstance(refused, Refused) and "no model" in refused.problem
     assert "libtorch" not in loaded

@@ -30,8 +30,8 @@ WRITERS = {"csv": small.labelled, "json": small.questions, "conll": small.tagged
 
 
 @pytest.mark.parametrize("task", CASES)
-def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
-    suffix, columns, label, said, figure, least = CASES[task]
+def test_a_task_is_trained_evaluated_and_used(output, told, tmp_path, task):
+    suffix, columns, label, files, figure, least = CASES[task]
     data, job, run = (tmp_path / name for name in (f"data.{suffix}", "job.json", "run"))
     WRITERS[suffix](data)
     job.write_text(
@@ -49,7 +49,7 @@ def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
     output("predict", data, *model, "--out", out)
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {*said} <= {*rows[0]} and len(rows) >= 48
+    assert {*files} <= {*rows[0]} and len(rows) >= 48
     if task == "multi_label":  # predictions can be evaluated as they were written
         again = told("evaluate", out, *model, "--label=labels")
         assert again["exact_match"] == 1
@@ -72,7 +72,7 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(output, tmp_path):
     job.write_text(output("job", "--data", data, *SIZE, *learning, "--device=cpu"))
     output("train", job, "--into", run)
     events, _ = RunFolder(run).events_after(0)
-    told = [event.text for event in events if isinstance(event, Noted)]
-    (warning,) = [text for text in told if "“rare”" in text]
+    report = [event.text for event in events if isinstance(event, Noted)]
+    (warning,) = [text for text in report if "“rare”" in text]
     assert "predicts “rare” for no validation example" in warning
-    assert not any("“common”" in text for text in told)
+    assert not any("“common”" in text for text in report)

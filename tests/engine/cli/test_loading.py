@@ -20,13 +20,13 @@ SENTENCES = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with an unused tensor, and code that is not run."""
-    made = small.folder(tmp_path_factory.mktemp("odd") / "model", Heads(mlm=True, outputs=3))
-    tensors = load_file(made / "model.safetensors") | {"vision.weight": torch.zeros(2)}
-    save_file(tensors, made / "model.safetensors", {"format": "pt"})
-    config = json.loads((made / "config.json").read_text("utf-8")) | {"auto_map": {"x": "y"}}
-    (made / "config.json").write_text(json.dumps(config), "utf-8")
-    (made / "manifest.json").unlink(missing_ok=True)
-    return made
+    model = small.folder(tmp_path_factory.mktemp("odd") / "model", Heads(mlm=True, outputs=3))
+    tensors = load_file(model / "model.safetensors") | {"vision.weight": torch.zeros(2)}
+    save_file(tensors, model / "model.safetensors", {"format": "pt"})
+    config = json.loads((model / "config.json").read_text("utf-8")) | {"auto_map": {"x": "y"}}
+    (model / "config.json").write_text(json.dumps(config), "utf-8")
+    (model / "manifest.json").unlink(missing_ok=True)
+    return model
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_json_holds_the_same_with_all_names(folder, rows, capsys):
         }
 
 
-def test_an_ordinary_checkpoint_leads_to_no_note(tmp_path, capsys):
-    made = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3))
-    assert main(["fill", "a [MASK]", "--model", str(made)]) == 0
+def test_an_ordinary_checkpoint_gives_no_note(tmp_path, capsys):
+    model = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3))
+    assert main(["fill", "a [MASK]", "--model", str(model)]) == 0
     assert "note:" not in capsys.readouterr().err

@@ -40,24 +40,24 @@ def run(*words: str) -> tuple[Any, str]:
 
 
 def test_given_values_have_the_path_of_their_field() -> None:
-    given, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
-    assert OPTIONS.given(given) == {
+    values, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
+    assert OPTIONS.given(values) == {
         "kitchen.kettle.cups": 3,
         "kitchen.kettle.loud": True,
         "kitchen.kettle.colour": "blue",
         "kitchen.kettle.guests": ["Ann", "Bob"],
     }
-    assert given["room"] == "garden"
-    given, _ = run()
-    assert OPTIONS.given(given) == {} and given["room"] == "kitchen"
-    given, _ = run("--no-loud")
-    assert OPTIONS.given(given) == {"kitchen.kettle.loud": False}
+    assert values["room"] == "garden"
+    values, _ = run()
+    assert OPTIONS.given(values) == {} and values["room"] == "kitchen"
+    values, _ = run("--no-loud")
+    assert OPTIONS.given(values) == {"kitchen.kettle.loud": False}
 
 
 @pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
 def test_values_of_a_wrong_type_are_refused(words: tuple[str, ...]) -> None:
-    given, printed = run(*words)
-    assert given is None and words[0].partition("=")[0] in printed
+    values, printed = run(*words)
+    assert values is None and words[0].partition("=")[0] in printed
 
 
 def test_the_help_shows_each_field_under_its_heading() -> None:

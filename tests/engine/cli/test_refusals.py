@@ -135,19 +135,19 @@ def refused(
                 stem, dot, ending = word.partition(".")
                 words.append(f"{values[stem]}{dot}{ending}" if stem in values else word)
             code = app.__main__.main(words)
-            said = capsys.readouterr().err
-            last_line = said.rstrip("\n").rpartition("\n")[2]
-            told = last_line.removeprefix(PRINTED)
+            stderr = capsys.readouterr().err
+            last_line = stderr.rstrip("\n").rpartition("\n")[2]
+            problem = last_line.removeprefix(PRINTED)
             if (
                 code != 1
-                or "Traceback" in said
-                or "unexpected" in said
+                or "Traceback" in stderr
+                or "unexpected" in stderr
                 or not last_line.startswith(PRINTED)
-                or not 10 < len(told) <= LONGEST
-                or not told.isprintable()
+                or not 10 < len(problem) <= LONGEST
+                or not problem.isprintable()
                 or (place / "new").exists()
             ):
-                wrong.append(f"{' '.join([command, *line])} → {code}: {said[-1500:]}")
+                wrong.append(f"{' '.join([command, *line])} → {code}: {stderr[-1500:]}")
     return wrong
 
 
@@ -161,7 +161,7 @@ def test_unreadable_inputs_are_refused_with_a_sentence(fault, place, capsys):
         assert refused(READING, place / FAULTS[fault], place, capsys) == []
 
 
-@pytest.mark.parametrize("fault", [one for one in FAULTS if one != "strange"])
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "strange"])
 def test_unwritable_outputs_are_refused_with_a_sentence(fault, place, capsys):
     makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
     allowed = makes_parents if fault == "missing" else ()
@@ -171,7 +171,7 @@ def test_unwritable_outputs_are_refused_with_a_sentence(fault, place, capsys):
 
 
 @pytest.mark.parametrize("out", ["", "/", ".", ".."])
-def test_a_place_without_a_name_is_refused_in_a_sentence(out, place, capsys, monkeypatch):
+def test_a_path_without_a_name_is_refused_with_a_message(out, place, capsys, monkeypatch):
     monkeypatch.chdir(place / "run")  # nothing may be created in a folder that is in use
     last = RunFolder(place / "run").checkpoint_folders()[-1]
     before = sorted(place.rglob("*"))
@@ -187,12 +187,15 @@ def test_a_place_without_a_name_is_refused_in_a_sentence(out, place, capsys, mon
     ]
     for words in lines:
         code = app.__main__.main(words)
-        said = capsys.readouterr().err.rstrip().rpartition("\n")[2]
-        assert code == 1 and said.startswith(PRINTED) and "unexpected" not in said, (words, said)
+        stderr = capsys.readouterr().err.rstrip().rpartition("\n")[2]
+        assert code == 1 and stderr.startswith(PRINTED) and "unexpected" not in stderr, (
+            words,
+            stderr,
+        )
     assert sorted(place.rglob("*")) == before
 
 
-def test_a_read_only_disk_is_named(tmp_path, place, capsys):
+def test_a_read_only_disk_is_reported(tmp_path, place, capsys):
     with small_disk(tmp_path / "disk", 1024, "ro") as disk:
         assert refused(WRITING, disk / "x", place, capsys) == []
         assert app.__main__.main(["train", str(place / "job.json"), f"--into={disk}/x"]) == 1
@@ -203,12 +206,14 @@ def test_a_read_only_disk_is_named(tmp_path, place, capsys):
     "home, says",
     [("data.csv", "not a folder"), ("n" * 300, "too long"), ("\n".join(["n" * 90] * 40), "n")],
 )
-def test_a_home_that_cannot_be_is_refused(home, says, place, capsys, monkeypatch):
+def test_an_impossible_home_is_refused(home, says, place, capsys, monkeypatch):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(place / home))
     for command in ("rebuild", "tour"):
         assert app.__main__.main([command]) == 1
-        said = capsys.readouterr().err
-        assert says in said and "Traceback" not in said and len(said) <= LONGEST + len(PRINTED)
+        stderr = capsys.readouterr().err
+        assert (
+            says in stderr and "Traceback" not in stderr and len(stderr) <= LONGEST + len(PRINTED)
+        )
 
 
 def close_the_folder(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +240,7 @@ def make_a_mistake(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
         (make_a_mistake, 3, "a bug"),
     ],
 )
-def test_a_fault_during_training_is_told_from_a_mistake_of_the_program(
+def test_environment_faults_during_training_are_distinguished_from_bugs(
     place, tmp_path, monkeypatch, act, code, says
 ):
     run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
@@ -260,8 +265,8 @@ def test_a_tour_that_fails_ends_as_a_training_does(tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr("engine.worker.train.main", work)
     assert app.__main__.main(["tour", "--into", str(tmp_path / "run")]) == code
-    said = capsys.readouterr()
-    assert (said.out + said.err).count("It broke. Try again.") == 1
+    captured = capsys.readouterr()
+    assert (captured.out + captured.err).count("It broke. Try again.") == 1
 
 
 def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsys):
@@ -270,9 +275,9 @@ def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsy
     file = tmp_path / "job.json"
     file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     assert app.__main__.main(["train", str(file), "--into", str(tmp_path / "run")]) == 1
-    said = capsys.readouterr().err
-    assert said.count("9999") == 1
-    assert said.rstrip().rpartition("\n")[2].startswith(f"{PRINTED}This process may not use core")
+    stderr = capsys.readouterr().err
+    assert stderr.count("9999") == 1
+    assert stderr.rstrip().rpartition("\n")[2].startswith(f"{PRINTED}This process may not use core")
 
 
 ERRORS = {

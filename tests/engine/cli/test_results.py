@@ -26,16 +26,18 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_the_worst_slices_are_printed(output, told, run):
-    found = worst_slices(reviews(600, 0, planted=True))
+    slices_found = worst_slices(reviews(600, 0, planted=True))
     lines = output("slices", run).splitlines()
-    assert lines[0].startswith(found.slices[0].sentence)
-    assert len(lines) == len(found.slices) + 1
-    assert lines[-1].startswith(f"{found.tried:,} slices of 600 rows were tested")
-    said = told("slices", run / "results" / "validation.parquet")
-    assert said["slices"][0]["conditions"] == [
-        one.model_dump(mode="json") for one in found.slices[0].conditions
+    assert lines[0].startswith(slices_found.slices[0].sentence)
+    assert len(lines) == len(slices_found.slices) + 1
+    assert lines[-1].startswith(f"{slices_found.tried:,} slices of 600 rows were tested")
+    printed = told("slices", run / "results" / "validation.parquet")
+    assert printed["slices"][0]["conditions"] == [
+        part.model_dump(mode="json") for part in slices_found.slices[0].conditions
     ]
-    assert said["slices"][0]["score"]["value"] == pytest.approx(found.slices[0].group.score.value)
+    assert printed["slices"][0]["score"]["value"] == pytest.approx(
+        slices_found.slices[0].group.score.value
+    )
     few = run.parent / "few.parquet"
     reviews(30, 1).write(few)
     assert output("slices", few) == (
@@ -50,20 +52,24 @@ def test_two_results_are_compared(output, told, tmp_path):
     other = np.where(gold == "good", "bad", "good")
     texts = [f"text {number}" for number in range(200)]
     files = []
-    for name, share in (("first", 0.6), ("second", 0.9)):
-        said = np.where(rng.random(200) < share, gold, other)
+    for name, fraction in (("first", 0.6), ("second", 0.9)):
+        predicted = np.where(rng.random(200) < fraction, gold, other)
         files.append(tmp_path / f"{name}.parquet")
-        classified(gold, said, text=texts).write(files[-1])
+        classified(gold, predicted, text=texts).write(files[-1])
     lines = output("compare-results", *files).splitlines()
     assert lines[0] == "200 rows are in both"
     assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
     assert lines[-1].startswith("The second result is better: accuracy ")
-    found = told("compare-results", *files)
-    assert lines[3] == f"better in the second: {len(found['better'])} rows"
-    row = found["better"][0]
+    comparison = told("compare-results", *files)
+    assert lines[3] == f"better in the second: {len(comparison['better'])} rows"
+    row = comparison["better"][0]
     assert lines[4] == (f"  row {row}, gold {gold[row]}: {other[row]} → {gold[row]}: text {row}")
-    assert found["rows"] == 200 and found["mcnemar_p"] < 0.05 and found["claim"] == lines[-1]
-    assert found["metrics"]["accuracy"]["difference"]["low"] > 0
+    assert (
+        comparison["rows"] == 200
+        and comparison["mcnemar_p"] < 0.05
+        and comparison["claim"] == lines[-1]
+    )
+    assert comparison["metrics"]["accuracy"]["difference"]["low"] > 0
 
 
 def test_results_without_common_rows_are_refused(output, told, tmp_path):
@@ -71,8 +77,10 @@ def test_results_without_common_rows_are_refused(output, told, tmp_path):
         classified(["good"], ["good"], text=[name]).write(tmp_path / name)
     lines = output("compare-results", tmp_path / "a", tmp_path / "b").splitlines()
     assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
-    found = told("compare-results", tmp_path / "a", tmp_path / "b")
-    assert found["metrics"] == {} and found["only_first"] == found["only_second"] == 1
+    comparison = told("compare-results", tmp_path / "a", tmp_path / "b")
+    assert (
+        comparison["metrics"] == {} and comparison["only_first"] == comparison["only_second"] == 1
+    )
 
 
 def test_a_file_without_results_is_refused(refusal, tmp_path):
@@ -82,11 +90,11 @@ def test_a_file_without_results_is_refused(refusal, tmp_path):
     assert "cannot be read" in refusal("compare-results", tmp_path / "text", tmp_path / "text")
 
 
-def test_figures_that_are_not_known_are_null(told, tmp_path):
-    made = classified(["good", None], ["good", "bad"], text=["a", "b"])
-    Predictions(made.info, made.table).write(tmp_path / "a")
-    found = told("compare-results", tmp_path / "a", tmp_path / "a")
-    assert found["rows"] == 1 and found["metrics"]["accuracy"]["difference"]["value"] == 0
+def test_unknown_figures_are_null(told, tmp_path):
+    predictions = classified(["good", None], ["good", "bad"], text=["a", "b"])
+    Predictions(predictions.info, predictions.table).write(tmp_path / "a")
+    comparison = told("compare-results", tmp_path / "a", tmp_path / "a")
+    assert comparison["rows"] == 1 and comparison["metrics"]["accuracy"]["difference"]["value"] == 0
 
 
 def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
@@ -100,8 +108,8 @@ def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: i
             run.append(measured("validation_accuracy", 1, scores[seed]))
             run.append(Saved(step=1, folder="", best=True))
             run.append(Ended(outcome="finished", step=1))
-    told = {"name": job.name, "runs": [{"folder": name} for name in names]}
-    (folder / SUMMARY).write_text(json.dumps(told))
+    group = {"name": job.name, "runs": [{"folder": name} for name in names]}
+    (folder / SUMMARY).write_text(json.dumps(group))
     return folder
 
 
@@ -116,6 +124,10 @@ def test_jobs_with_several_seeds_are_compared_over_their_runs(output, told, tmp_
     lines = output("compare-results", first, second).splitlines()
     assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
     assert lines[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
-    found = told("compare-results", first, second)
-    assert found["claim"] == lines[-1] and found["second"] == {"1": 0.74, "2": 0.76, "3": 0.76}
-    assert found["difference"]["p"] < 0.05
+    comparison = told("compare-results", first, second)
+    assert comparison["claim"] == lines[-1] and comparison["second"] == {
+        "1": 0.74,
+        "2": 0.76,
+        "3": 0.76,
+    }
+    assert comparison["difference"]["p"] < 0.05

@@ -44,11 +44,11 @@ def written(folder: Path, lines: list[str]) -> Path:
 
 def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None) -> Path:
     """A hand-made job."""
-    given = small.classifying(folder, epochs=1).model_dump(mode="json")
-    given["data"] = FileData(path=file, cleaning=cleaning or Cleaning()).model_dump(mode="json")
-    given["task"] = {"kind": task}
+    raw = small.classifying(folder, epochs=1).model_dump(mode="json")
+    raw["data"] = FileData(path=file, cleaning=cleaning or Cleaning()).model_dump(mode="json")
+    raw["task"] = {"kind": task}
     job = folder / "job.json"
-    job.write_text(JobSpec.model_validate(given).model_dump_json())
+    job.write_text(JobSpec.model_validate(raw).model_dump_json())
     return job
 
 
@@ -56,9 +56,9 @@ def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None
 def test_the_same_is_refused_everywhere(refusal, case, tmp_path):
     lines, task, says = CASES[case]
     file = written(tmp_path, lines)
-    asked = ["--task", task] if task else []
-    assert says in refusal("check", file, *asked)
-    assert says in refusal("job", "--data", file, *asked, *SIZE)
+    arguments = ["--task", task] if task else []
+    assert says in refusal("check", file, *arguments)
+    assert says in refusal("job", "--data", file, *arguments, *SIZE)
     kind = task or ("multiple_choice" if "ending0" in lines[0] else "text_classification")
     job = job_of(tmp_path, file, kind)
     assert says in refusal("train", job, "--into", tmp_path / "run")
@@ -68,31 +68,34 @@ def test_refusals_are_also_given_as_json(capsys, tmp_path):
     """With the findings of the checks."""
     file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
     assert main(["check", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["ok"] is False
-    assert [one["problem"] for one in told["problems"]] == ["1 of 22 rows have no label."]
-    assert "exact_duplicates" in [one["check"] for one in told["findings"]]
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is False
+    assert [problem["problem"] for problem in report["problems"]] == ["1 of 22 rows have no label."]
+    assert "exact_duplicates" in [finding["check"] for finding in report["findings"]]
     assert main(["check", str(file)]) == 1
     printed = capsys.readouterr()
     assert "rows: 22" in printed.out and "1 of 22 rows have no label." in printed.err
 
 
-def test_all_problems_of_data_are_reported_at_once(capsys, tmp_path):
+def test_all_problems_of_data_are_reported_together(capsys, tmp_path):
     lines = ["text,stars", *(f"a film {n},{n % 5}" for n in range(20)), ",3", "a book,", "b,many"]
     file = written(tmp_path, lines)
-    asked = ["--task", "regression"]
-    for command in (["check", str(file), *asked], ["job", "--data", str(file), *asked, *SIZE]):
+    arguments = ["--task", "regression"]
+    for command in (
+        ["check", str(file), *arguments],
+        ["job", "--data", str(file), *arguments, *SIZE],
+    ):
         assert main(command) == 1
-        said = [one for one in capsys.readouterr().err.splitlines() if "bert-studio: " in one]
-        for what, one in zip(("no text", "no label", "no number"), said, strict=True):
-            assert what in one
+        stderr = [line for line in capsys.readouterr().err.splitlines() if "bert-studio: " in line]
+        for name, one in zip(("no text", "no label", "no number"), stderr, strict=True):
+            assert name in one
 
 
 def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
     refusal, capsys, tmp_path
 ):
     """Columns are recognised by their cells or by the requested task."""
-    for answers, asked in (
+    for answers, arguments in (
         (("Ann", "ann"), []),
         (("Bob", "Eve"), ["--task", "question_answering"]),
     ):
@@ -100,12 +103,14 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
         file = written(tmp_path, ["question,context,answer", *rows])
         wrong = 10 if "Ann" in answers else 20
         for command in (["check", str(file)], ["job", "--data", str(file), *SIZE]):
-            said = refusal(*command, *asked)
-            assert f"{wrong} of 20 rows have an answer that their passage does not contain" in said
-            assert "We guessed" not in said, "the column of answers is called so"
+            message = refusal(*command, *arguments)
+            assert (
+                f"{wrong} of 20 rows have an answer that their passage does not contain" in message
+            )
+            assert "We guessed" not in message, "the column of answers is called so"
         job = job_of(tmp_path, file, "question_answering")
-        said = refusal("train", job, "--into", tmp_path / f"run{wrong}")
-        assert f"{wrong} of 20 rows have an answer" in said
+        message = refusal("train", job, "--into", tmp_path / f"run{wrong}")
+        assert f"{wrong} of 20 rows have an answer" in message
         assert main(["job", "--data", str(file), "--task", "pretraining", *SIZE]) == 0
         capsys.readouterr()
 
@@ -128,7 +133,7 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path
     rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
     file = written(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
     flags = ["toxic", "obscene", "threat"]
-    for asked, label, taken, said in (
+    for arguments, label, expected, message in (
         ([], None, flags, "the label columns"),
         (["--task", "multi_label"], None, flags, "the label columns"),
         (["--task", "text_classification"], "toxic", [], "the label column "),
@@ -136,11 +141,11 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path
         (["--label", "id"], "id", [], ""),
         (["--flags", "toxic,threat"], None, ["toxic", "threat"], ""),
     ):
-        told = json.loads(output("check", file, "--json", *asked))
-        assert (told["mapping"]["label"], told["mapping"]["flags"]) == (label, taken)
-        assert [said in note for note in told["notes"] if "We guessed" in note] == [True] * bool(
-            said
-        )
+        report = json.loads(output("check", file, "--json", *arguments))
+        assert (report["mapping"]["label"], report["mapping"]["flags"]) == (label, expected)
+        assert [message in note for note in report["notes"] if "We guessed" in note] == [
+            True
+        ] * bool(message)
 
 
 def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):
@@ -159,8 +164,8 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, t
     file, other = written(tmp_path, ["text,label", *FINE]), tmp_path / "dev.csv"
     says = "Validation rows have labels that no training row has: “2”."
     other.write_text("text,label\na film,1\na film,2\n")
-    given = ["--data", str(file), "--validation", str(other)]
-    assert says in refusal("job", *given, *SIZE)
+    arguments = ["--data", str(file), "--validation", str(other)]
+    assert says in refusal("job", *arguments, *SIZE)
     spec = import_dataset(
         "x",
         {"train": file, "validation": other},
@@ -172,7 +177,7 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, t
     assert spec.unseen == ("2",)
     assert says in refusal("job", "--data", tmp_path / "data" / "1", *SIZE)
     other.write_text("text,label\na film,1.0\na film,0\n")
-    assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
+    assert main(["job", *arguments, *SIZE]) == 0, "another spelling is the same label"
 
 
 def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tmp_path):
@@ -180,15 +185,15 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tm
     rows = [f"a dog {n},some dog {n},{n % 37 / 10},{verdicts[n % 3]}" for n in range(120)]
     file = written(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
     pairs = {"text": "sentence_A", "pair": "sentence_B"}
-    for asked, kind, label in (
+    for arguments, kind, label in (
         ([], "pair_classification", "judgment"),
         (["--task=regression"], "regression", "relatedness_score"),
         (["--label=relatedness_score"], "regression", "relatedness_score"),
     ):
-        made = JobSpec.model_validate_json(output("job", "--data", file, *asked, *SIZE))
-        assert made.task.kind == kind
-        assert isinstance(made.data, FileData)
-        assert made.data.mapping == Mapping(**pairs, label=label)
+        job = JobSpec.model_validate_json(output("job", "--data", file, *arguments, *SIZE))
+        assert job.task.kind == kind
+        assert isinstance(job.data, FileData)
+        assert job.data.mapping == Mapping(**pairs, label=label)
 
 
 def test_xml_read_as_text_is_reported(told, capsys, tmp_path):

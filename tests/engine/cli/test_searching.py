@@ -99,7 +99,7 @@ def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(tmp_path
     assert isinstance(words, Ended) and words.problem.startswith("Pruned at step 1: its best")
 
 
-def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path):
+def test_the_command_line_accepts_values_ranges_and_sections(tmp_path):
     job = fake_worker.job()
     varied = [
         f"{RATE}=1e-5,3e-5",

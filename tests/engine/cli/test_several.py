@@ -52,13 +52,13 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
     ]
     losses = [run["metrics"]["validation_loss"] for run in summary["runs"]]
     assert len(set(losses)) == 3, "each seed learns otherwise"
-    told = summary["rows"][0]["metrics"]["validation_loss"]
-    assert told["mean"] == pytest.approx(statistics.fmean(losses))
-    assert told["deviation"] == pytest.approx(statistics.stdev(losses))
+    spread = summary["rows"][0]["metrics"]["validation_loss"]
+    assert spread["mean"] == pytest.approx(statistics.fmean(losses))
+    assert spread["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
-    low, high = told["interval"]
+    low, high = spread["interval"]
     ends = f", 95 % interval {low:.4f} to {high:.4f} (3 of 3)"
-    assert f"validation_loss: {told['mean']:.4f} ± {told['deviation']:.4f}{ends}" in printed
+    assert f"validation_loss: {spread['mean']:.4f} ± {spread['deviation']:.4f}{ends}" in printed
     for seed in (5, 6, 7):
         alone = RunFolder(into / f"seed-{seed}").job()
         assert alone.training.seed == seed and alone.training.seeds == 1

@@ -31,22 +31,22 @@ def test_two_texts_and_a_table_of_several(output, told):
 
 def test_vectors_of_a_file(output, file):
     """The mean of the last hidden states, the default for encoders."""
-    wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
+    expected = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):
         assert "3 vectors of 384 numbers" in output(
             "vectors", file, "--out", file.with_suffix(suffix)
         )
-    np.testing.assert_allclose(np.load(file.with_suffix(".npy")), wanted, atol=1e-6)
+    np.testing.assert_allclose(np.load(file.with_suffix(".npy")), expected, atol=1e-6)
     table = pq.read_table(file.with_suffix(".parquet"))
     assert table["text"].to_pylist() == TEXTS and table["number"].to_pylist() == ["0", "1", "2"]
-    np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), wanted, atol=1e-6)
+    np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), expected, atol=1e-6)
 
 
 def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
     file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
-    said = "with 8 tokens or more, of which only 8 are read."
+    warning = "with 8 tokens or more, of which only 8 are read."
     assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
-    assert f"note: 2 inputs {said}" in capsys.readouterr().err
+    assert f"note: 2 inputs {warning}" in capsys.readouterr().err
     assert main(["nearest", "a dog", str(file), "--max-length=8"]) == 0
     assert capsys.readouterr().err.count("note: ") == 1
     assert main(["similarity", "a dog " * 300, "a fish"]) == 0
@@ -56,10 +56,10 @@ def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
 
 
 def test_the_nearest_rows_come_first(told, file):
-    found = told("nearest", "a little dog", file, "--top", "2")["nearest"]
-    assert [one["text"] for one in found] == [TEXTS[0], TEXTS[2]]
-    assert [one["line"] for one in found] == [2, 4]
-    assert found[0]["cosine"] > found[1]["cosine"]
+    nearest = told("nearest", "a little dog", file, "--top", "2")["nearest"]
+    assert [row["text"] for row in nearest] == [TEXTS[0], TEXTS[2]]
+    assert [row["line"] for row in nearest] == [2, 4]
+    assert nearest[0]["cosine"] > nearest[1]["cosine"]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 @pytest.fixture
 def films(home: Home, tmp_path: Path) -> Path:
     """The folder of a data set “films” of the home, with one version."""
-    made = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
-    made.folder.parent.rename(home.datasets / "films")
+    folder = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
+    folder.folder.parent.rename(home.datasets / "films")
     return home.datasets / "films"
 
 
@@ -30,10 +30,10 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
     for words in ("films/1", str(films), str(films / "1")):
         assert told("check", words) == by_name
     assert by_name["version"] == 1 and by_name["rows"]["test"] == 1
-    found = {one["check"]: one for one in by_name["findings"]}
-    assert set(WRONG) <= set(found)
-    assert list(found["leaked_rows"]["fixes"]) == ["drop", "move"]
-    assert found["leaked_rows"]["lines"][:2] == [61, 62]
+    by_check = {finding["check"]: finding for finding in by_name["findings"]}
+    assert set(WRONG) <= set(by_check)
+    assert list(by_check["leaked_rows"]["fixes"]) == ["drop", "move"]
+    assert by_check["leaked_rows"]["lines"][:2] == [61, 62]
     printed = output("check", "films")
     assert "fixes: leaked_rows drop (Drop them from training)" in printed
 
@@ -41,12 +41,12 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
 def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films, tmp_path):
     """Also each of several; impossible values are refused."""
     whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
-    made = json.loads(output("job", "--data", "films", *(f"--set={w}" for w in whole)))
-    assert made["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
-    assert made["data"]["folder"] == str(films / "1") and made["data"]["fingerprint"]
+    job = json.loads(output("job", "--data", "films", *(f"--set={w}" for w in whole)))
+    assert job["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
+    assert job["data"]["folder"] == str(films / "1") and job["data"]["fingerprint"]
     for wrong in ("base_model=5", "task=films", "base_model.kind=scratch"):
-        said = refusal("job", "--data", "films", "--set", wrong)
-        assert said.startswith("bert-studio: The job is not valid: ")
+        message = refusal("job", "--data", "films", "--set", wrong)
+        assert message.startswith("bert-studio: The job is not valid: ")
     assert "no stored data set nothing" in refusal(
         "job", "--data", "films", "--set", "data=nothing"
     )
@@ -55,27 +55,27 @@ def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal,
 @pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
 def test_a_fix_makes_the_next_version(output, told, films, way):
     before = open_dataset(films / "1").spec
-    made = told("fix", "films", *way.split())
-    assert (made["version"], made["made_from"], made["folder"]) == (2, 1, str(films / "2"))
-    assert len(made["changes"]) == 1
+    report = told("fix", "films", *way.split())
+    assert (report["version"], report["made_from"], report["folder"]) == (2, 1, str(films / "2"))
+    assert len(report["changes"]) == 1
     left = told("check", "films")
-    assert left["version"] == 2 and left["changes"] == made["changes"]
-    assert way.partition(" ")[0] not in {one["check"] for one in left["findings"]}
+    assert left["version"] == 2 and left["changes"] == report["changes"]
+    assert way.partition(" ")[0] not in {finding["check"] for finding in left["findings"]}
     assert open_dataset(films / "1").spec == before, "going back is naming the older version"
     printed = output("fix", "films/1", "exact_duplicates", "drop")
     assert "version 3 of “x”, made from version 1" in printed
 
 
-def test_a_fix_that_cannot_be_is_refused(refusal, films, tmp_path):
+def test_an_impossible_fix_is_refused(refusal, films, tmp_path):
     assert "no check “ducks”" in refusal("fix", "films", "ducks", "drop")
     assert "finds nothing" in refusal("fix", "films", "mixed_scripts", "drop-mixed")
-    said = refusal("fix", "films", "leaked_rows", "repair")
-    assert "no fix “repair”" in said and "Choose one of drop, move." in said
+    message = refusal("fix", "films", "leaked_rows", "repair")
+    assert "no fix “repair”" in message and "Choose one of drop, move." in message
     assert "no stored data set songs" in refusal("fix", "songs", "leaked_rows", "drop")
     assert "how a file is read" in refusal("check", "films", "--text=text")
     (films / "1").rename(tmp_path / "copy")
-    said = refusal("fix", tmp_path / "copy", "leaked_rows", "drop")
-    assert "not a version of a data set" in said
+    message = refusal("fix", tmp_path / "copy", "leaked_rows", "drop")
+    assert "not a version of a data set" in message
 
 
 def test_differences_of_two_versions_are_printed_and_written(
@@ -91,14 +91,14 @@ def test_differences_of_two_versions_are_printed_and_written(
     derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
     (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
     output("relabel", "films", tmp_path / "new.csv")
-    found = told("changes", "films")
-    assert (found["version"], found["since"], found["changed"]) == (4, 3, 1)
-    assert [one["column"] for one in found["cells"]] == ["label"]
+    report = told("changes", "films")
+    assert (report["version"], report["since"], report["changed"]) == (4, 3, 1)
+    assert [cell["column"] for cell in report["cells"]] == ["label"]
     out = tmp_path / "changes.csv"
-    found = json.loads(output("changes", "films", "--since=1", "--json", f"--out={out}"))
+    report = json.loads(output("changes", "films", "--since=1", "--json", f"--out={out}"))
     gone = len(first) - len(open_dataset(films / "4"))
-    assert (found["changed"], found["added"], found["removed"]) == (2, 0, gone) and gone > 0
-    assert [(one["version"], one["made_from"]) for one in found["lineage"]] == [
+    assert (report["changed"], report["added"], report["removed"]) == (2, 0, gone) and gone > 0
+    assert [(row["version"], row["made_from"]) for row in report["lineage"]] == [
         (2, 1),
         (3, 2),
         (4, 3),
@@ -106,20 +106,20 @@ def test_differences_of_two_versions_are_printed_and_written(
     with open(out, encoding="utf-8", newline="") as file:
         cells = list(csv.DictReader(file))
     text = first.page(0, 1)[0]["text"]
-    changed = [one for one in cells if one["change"] == "changed"]
-    assert [(one["column"], one["before"], one["after"]) for one in changed[:2]] == [
+    changed = [cell for cell in cells if cell["change"] == "changed"]
+    assert [(row["column"], row["before"], row["after"]) for row in changed[:2]] == [
         ("text", text, "a new text"),
         ("split", "validation", "train"),
     ]
-    removed = {int(one["row_before"]) for one in cells if one["change"] == "removed"}
+    removed = {int(cell["row_before"]) for cell in cells if cell["change"] == "removed"}
     assert len(removed) == gone
     printed = output("changes", "films", "--since=1")
     assert f"2 rows changed, 0 added, {gone:,} removed" in printed
     assert "~ row 0, text: " in printed and "→ a new text" in printed and "- row " in printed
     back = told("changes", "films/1", "--since=4")
     assert back["added"] == gone and back["lineage"] == []
-    said = refusal("changes", "films", "--since=9")
-    assert "no version 9" in said and "Its versions are 1, 2, 3, 4." in said
+    message = refusal("changes", "films", "--since=9")
+    assert "no version 9" in message and "Its versions are 1, 2, 3, 4." in message
 
 
 def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
@@ -138,21 +138,21 @@ def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
     data, wrong = films_and_mistakes(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
     model = str(tuned("text_classification").checkpoint)
-    said = output("label-errors", name, "--out", out, "--model", model, "--json")
-    assert json.loads(said)["rows"] == 63
+    message = output("label-errors", name, "--out", out, "--model", model, "--json")
+    assert json.loads(message)["rows"] == 63
     with open(out, encoding="utf-8", newline="") as file:
         listed = list(csv.DictReader(file))
     assert sorted(int(row["row"]) for row in listed[:3]) == wrong
     assert list(listed[0]) == ["row", "line", "text", "label", "new_label", "probability"]
     keep = out.read_text(encoding="utf-8").splitlines()[:4]
     out.write_text("\n".join(keep), encoding="utf-8")
-    made = json.loads(output("relabel", name, out, "--json"))
-    assert (made["version"], made["made_from"]) == (2, 1)
-    assert sorted(one["row"] for one in made["labels"]) == wrong
-    assert made["changes"] == ["“label” edited in 3 rows."]
-    new = open_dataset(Path(made["folder"]))
-    for one in made["labels"]:
-        assert new.page(one["row"], 1)[0]["label"] == one["after"] != one["before"]
+    report = json.loads(output("relabel", name, out, "--json"))
+    assert (report["version"], report["made_from"]) == (2, 1)
+    assert sorted(label["row"] for label in report["labels"]) == wrong
+    assert report["changes"] == ["“label” edited in 3 rows."]
+    new = open_dataset(Path(report["folder"]))
+    for item in report["labels"]:
+        assert new.page(item["row"], 1)[0]["label"] == item["after"] != item["before"]
     printed = output("relabel", f"{name}/1", out)
     assert "row 4: bad → good  a fine and lovely film 2" in printed
 
@@ -198,17 +198,17 @@ def test_an_escaped_text_is_recognised(output, told, tmp_path):
 def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, tmp_path):
     train = small.sentences(tmp_path / "films.csv", 40)
     test = small.sentences(tmp_path / "test.csv", 10)
-    made = told("import", train, "--test", test, "--validation-fraction=0.2")
-    assert made["folder"] == str(home.datasets / "films" / "1")
-    assert made["rows"]["test"] == 10 and sum(made["rows"].values()) == 50
+    report = told("import", train, "--test", test, "--validation-fraction=0.2")
+    assert report["folder"] == str(home.datasets / "films" / "1")
+    assert report["rows"]["test"] == 10 and sum(report["rows"].values()) == 50
     assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
     again = told("import", train, "--name", "films")
     assert (again["version"], again["rows"]["test"]) == (2, 0)
     assert "version 1 of “Other”" in output("import", train, "--name", "Other")
     job = json.loads(output("job", "--data", "films/1"))
-    assert job["data"]["folder"] == made["folder"]
-    said = refusal("import", train, "--validation-fraction=0.9", "--test-fraction=0.1")
-    assert "leave no rows for training" in said
+    assert job["data"]["folder"] == report["folder"]
+    message = refusal("import", train, "--validation-fraction=0.9", "--test-fraction=0.1")
+    assert "leave no rows for training" in message
     assert "no stored data set" in refusal("evaluate", "--data=songs", "--model=x")
 
 
@@ -227,27 +227,27 @@ def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_pat
     told("import", data)
     file.write_text(json.dumps({"row": 1, "new_label": "S-place O O"}) + "\n")
     assert "No label in new.jsonl differs" in refusal("relabel", "names", file)
-    made = corrected(file, "names/1", 1, "O S-place O")
-    assert made["labels"][0]["before"] == "B-place O O"
-    assert made["labels"][0]["after"] == "O B-place O"
-    for new, said in (
+    report = corrected(file, "names/1", 1, "O S-place O")
+    assert report["labels"][0]["before"] == "B-place O O"
+    assert report["labels"][0]["after"] == "O B-place O"
+    for new, message in (
         ("O O", "the row has 3 words and needs as many tags, not 2"),
         ("O O B-boat", "no row has the tag “boat”. Use one of person, place."),
         ("O O much", "“much” is not a valid span tag"),
     ):
         file.write_text(json.dumps({"row": 1, "new_label": new}) + "\n")
-        assert said in refusal("relabel", "names/1", file)
+        assert message in refusal("relabel", "names/1", file)
 
 
 def test_answers_are_corrected_in_place(refusal, told, corrected, home, tmp_path):
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
     told("import", data)
     rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)
-    row = next(n for n, one in enumerate(rows) if "rome" in one["context"])
-    made = corrected(file, "asked", row, "oslo")
-    place = rows[row]["context"].index("oslo")
-    assert json.loads(made["labels"][0]["after"]) == [{"text": "oslo", "answer_start": place}]
+    row = next(n for n, item in enumerate(rows) if "rome" in item["context"])
+    report = corrected(file, "asked", row, "oslo")
+    start = rows[row]["context"].index("oslo")
+    assert json.loads(report["labels"][0]["after"]) == [{"text": "oslo", "answer_start": start}]
     assert corrected(file, "asked/2", row, "[]")["labels"][0]["after"] == ""
     file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
-    said = refusal("relabel", "asked", file)
-    assert "the passage does not contain its answer “paris”. Copy the answer" in said
+    message = refusal("relabel", "asked", file)
+    assert "the passage does not contain its answer “paris”. Copy the answer" in message

@@ -22,10 +22,10 @@ JOB = JobSpec(
 def changed(path: str, value: object) -> JobSpec:
     raw = JOB.model_dump()
     *parents, last = path.split(".")
-    place = raw
+    section = raw
     for parent in parents:
-        place = place[parent]
-    place[last] = value
+        section = section[parent]
+    section[last] = value
     return JobSpec.model_validate(raw)
 
 
@@ -44,7 +44,7 @@ def changed(path: str, value: object) -> JobSpec:
         ("data.path", Path("other.csv"), False),
     ],
 )
-def test_a_field_says_whether_a_branch_may_change_it(path, value, in_branch):
+def test_fields_declare_if_a_branch_may_change_them(path, value, in_branch):
     (change,) = changes(JOB, changed(path, value))
     assert (change.path, change.in_branch) == (path, in_branch)
 
@@ -55,24 +55,24 @@ def test_another_task_is_one_change():
     assert change.path == "task" and not change.in_branch
 
 
-def test_a_change_is_said_with_the_title_of_the_field():
+def test_a_change_is_described_with_the_title_of_the_field():
     for path, value, sentence in (
         ("training.batch_size", 16, "Batch size 16 instead of 32"),
         ("training.dropout", 0.2, "Dropout 0.2 instead of none"),
     ):
         (change,) = changes(JOB, changed(path, value))
-        said = change.sentence()
-        assert said == sentence and isinstance(said, Phrase)
+        message = change.sentence()
+        assert message == sentence and isinstance(message, Phrase)
     assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
 
 
-def test_what_differs_from_the_defaults_is_named_by_its_title():
+def test_non_default_settings_are_listed_by_title():
     assert non_defaults(JOB) == []
     job = changed("training.batch_size", 16)
-    assert [(one.title, shown(one.old), shown(one.new)) for one in non_defaults(job)] == [
-        ("Batch size", "32", "16")
-    ]
+    assert [
+        (change.title, shown(change.old), shown(change.new)) for change in non_defaults(job)
+    ] == [("Batch size", "32", "16")]
     fresh = changed("base_model", {"kind": "scratch", "model": {"layers": 2}})
-    assert [one.path for one in non_defaults(fresh)] == ["base_model.model.layers"]
+    assert [change.path for change in non_defaults(fresh)] == ["base_model.model.layers"]
     balanced = non_defaults(changed("task.balanced", True))[0]
     assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")

@@ -17,7 +17,7 @@ def problems(spec, **fields: object) -> list[Problem]:
     return list_problems(caught.value)
 
 
-def test_a_field_by_itself_is_named() -> None:
+def test_a_single_field_is_named() -> None:
     (one,) = problems(TrainingSpec, batch_size=0)
     assert one == ("must be at least 1", ("batch_size",))
     (one,) = problems(HardwareSpec, cores="3-1")
@@ -42,7 +42,7 @@ def test_a_rule_names_all_fields_that_it_is_about(spec, fields, about: tuple[str
 def test_all_problems_become_one_error() -> None:
     with pytest.raises(ValidationError) as caught:
         TrainingSpec.model_validate({"batch_size": 0, "epochs": "many"})
-    said = describe_validation(caught.value, "The job").problem
-    assert said == (
+    message = describe_validation(caught.value, "The job").problem
+    assert message == (
         "The job is not valid: batch_size: must be at least 1; epochs: must be a number."
     )

@@ -29,61 +29,61 @@ def test_the_weights_of_layers_are_those_of_their_matrices() -> None:
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> None:
     facts = TASKS[kind].info
-    found = recommend(Situation(facts, network=BASE, rows=500))
-    assert found.training == facts.training
+    recommended = recommend(Situation(facts, network=BASE, rows=500))
+    assert recommended.training == facts.training
     if facts.head is not None:
-        assert found.reasons["learning_rate"].startswith("As in the paper")
+        assert recommended.reasons["learning_rate"].startswith("As in the paper")
     assert recommend(Situation(facts)).training == facts.training, "nor has one that is unknown"
 
 
 def test_smaller_networks_and_adapters_learn_at_higher_rates() -> None:
     rates = [
-        recommend(Situation(TEXT, network=one)).training.learning_rate
-        for one in (TINY, SMALL, bert(6, 384), BASE)
+        recommend(Situation(TEXT, network=network)).training.learning_rate
+        for network in (TINY, SMALL, bert(6, 384), BASE)
     ]
     assert rates == sorted(rates, reverse=True) and rates[1] > rates[-1] == 5e-5
     adapted = recommend(Situation(TEXT, network=SMALL, lora=True)).training.learning_rate
     assert adapted > rates[1]
 
 
-def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> None:
+def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates() -> None:
     rows = (50, 3_000, 100_000)
-    found = [recommend(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
-    epochs = [one.training.epochs for one in found]
+    recommended = [recommend(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
+    epochs = [network.training.epochs for network in recommended]
     assert epochs == sorted(epochs, reverse=True) and len({*epochs}) == 3
     updates = 94 * int(epochs[1])
-    assert found[1].reasons["epochs"].endswith(f"epochs over 3,000 rows are {updates} updates.")
+    assert (
+        recommended[1].reasons["epochs"].endswith(f"epochs over 3,000 rows are {updates} updates.")
+    )
 
 
 def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
-    said = [
+    reasons = [
         recommend(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
         for lora in (False, True)
     ]
-    assert said[0].startswith("Measured")
-    assert said[1].startswith("Between what was measured")
+    assert reasons[0].startswith("Measured")
+    assert reasons[1].startswith("Between what was measured")
 
 
-def test_another_probe_has_its_own_rate_unless_the_user_has_set_one() -> None:
+def test_another_probe_gets_its_rate_unless_the_user_set_one() -> None:
     lstm, linear = Features(vectors="last"), Features(vectors="last", probe="linear")
     assert lstm.learning_rate == PROBE_RATES[lstm.probe]
-    found = probe_rate(lstm, linear)
-    assert found == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
-    back = found.model_copy(update={"probe": "bilstm"})
-    assert probe_rate(found, back) == lstm
+    probe = probe_rate(lstm, linear)
+    assert probe == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
+    back = probe.model_copy(update={"probe": "bilstm"})
+    assert probe_rate(probe, back) == lstm
     own = lstm.model_copy(update={"learning_rate": 2e-3})
     other = own.model_copy(update={"probe": "linear"})
     assert probe_rate(own, other) == other
 
 
 @pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])
-def test_the_length_holds_what_is_typical_and_what_the_network_reads(
-    typical: int, length: int
-) -> None:
+def test_the_length_fits_typical_inputs_and_the_network(typical: int, length: int) -> None:
     network = SMALL.model_copy(update={"max_positions": 256})
-    found = recommend(Situation(TEXT, network=network, typical_length=typical))
-    assert found.training.max_length == length
-    assert found.reasons["max_length"] == (
+    recommended = recommend(Situation(TEXT, network=network, typical_length=typical))
+    assert recommended.training.max_length == length
+    assert recommended.reasons["max_length"] == (
         f"99 % of the inputs in the sample have at most {typical} tokens."
     )
 
@@ -91,15 +91,15 @@ def test_the_length_holds_what_is_typical_and_what_the_network_reads(
 def test_windows_and_blocks_keep_their_usual_length() -> None:
     for kind, length in (("question_answering", 384), ("pretraining", 128)):
         facts = TASKS[kind].info
-        found = recommend(Situation(facts, network=SMALL, typical_length=900))
-        assert found.training.max_length == length
+        recommended = recommend(Situation(facts, network=SMALL, typical_length=900))
+        assert recommended.training.max_length == length
 
 
-def test_the_tables_go_from_small_to_large() -> None:
+def test_the_tables_are_in_ascending_order() -> None:
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
-        assert [one.max_weights for one in rates] == sorted(one.max_weights for one in rates)
+        assert [rate.max_weights for rate in rates] == sorted(one.max_weights for one in rates)
         assert rates[-1].max_weights == LARGEST
     for epochs in EPOCHS.values():
-        assert [one.max_rows for one in epochs] == sorted(one.max_rows for one in epochs)
+        assert [rule.max_rows for rule in epochs] == sorted(one.max_rows for one in epochs)
         assert epochs[-1].max_rows == math.inf

@@ -95,9 +95,9 @@ def test_every_rule_is_broken_by_a_case() -> None:
     assert broken == names
 
 
-def test_all_broken_rules_are_reported_at_once() -> None:
-    found = problems(hardware={"processes": 8, "device": "mps"}, training={"batch_size": 4})
-    assert len(found) == 2
+def test_all_broken_rules_are_reported_together() -> None:
+    errors = problems(hardware={"processes": 8, "device": "mps"}, training={"batch_size": 4})
+    assert len(errors) == 2
 
 
 def test_a_field_of_the_task_is_named_by_its_path() -> None:

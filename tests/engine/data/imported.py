@@ -17,10 +17,10 @@ def imported(
     """The version in `into`, of one file or of a file for each split."""
     sources: Sources = {"all": source} if isinstance(source, Path) else source
     first = next(iter(sources.values()))
-    found = recognise(first if isinstance(first, Path) else first[0])
-    chosen = mapping or found.mapping
+    guess = recognise(first if isinstance(first, Path) else first[0])
+    chosen = mapping or guess.mapping
     assert chosen is not None
-    import_dataset("x", sources, found.reading, chosen, split or Split(), into)
+    import_dataset("x", sources, guess.reading, chosen, split or Split(), into)
     return open_dataset(into)
 
 

@@ -76,8 +76,8 @@ def end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -
 
 @needs_bus
 def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(bus, home):
-    wanted = RunPreferences(notify=True, sound=True)
-    assert notify_ends([RunUpdate("ended", (end(),))], home, wanted) == []
+    expected = RunPreferences(notify=True, sound=True)
+    assert notify_ends([RunUpdate("ended", (end(),))], home, expected) == []
     until(bus)
     ((method, program, _, _, title, text, _, hints, _),) = bus()
     assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 0.75")
@@ -108,11 +108,13 @@ def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
     with awake_while_training(tmp_path / "none.json"):  # the default
         until(bus)
     until(lambda: ["released"] in bus())
-    assert [said[0] for said in bus()] == ["Inhibit", "released"], "not where it is unwanted"
+    assert [arguments[0] for arguments in bus()] == ["Inhibit", "released"], (
+        "not where it is unwanted"
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="that is how Linux is asked")
-def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere):
+def test_an_unavailable_service_is_reported_once(nowhere):
     with pytest.raises(NoAnswer):
         notify("t", "t", sound=False, good=True)
     held = Awake()
@@ -124,9 +126,11 @@ def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere):
     assert held._thread is None
 
 
-def test_what_the_user_asked_for_is_no_notification(home, monkeypatch):
+def test_user_actions_cause_no_notification(home, monkeypatch):
     shown: list[object] = []
-    monkeypatch.setattr("engine.record.follow_ups.notify", lambda *said, **more: shown.append(said))
+    monkeypatch.setattr(
+        "engine.record.follow_ups.notify", lambda *arguments, **more: shown.append(arguments)
+    )
     ended = [RunUpdate("ended", (end("stopped", by_user=True),))]
     assert notify_ends(ended, home, RunPreferences(notify=True)) == [] and shown == []
     assert notification_texts(end("failed")) == (f"“{HOSTILE}” failed", "The loss is not a number.")
@@ -145,9 +149,9 @@ def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home):
     ended = [RunUpdate("ended", (end("failed", folder=home.runs / "one"),))]
     assert notify_ends(ended, home, RunPreferences(on_end=command)) == []
     until(out.exists)
-    arguments, told = json.loads(out.read_bytes())
+    arguments, report = json.loads(out.read_bytes())
     assert arguments == ["$HOME", "a b"], "no shell reads them"
-    assert told == {
+    assert report == {
         "BERT_STUDIO_RUN_ID": "run-1",
         "BERT_STUDIO_RUN_NAME": HOSTILE,
         "BERT_STUDIO_RUN_STATE": "failed",
@@ -158,7 +162,7 @@ def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home):
     }
 
 
-def test_a_command_that_cannot_be_started_is_told(home):
+def test_a_failing_command_is_reported(home):
     home.make()
     ended = [RunUpdate("ended", (end(),))]
     for command, words in (("no-such-program x", "could not be started"), ("'open", "be read")):

@@ -25,16 +25,16 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children():
             before = psutil.Process(child.pid).cpu_times().user
             while psutil.Process(child.pid).cpu_times().user < before + 0.1:
                 pass
-            found = watch.sample(child.pid)
+            load = watch.sample(child.pid)
         finally:
             child.kill()
-    assert found.run_memory is not None and found.run_memory > 30_000_000
-    assert own.run_memory is not None and own.run_memory > found.run_memory, "with its children"
-    assert found.run_busy is not None and 0 < found.run_busy <= 1.1
-    assert 0 <= found.busy <= 1 and 0 < found.memory < found.memory_total
+    assert load.run_memory is not None and load.run_memory > 30_000_000
+    assert own.run_memory is not None and own.run_memory > load.run_memory, "with its children"
+    assert load.run_busy is not None and 0 < load.run_busy <= 1.1
+    assert 0 <= load.busy <= 1 and 0 < load.memory < load.memory_total
 
 
-def test_the_share_of_the_machine_is_known_to_whichever_thread_looks():
+def test_the_load_is_measured_from_any_thread():
     watch, began = MachineWatch(), time.process_time()
     while time.process_time() < began + 0.1:
         pass
@@ -42,11 +42,11 @@ def test_the_share_of_the_machine_is_known_to_whichever_thread_looks():
         assert 0 < another.submit(watch.sample, os.getpid()).result().busy <= 1
 
 
-def test_of_a_process_that_is_gone_the_machine_alone_is_told():
+def test_only_the_machine_is_measured_if_the_process_is_gone():
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
-    found = MachineWatch().sample(child.pid)
-    assert found.run_memory is None and found.run_busy is None and found.memory > 0
+    load = MachineWatch().sample(child.pid)
+    assert load.run_memory is None and load.run_busy is None and load.memory > 0
 
 
 SAID = (
@@ -61,10 +61,10 @@ def test_gpus_are_those_that_the_driver_names(tmp_path, monkeypatch, script, gpu
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    found = list(gpu_loads())
-    assert len(found) == gpus
-    if found:
-        assert found[0] == GpuLoad(
+    loads = list(gpu_loads())
+    assert len(loads) == gpus
+    if loads:
+        assert loads[0] == GpuLoad(
             name="NVIDIA A100",
             busy=0.87,
             memory=1 << 30,
@@ -72,7 +72,7 @@ def test_gpus_are_those_that_the_driver_names(tmp_path, monkeypatch, script, gpu
             temperature=61.0,
             power=250.5,
         )
-        assert found[1].busy is None and found[1].power is None
+        assert loads[1].busy is None and loads[1].power is None
 
 
 def test_the_temperature_is_that_of_the_hottest_core(monkeypatch):
@@ -80,9 +80,9 @@ def test_the_temperature_is_that_of_the_hottest_core(monkeypatch):
         def __init__(self, current: float) -> None:
             self.current = current
 
-    told = {"nvme": [Sensor(70)], "coretemp": [Sensor(51), Sensor(58)]}
+    sensors = {"nvme": [Sensor(70)], "coretemp": [Sensor(51), Sensor(58)]}
     monkeypatch.setattr(load.sys, "platform", "linux")
-    monkeypatch.setattr(load.psutil, "sensors_temperatures", lambda: told, raising=False)
+    monkeypatch.setattr(load.psutil, "sensors_temperatures", lambda: sensors, raising=False)
     assert load.processor_temperature() == 58
-    told.pop("coretemp")
+    sensors.pop("coretemp")
     assert load.processor_temperature() is None

@@ -23,32 +23,34 @@ def run(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path / "run", fake_worker.job())
 
 
-def test_a_run_is_looked_at_until_it_ends(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_sampled_until_it_ends(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "FIRST_PAUSE", 0.01)
     steps = iter(range(1, 1_000_000))
     with history.sampling(run, os.getpid(), lambda: next(steps)):
         until(lambda: len(read_samples(run.machine_file, 0)[0]) >= 3)
-    kept, byte = read_samples(run.machine_file, 0)
-    assert [sample.step for sample in kept] == list(range(1, len(kept) + 1))
-    assert all(sample.memory and sample.run_memory and sample.run_memory > 1e6 for sample in kept)
-    assert all(sample.busy is not None and 0 <= sample.busy <= 1 for sample in kept)
+    samples, byte = read_samples(run.machine_file, 0)
+    assert [sample.step for sample in samples] == list(range(1, len(samples) + 1))
+    assert all(
+        sample.memory and sample.run_memory and sample.run_memory > 1e6 for sample in samples
+    )
+    assert all(sample.busy is not None and 0 <= sample.busy <= 1 for sample in samples)
     assert read_samples(run.machine_file, byte) == ([], byte), "nobody looks on"
 
 
 def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
         append_sample(run, SAMPLE.model_copy(update={"step": step}))
-    kept, _ = read_samples(run.machine_file, 0)
+    samples, _ = read_samples(run.machine_file, 0)
     steps = [0.0, 10.0, 15.0]
     gpu = Subject("gpu", 0, "NVIDIA A100")
-    assert build_curves(kept, "busy") == {
+    assert build_curves(samples, "busy") == {
         Subject("machine"): (steps, [0.96] * 3),
         Subject("run"): (steps, [0.5] * 3),
         gpu: (steps, [0.87] * 3),
     }
-    assert build_curves(kept, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
-    assert set(build_curves(kept, "temperature")) == {Subject("machine"), gpu}
-    assert build_curves(kept, "power") == {}, "nothing tells it here"
+    assert build_curves(samples, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
+    assert set(build_curves(samples, "temperature")) == {Subject("machine"), gpu}
+    assert build_curves(samples, "power") == {}, "nothing tells it here"
 
 
 def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path: Path) -> None:
@@ -56,8 +58,8 @@ def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path:
     whole = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
         file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + whole + b'{"step": 9')
-    kept, byte = read_samples(run.machine_file, 0)
-    assert [sample.step for sample in kept] == [1, 1]
+    samples, byte = read_samples(run.machine_file, 0)
+    assert [sample.step for sample in samples] == [1, 1]
     with run.machine_file.open("ab") as file:
         file.write(b"}\n")
     assert [sample.step for sample in read_samples(run.machine_file, byte)[0]] == [9]

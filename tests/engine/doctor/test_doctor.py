@@ -32,9 +32,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks():
     assert {*checks.KINDS} == {*TASKS}
     models = questions.Models(*["any"] * 6)  # type: ignore[arg-type]
-    found = {type(one) for one in questions.questions(models, material.Path("any"))}
-    asked = {one for one in ANSWERERS if one.__module__.startswith("engine.messages.explore.")}
-    assert found == asked and all(issubclass(one, Question) for one in found)
+    asked = {type(question) for question in questions.questions(models, material.Path("any"))}
+    expected = {
+        kind for kind in ANSWERERS if kind.__module__.startswith("engine.messages.explore.")
+    }
+    assert asked == expected and all(issubclass(item, Question) for item in asked)
 
 
 def test_a_sound_processor_passes_every_check(quick, capsys):
@@ -48,7 +50,7 @@ def test_a_sound_processor_passes_every_check(quick, capsys):
     assert Report.model_validate(report).passed
 
 
-def test_what_failed_is_marked_and_named_and_the_rest_is_checked(monkeypatch, capsys):
+def test_a_failed_check_is_marked_and_the_rest_still_runs(monkeypatch, capsys):
     def wrong(bench: Bench) -> Steps:
         yield "wrong", lambda: iter([bounded_figure("a product, error", 0.5, 0.1)])
         yield "worse", lambda: iter([bounded_figure("another, error", float("nan"), 0.1)])
@@ -68,26 +70,37 @@ def test_what_failed_is_marked_and_named_and_the_rest_is_checked(monkeypatch, ca
     table = {"Wrong": wrong, "Broken": broken, "Sound": sound}
     monkeypatch.setattr(checks, "CHECKS", table)
     assert main(["doctor"]) == 1
-    said = capsys.readouterr()
+    captured = capsys.readouterr()
     assert (
-        "FAILED  Wrong" in said.out and "FAILED  a product, error: 0.5  (at most 0.1)" in said.out
+        "FAILED  Wrong" in captured.out
+        and "FAILED  a product, error: 0.5  (at most 0.1)" in captured.out
     )
-    assert "FAILED  another, error: not a number" in said.out
-    assert "        speed: 3 GB/s\n" in said.out
-    assert "FAILED  first: RuntimeError: no kernel\n" in said.out and "in any image" in said.out
-    assert "        second: 0  (at most 0)" in said.out
-    assert "FAILED  Broken: There is no third.\n" in said.out
-    assert "passed  Sound" in said.out
-    assert said.err.count("\n") == 1 and "2 of 3 checks of “cpu” failed (Wrong, Broken)" in said.err
+    assert "FAILED  another, error: not a number" in captured.out
+    assert "        speed: 3 GB/s\n" in captured.out
+    assert (
+        "FAILED  first: RuntimeError: no kernel\n" in captured.out
+        and "in any image" in captured.out
+    )
+    assert "        second: 0  (at most 0)" in captured.out
+    assert "FAILED  Broken: There is no third.\n" in captured.out
+    assert "passed  Sound" in captured.out
+    assert (
+        captured.err.count("\n") == 1
+        and "2 of 3 checks of “cpu” failed (Wrong, Broken)" in captured.err
+    )
 
 
 @pytest.mark.parametrize("device", ["cuda", "mps"])
-def test_a_device_that_is_not_there_is_refused_in_one_sentence(device, monkeypatch, capsys):
+def test_a_missing_device_is_refused_with_one_sentence(device, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert main(["doctor", "--device", device]) == 1
-    said = capsys.readouterr()
-    assert said.out == "" and f"no device “{device}”" in said.err and said.err.count("\n") == 1
+    captured = capsys.readouterr()
+    assert (
+        captured.out == ""
+        and f"no device “{device}”" in captured.err
+        and captured.err.count("\n") == 1
+    )
     assert main(["doctor", "--device", "tpu"]) == 2
 
 

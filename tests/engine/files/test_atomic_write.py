@@ -74,15 +74,15 @@ def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, f
     for number in range(1, count + 1):
         target = old_folder(tmp_path / f"{fault}-{number}" / "checkpoint")
         setup = SETUP.format(target=str(target))
-        result = faults.run(setup, SAVE_FOLDER, fault, number)  # type: ignore[arg-type]
+        inside = faults.run(setup, SAVE_FOLDER, fault, number)  # type: ignore[arg-type]
         if fault == "kill":
-            assert result.returncode == -signal.SIGKILL
-        elif result.returncode:  # 0: the failing call may fail, such as a test for existence
-            assert "DiskFull: The disk is full" in result.stderr
+            assert inside.returncode == -signal.SIGKILL
+        elif inside.returncode:  # 0: the failing call may fail, such as a test for existence
+            assert "DiskFull: The disk is full" in inside.stderr
         clear_leftovers(target.parent)
         assert [entry.name for entry in target.parent.iterdir()] == ["checkpoint"]
         outcome = contents(target)
-        assert result.returncode or outcome == "new"
+        assert inside.returncode or outcome == "new"
         outcomes.append(outcome)
     assert outcomes.count("old") >= 5
 
@@ -108,21 +108,21 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     code = SETUP.format(target=str(tmp_path)) + SAVE_MANY.format(count=count)
-    result = subprocess.run(
+    inside = subprocess.run(
         ["strace", "-f", "-y", "-e", "trace=fsync,rename", sys.executable, "-c", code],
         capture_output=True, text=True, check=False,
         cwd=faults.REPOSITORY,
     )  # fmt: skip
-    if "ptrace" in result.stderr and "permitted" in result.stderr:
+    if "ptrace" in inside.stderr and "permitted" in inside.stderr:
         pytest.skip("ptrace is not permitted")
-    lines = [line for line in result.stderr.splitlines() if str(tmp_path) in line]
+    lines = [line for line in inside.stderr.splitlines() if str(tmp_path) in line]
     renames = [number for number, line in enumerate(lines) if "rename(" in line]
     assert len(renames) == count
-    for before, here in zip([-2, *renames], renames, strict=False):
-        flushed = [line for line in lines[before + 2 : here] if "fsync(" in line]
+    for before, current in zip([-2, *renames], renames, strict=False):
+        flushed = [line for line in lines[before + 2 : current] if "fsync(" in line]
         assert any("/a>" in line for line in flushed) and any("/b>" in line for line in flushed)
         assert "manifest.json>" in flushed[-2]  # the manifest last, then its folder
-        assert f"<{tmp_path}>" in lines[here + 1]
+        assert f"<{tmp_path}>" in lines[current + 1]
 
 
 def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path: Path) -> None:
@@ -156,26 +156,26 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "null"
-    place.write_text("as if it were a device")
+    folder = tmp_path / "null"
+    folder.write_text("as if it were a device")
     real_lstat = os.lstat
 
     def lstat(path: str | Path, **options: int) -> os.stat_result:
-        found = real_lstat(path, **options)
-        if Path(path) != place:
-            return found
-        return os.stat_result((stat.S_IFCHR | 0o666, *tuple(found)[1:]))
+        inside = real_lstat(path, **options)
+        if Path(path) != folder:
+            return inside
+        return os.stat_result((stat.S_IFCHR | 0o666, *tuple(inside)[1:]))
 
     monkeypatch.setattr(os, "lstat", lstat)
     monkeypatch.setattr(Path, "lstat", lstat)
     with pytest.raises(OSError, match="null") as refused:
-        write_file(place, b"new")
+        write_file(folder, b"new")
     error = explain_error(refused.value)
     assert error is not None and "a pipe or a device" in error.problem
-    with pytest.raises(OSError, match="null"), atomic_folder(place):
+    with pytest.raises(OSError, match="null"), atomic_folder(folder):
         pass
-    assert place.read_text() == "as if it were a device"
-    assert sorted(tmp_path.iterdir()) == [place], "nothing is left beside it"
+    assert folder.read_text() == "as if it were a device"
+    assert sorted(tmp_path.iterdir()) == [folder], "nothing is left beside it"
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
@@ -205,8 +205,8 @@ def test_a_manifest_has_size_and_checksum_of_every_file(tmp_path: Path) -> None:
 
 def test_an_interrupted_removal_leaves_no_folder(tmp_path, monkeypatch):
     folder = tmp_path / "step-00000008"
-    with atomic_folder(folder) as made:
-        (made / "weights").write_bytes(b"1")
+    with atomic_folder(folder) as inside:
+        (inside / "weights").write_bytes(b"1")
 
     def interrupt(path):
         raise KeyboardInterrupt

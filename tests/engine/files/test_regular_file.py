@@ -41,9 +41,11 @@ def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path, kind):
     for read in (read_regular, read_json):
         with pytest.raises(OSError, match="Errno") as caught:
             read(path)
-        said = explain_error(caught.value)
+        error = explain_error(caught.value)
         assert (
-            said is not None and str(path) in said.problem and "cannot be used" not in said.problem
+            error is not None
+            and str(path) in error.problem
+            and "cannot be used" not in error.problem
         )
 
 
@@ -103,12 +105,12 @@ def test_strange_files_of_a_run_are_an_error_and_no_wait(run, kind):
 def test_a_line_of_events_without_an_end_is_skipped(run, monkeypatch):
     monkeypatch.setattr("engine.runs.folder.MAX_LINE", 1_000)
     run.events_file.write_bytes(b"x" * 5_000)
-    byte, before, told = 0, -1, 0
+    byte, before, notes = 0, -1, 0
     while byte != before:
         before = byte
         events, byte = run.events_after(byte, 1_000)
-        told += sum(isinstance(event, Noted) for event in events)
-    assert byte >= 4_000 and told
+        notes += sum(isinstance(event, Noted) for event in events)
+    assert byte >= 4_000 and notes
     run.repair_last_line()
     run.append(Noted(text="goes on"))
     assert [event.text for event in run.milestones() if isinstance(event, Noted)][-1] == "goes on"

@@ -22,7 +22,7 @@ FORMULAS = (
 
 
 @pytest.mark.parametrize("cell", FORMULAS)
-def test_a_formula_becomes_text_unless_raw_cells_are_asked_for(cell: str) -> None:
+def test_a_formula_becomes_text_unless_raw_cells_are_requested(cell: str) -> None:
     for raw, expected in ((False, f"'{cell}"), (True, cell)):
         text = format_table((cell, "b"), [("x", cell)], raw=raw)
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -32,7 +32,7 @@ def test_a_formula_becomes_text_unless_raw_cells_are_asked_for(cell: str) -> Non
 @pytest.mark.parametrize(
     "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'=1", -1, 0.1, None]
 )
-def test_numbers_signs_and_other_texts_stay_as_they_are(cell: object) -> None:
+def test_numbers_signs_and_other_texts_are_unchanged(cell: object) -> None:
     assert escape_cell(cell) == cell
 
 

@@ -57,8 +57,8 @@ def test_json_lines_keep_lists_and_have_no_nan(tmp_path) -> None:
 
 
 def test_parquet_keeps_every_type(tmp_path) -> None:
-    found = pq.read_table(written(tmp_path, ".parquet"))
-    assert found.schema == TABLE.schema and found.to_pylist()[0] == ROWS[0]
+    table = pq.read_table(written(tmp_path, ".parquet"))
+    assert table.schema == TABLE.schema and table.to_pylist()[0] == ROWS[0]
 
 
 def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path) -> None:
@@ -72,7 +72,7 @@ def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path) -> None:
         ("E2", "inlineStr", '["B", "O"]'),
     ]
     assert ("A3", "inlineStr", ROWS[1]["text"]) in cells
-    assert not any(place in ("B3", "C3", "A4") for place, _, _ in cells)
+    assert not any(cell in ("B3", "C3", "A4") for cell, _, _ in cells)
 
 
 def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkeypatch) -> None:
@@ -90,7 +90,7 @@ def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkey
 
 
 @pytest.mark.parametrize("suffix", TABLE_WRITERS)
-def test_a_file_that_was_there_stays_when_the_rows_end_in_an_error(tmp_path, suffix) -> None:
+def test_an_existing_file_stays_if_writing_fails(tmp_path, suffix) -> None:
     path = tmp_path / f"rows{suffix}"
     path.write_text("before")
 
@@ -103,6 +103,6 @@ def test_a_file_that_was_there_stays_when_the_rows_end_in_an_error(tmp_path, suf
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_another_suffix_is_refused_with_those_that_there_are(tmp_path) -> None:
+def test_an_unknown_suffix_is_refused_and_the_known_ones_are_named(tmp_path) -> None:
     with pytest.raises(StudioError, match=r"ends with none of \.csv, \.tsv, \.jsonl"):
         write_table(tmp_path / "rows.doc", TABLE.schema, [TABLE])

@@ -11,9 +11,9 @@ FILES = {"nothing": b"", "weights": bytes(range(256)) * 50}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with atomic_folder(tmp_path / "saved") as made:
+    with atomic_folder(tmp_path / "saved") as inside:
         for name, content in FILES.items():
-            (made / name).write_bytes(content)
+            (inside / name).write_bytes(content)
     return tmp_path / "saved"
 
 
@@ -26,7 +26,7 @@ def test_files_are_as_they_were_saved_also_empty_ones(folder):
 @pytest.mark.parametrize(
     "name, content", [("nothing", b"x"), ("weights", b""), ("weights", FILES["weights"][::-1])]
 )
-def test_a_changed_file_is_named_whatever_else_fails(folder, name, content):
+def test_a_changed_file_is_named_despite_other_failures(folder, name, content):
     (folder / name).write_bytes(content)
     with (
         pytest.raises(BadCheckpoint, match=f"{name} in saved is damaged"),

@@ -128,12 +128,12 @@ class _Answer:
         if self.headers.get("authorization") != f"Bearer {TOKEN}":
             return self._say(401, {"error": "Invalid username or password."})
         hub = self.hub
-        said = json.loads(self.body) if self.body and b"\n" not in self.body.strip() else {}
+        report = json.loads(self.body) if self.body and b"\n" not in self.body.strip() else {}
         if self.path == "/api/repos/create":
-            name = f"{said.get('organization') or 'me'}/{said['name']}"
+            name = f"{report.get('organization') or 'me'}/{report['name']}"
             if name in hub.repos:
                 return self._say(409, {"error": "exists", "url": f"{hub.address}/{name}"})
-            private = bool(said.get("private") or said.get("visibility") == "private")
+            private = bool(report.get("private") or report.get("visibility") == "private")
             hub.repos[name] = Repo({}, private=private)
             return self._say(200, {"url": f"{hub.address}/{name}", "name": name})
         if self.path == "/api/validate-yaml":  # of the card
@@ -145,16 +145,16 @@ class _Answer:
                     "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular",
                     "shouldIgnore": False,
                 }
-                for file in said["files"]
+                for file in report["files"]
             ]
             return self._say(200, {"files": files})
         if self.path.endswith("/info/lfs/objects/batch"):
             objects = [
                 {
-                    **{key: one[key] for key in ("oid", "size")},
-                    "actions": {"upload": {"href": f"{hub.other}/upload/{one['oid']}"}},
+                    **{key: file[key] for key in ("oid", "size")},
+                    "actions": {"upload": {"href": f"{hub.other}/upload/{file['oid']}"}},
                 }
-                for one in said["objects"]
+                for file in report["objects"]
             ]
             return self._say(200, {"transfer": "basic", "objects": objects})
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commit/main", self.path):
@@ -171,19 +171,19 @@ class _Answer:
 
     def _search(self) -> None:
         words = self.query["search"][0].casefold()
-        found = [
+        result = [
             {
                 "id": name,
-                "downloads": 1000 - place,
+                "downloads": 1000 - position,
                 "gated": "manual" if repo.gated else False,
                 "private": repo.private,
                 "tags": repo.tags,
                 "config": repo.config,
             }
-            for place, (name, repo) in enumerate(self.hub.repos.items())
+            for position, (name, repo) in enumerate(self.hub.repos.items())
             if words in name.casefold()
         ]
-        self._say(200, found[: int(self.query["limit"][0])])
+        self._say(200, result[: int(self.query["limit"][0])])
 
     def _may_see(self, repo: Repo) -> bool:
         return not repo.private or self.headers.get("authorization") == f"Bearer {TOKEN}"
@@ -192,8 +192,8 @@ class _Answer:
         """The model if the client may see it; else sends the error."""
         sent = self.headers.get("authorization")
         if sent not in (None, f"Bearer {TOKEN}"):
-            message = {"X-Error-Message": "Invalid credentials in Authorization header"}
-            self._say(401, {"error": message["X-Error-Message"]}, message)
+            answer = {"X-Error-Message": "Invalid credentials in Authorization header"}
+            self._say(401, {"error": answer["X-Error-Message"]}, answer)
             return None
         repo = self.hub.repos.get(name)
         if repo is None or not self._may_see(repo):
@@ -216,7 +216,7 @@ class _Answer:
                 sha = hashlib.sha256(content).hexdigest()
                 one["lfs"] = {"sha256": sha, "size": len(content), "pointerSize": 134}
             siblings.append(one)
-        said = {
+        answer = {
             "id": name,
             "sha": repo.sha,
             "private": repo.private,
@@ -226,7 +226,7 @@ class _Answer:
             "cardData": repo.card,
             "siblings": siblings,
         }
-        return self._say(200, said)
+        return self._say(200, answer)
 
     def _file(self, name: str, revision: str, file: str) -> None:
         repo = self._known(name)

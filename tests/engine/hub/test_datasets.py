@@ -42,7 +42,7 @@ def repo(hub: Hub) -> Repo:
     return hub.repos[f"datasets/{NAME}"]
 
 
-def test_the_card_says_which_files_belong_to_which_split(hub, repo, tmp_path):
+def test_the_card_assigns_files_to_splits(hub, repo, tmp_path):
     planned = plan(Address(NAME), tmp_path)
     assert {split: len(names) for split, names in planned.splits.items()} == {
         "train": 2,
@@ -54,13 +54,13 @@ def test_the_card_says_which_files_belong_to_which_split(hub, repo, tmp_path):
     assert planned.bytes == sum(len(repo.files[file.name]) for file in planned.files)
     assert not list(tmp_path.iterdir())
     hub.cut, hub.cuts = 700, 3
-    place, source = download(planned, tmp_path, lambda _: None, (0.0, 0.0))
-    found = {file.relative_to(place).as_posix() for file in place.rglob("*.*")} - {"source.json"}
-    assert found == {file.name for file in planned.files} and source.revision == repo.sha
-    assert all((place / name).read_bytes() == repo.files[name] for name in found)
-    fetched = Fetched.of(planned, place)
+    folder, source = download(planned, tmp_path, lambda _: None, (0.0, 0.0))
+    paths = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*")} - {"source.json"}
+    assert paths == {file.name for file in planned.files} and source.revision == repo.sha
+    assert all((folder / name).read_bytes() == repo.files[name] for name in paths)
+    fetched = Fetched.of(planned, folder)
     assert list(fetched.sources) == ["train", "validation", "test"]
-    assert fetched.first == place / "data/train-00000-of-00002.parquet"
+    assert fetched.first == folder / "data/train-00000-of-00002.parquet"
 
 
 def test_a_command_imports_it_and_keeps_where_it_came_from(
@@ -77,9 +77,7 @@ def test_a_command_imports_it_and_keeps_where_it_came_from(
     assert not any(path.endswith((".py", "README.md")) for _, path, _ in hub.asked)
 
 
-def test_a_subset_is_chosen_and_several_without_a_default_are_named(
-    hub, tmp_path, monkeypatch, capsys
-):
+def test_several_subsets_without_a_default_must_be_chosen_from(hub, tmp_path, monkeypatch, capsys):
     files = {f"{kind}/{split}.csv": CSV for kind in ("news", "film") for split in ("train", "dev")}
     configs = [{"config_name": kind, "data_dir": kind} for kind in ("news", "film")]
     hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
@@ -92,8 +90,8 @@ def test_a_subset_is_chosen_and_several_without_a_default_are_named(
         plan(Address(NAME, "books"), tmp_path)
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     assert main(["import", f"hub:{NAME}"]) == 1
-    said = capsys.readouterr().err
-    assert "several subsets" in said and "news, film" in said
+    stderr = capsys.readouterr().err
+    assert "several subsets" in stderr and "news, film" in stderr
 
 
 @pytest.mark.parametrize(
@@ -109,9 +107,9 @@ def test_a_subset_is_chosen_and_several_without_a_default_are_named(
         (["moods.py", "README.md", ".gitattributes"], {}),
     ],
 )  # fmt: skip
-def test_without_a_card_the_names_of_files_tell(files, expected):
-    found = find_subsets(dict.fromkeys(files, 10), [])
-    assert {name: one.splits for name, one in found.items()} == expected
+def test_without_a_card_splits_follow_from_file_names(files, expected):
+    subsets = find_subsets(dict.fromkeys(files, 10), [])
+    assert {name: one.splits for name, one in subsets.items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -127,8 +125,8 @@ def test_without_a_card_the_names_of_files_tell(files, expected):
 )
 def test_a_card_may_be_written_in_many_ways(said):
     files = {"data/a.csv": 1, "data/b.csv": 1, "odd/deep.py": 1}
-    found = find_subsets(files, [{"config_name": "x", "data_files": said}])
-    assert found["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
+    subsets = find_subsets(files, [{"config_name": "x", "data_files": said}])
+    assert subsets["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
 
 
 def test_a_card_that_is_nonsense_is_passed_over():
@@ -136,7 +134,7 @@ def test_a_card_that_is_nonsense_is_passed_over():
     assert set(find_subsets({"a.csv": 1}, odd)) == {"default"}
 
 
-def test_rows_for_training_are_found_where_no_split_is_called_so():
+def test_training_rows_are_found_without_a_split_of_that_name():
     assert assign_splits({"test": ["a"]}) == ({"train": ["a"]}, [])
     assert assign_splits({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
 
@@ -176,7 +174,7 @@ def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub, tmp_path):
         plan(Address(NAME), tmp_path)
 
 
-def test_a_token_opens_what_is_private(hub, tmp_path, keys, monkeypatch):
+def test_a_token_gives_access_to_private_data(hub, tmp_path, keys, monkeypatch):
     hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, private=True)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert plan(Address(NAME), tmp_path).splits == {"train": ("train.csv",)}

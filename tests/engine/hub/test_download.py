@@ -29,11 +29,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A model of 300 kB, and files that are never fetched."""
     spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
     folder = small.folder(tmp_path_factory.mktemp("hub") / "model", spec=spec)
-    made = {file.name: file.read_bytes() for file in folder.iterdir()}
-    assert len(made[WEIGHTS]) > 4 * CUT
+    content = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert len(content[WEIGHTS]) > 4 * CUT
     other = ("pytorch_model.bin", "tf_model.h5", "modeling_bert.py", "model.pkl", "onnx/model.onnx")
     return {
-        **made,
+        **content,
         "README.md": b"# Tiny\n",
         "LICENSE": b"Apache",
         **dict.fromkeys(other, b"something else"),
@@ -55,28 +55,28 @@ def repo(hub: Hub, files: dict[str, bytes]) -> Repo:
 
 def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
     """The contents of a download folder, except the note of its source."""
-    place, _ = download(planned, into, lambda _: None, PAUSES)
+    folder, _ = download(planned, into, lambda _: None, PAUSES)
     return {
-        file.relative_to(place).as_posix(): file.read_bytes()
-        for file in sorted(place.rglob("*"))
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
         if file.is_file() and file.name != "source.json"
     }
 
 
-def test_only_what_is_needed_is_fetched_and_is_a_model(repo, files, tmp_path):
+def test_only_the_required_files_are_fetched_and_form_a_model(repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
-    found = fetched(planned, tmp_path)
-    wanted = {
+    result = fetched(planned, tmp_path)
+    expected = {
         *("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "vocab.txt"),
         *("README.md", "LICENSE", "modules.json", "1_Pooling/config.json"),
         "special_tokens_map.json",
     } & set(files)
-    assert set(found) == wanted and WEIGHTS in found
-    assert found == {name: files[name] for name in wanted}
-    assert planned.bytes == sum(map(len, found.values())) and planned.licence == "apache-2.0"
-    place = next(tmp_path.iterdir())
-    assert checkpoint_info(place).layers == small.SPEC.layers
-    source = read_source(place)
+    assert set(result) == expected and WEIGHTS in result
+    assert result == {name: files[name] for name in expected}
+    assert planned.bytes == sum(map(len, result.values())) and planned.licence == "apache-2.0"
+    folder = next(tmp_path.iterdir())
+    assert checkpoint_info(folder).layers == small.SPEC.layers
+    source = read_source(folder)
     assert source is not None
     assert (source.model, source.revision, source.files) == (NAME, repo.sha, planned.files)
 
@@ -85,7 +85,7 @@ def asked_for_a_plan(repo: Repo) -> list[str]:
     return [f"/api/models/{NAME}", f"/{NAME}/resolve/{repo.sha}/config.json"]
 
 
-def test_a_plan_fetches_the_config_alone_and_says_what_it_would(hub, repo, tmp_path):
+def test_a_plan_fetches_only_the_config_and_lists_the_files(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path, rate=1e9)
     assert planned.host == hub.address.removeprefix("http://") and planned.disk_free > 0
     assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
@@ -125,7 +125,7 @@ def test_a_connection_that_breaks_again_and_again_is_resumed_each_time(
         assert ranges == [None, *(f"bytes={at}-" for at in steps)]
 
 
-def test_a_download_that_was_cancelled_goes_on_in_another_process(hub, repo, files, tmp_path):
+def test_a_cancelled_download_continues_in_another_process(hub, repo, files, tmp_path):
     class Cancelled(BaseException):
         pass
 
@@ -141,12 +141,14 @@ def test_a_download_that_was_cancelled_goes_on_in_another_process(hub, repo, fil
     again = plan(NAME, "", tmp_path)
     assert 100_000 < again.fetched < planned.bytes
     hub.asked.clear()
-    said: list[Working] = []
-    place, _ = download(again, tmp_path, said.append, PAUSES)
-    assert (place / WEIGHTS).read_bytes() == files[WEIGHTS]
+    updates: list[Working] = []
+    folder, _ = download(again, tmp_path, updates.append, PAUSES)
+    assert (folder / WEIGHTS).read_bytes() == files[WEIGHTS]
     assert hub.files_asked()[0]["range"].startswith("bytes=")
-    assert said[0].done >= again.fetched and said[-1].done == said[-1].total == planned.bytes
-    assert not list(place.rglob("*.part"))
+    assert (
+        updates[0].done >= again.fetched and updates[-1].done == updates[-1].total == planned.bytes
+    )
+    assert not list(folder.rglob("*.part"))
 
 
 def test_a_second_download_asks_for_no_file(hub, repo, tmp_path):
@@ -187,7 +189,7 @@ def test_a_file_that_is_not_as_listed_is_refused(hub, repo, tmp_path):
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_busy_hub_is_asked_again(hub, repo, files, tmp_path, status):
+def test_requests_to_a_busy_hub_are_repeated(hub, repo, files, tmp_path, status):
     planned = plan(NAME, "", tmp_path)
     hub.refusals = [(status, {"Retry-After": "0"}), (status, {})]
     assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
@@ -210,7 +212,7 @@ def test_a_refusal_is_one_sentence(hub, repo, tmp_path, status):
     assert refusal.value.advice
 
 
-def test_a_host_that_is_gone_is_named(hub, repo, tmp_path):
+def test_an_unreachable_host_is_named(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     for host in hub.hosts:
         host.shutdown()
@@ -220,13 +222,13 @@ def test_a_host_that_is_gone_is_named(hub, repo, tmp_path):
     assert "drop the folder" in refusal.value.advice
 
 
-def test_what_the_hub_knows_not_is_said(hub, repo, tmp_path):
-    for name, revision, said in (
+def test_unknown_names_are_reported(hub, repo, tmp_path):
+    for name, revision, message in (
         ("somebody/nothing", "", "no model somebody/nothing, or it is private"),
         (NAME, "v9", "no such revision"),
         ("a b", "", "is not the name of a model"),
     ):
-        with pytest.raises(StudioError, match=said):
+        with pytest.raises(StudioError, match=message):
             plan(name, revision, tmp_path)
 
 
@@ -239,13 +241,15 @@ def test_gated_and_private_models_want_a_token(hub, repo, files, tmp_path):
         plan(NAME, "", tmp_path)
     token.save_token(TOKEN)
     assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
-    assert hub.files_asked() and not any("authorization" in asked for asked in hub.files_asked())
+    assert hub.files_asked() and not any(
+        "authorization" in request for request in hub.files_asked()
+    )
     token.save_token("hf_badtoken")
     with pytest.raises(StudioError, match="token"):
         plan(NAME, "", tmp_path)
 
 
-def test_a_revision_stays_the_one_that_was_planned(hub, repo, files, tmp_path):
+def test_the_planned_revision_is_downloaded(hub, repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
     hub.repos[NAME] = Repo({**files, "config.json": b"{}"})
     with pytest.raises(StudioError, match="no such file"):
@@ -259,7 +263,7 @@ def test_names_that_lead_out_of_the_folder_are_passed_over(hub, repo, files, tmp
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(hub, repo, files, tmp_path):
+def test_pickles_are_a_last_resort_and_noted(hub, repo, files, tmp_path):
     assert not plan(NAME, "", tmp_path).notes
     repo.files = {name: content for name, content in files.items() if name != WEIGHTS}
     planned = plan(NAME, "", tmp_path)
@@ -270,7 +274,7 @@ def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(hub, rep
     assert {file.name for file in planned.files} >= set(shards) and not planned.notes
 
 
-def test_a_full_disk_is_said_before_anything_is_fetched(hub, repo, tmp_path):
+def test_a_full_disk_is_reported_before_the_download(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     huge = [file.model_copy(update={"bytes": 10**17}) for file in planned.files]
     hub.asked.clear()
@@ -279,7 +283,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(hub, repo, tmp_path):
     assert not hub.asked
 
 
-def test_a_search_says_what_is_found(hub, repo, files):
+def test_a_search_describes_its_results(hub, repo, files):
     hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
     bert, gpt = client.search("tiny")
     assert (bert.name, bert.family, bert.licence, bert.offered) == (
@@ -305,7 +309,7 @@ def test_the_sums_are_those_of_git_and_of_sha256(hub, repo, tmp_path):
     assert sums["LICENSE"] == "git:47cbf0292a0d752e82821a2c095387c785944193"  # of git hash-object
 
 
-def test_a_token_is_kept_and_forgotten(keys):
+def test_a_token_is_stored_and_deleted(keys):
     token.save_token(f" {TOKEN}\n")
     assert token.read_token() == TOKEN and list(keys.kept.values()) == [TOKEN]
     token.save_token("")

@@ -24,15 +24,17 @@ def checkpoint(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_dry_run_asks_nobody_and_a_push_sends_what_it_said(hub: Hub, checkpoint: Path) -> None:
+def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(
+    hub: Hub, checkpoint: Path
+) -> None:
     token.save_token(TOKEN)
-    planned, said = plan(checkpoint, NAME, private=True), list[Working]()
+    planned, updates = plan(checkpoint, NAME, private=True), list[Working]()
     names = [file.name for file in planned.files]
     assert {"config.json", "model.safetensors", "README.md"} <= set(names)
     assert not {"optimizer.pt", "source.json"} & set(names)
     assert planned.card == model_card(checkpoint, "hf") and planned.private
     assert not hub.asked
-    done = push(checkpoint, NAME, private=True, emit=said.append)
+    done = push(checkpoint, NAME, private=True, emit=updates.append)
     sent = hub.pushed[NAME]
     assert {name: len(content) for name, content in sent.items()} == {
         file.name: file.bytes for file in planned.files
@@ -41,30 +43,28 @@ def test_a_dry_run_asks_nobody_and_a_push_sends_what_it_said(hub: Hub, checkpoin
     for name in ("config.json", "model.safetensors"):
         assert sent[name] == (checkpoint / name).read_bytes()
     assert hub.repos[NAME].private
-    sending = [one for one in said if one.total]
-    assert [one.done for one in sending] == sorted(one.done for one in sending)
+    sending = [update for update in updates if update.total]
+    assert [update.done for update in sending] == sorted(one.done for one in sending)
     assert sending[0].done < sending[-1].done == planned.bytes
-    assert {one.total for one in sending} == {planned.bytes}
+    assert {update.total for update in sending} == {planned.bytes}
     assert done.address == f"{hub.address}/{NAME}" and done.revision == "c" * 40
 
 
 def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(1_000))
-    said = list[int]()
-    with CountedFile(tmp_path / "file", UploadProgress(said.append)) as file:
+    updates = list[int]()
+    with CountedFile(tmp_path / "file", UploadProgress(updates.append)) as file:
         while file.read(300):  # for its checksum
             pass
-        assert not said
+        assert not updates
         for _ in range(2):  # and sent twice
             file.seek(0)
             while file.read(400):
                 pass
-    assert said == [400, 800, 1_000]
+    assert updates == [400, 800, 1_000]
 
 
-def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(
-    hub: Hub, checkpoint: Path
-) -> None:
+def test_a_private_push_never_fills_a_public_model(hub: Hub, checkpoint: Path) -> None:
     token.save_token(TOKEN)
     hub.repos[NAME] = Repo({})
     with pytest.raises(StudioError, match="exists already and is public"):
@@ -74,12 +74,14 @@ def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(
     assert "config.json" in hub.pushed[NAME]
 
 
-def test_what_cannot_be_sent_is_said(hub: Hub, checkpoint: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_sent_is_reported(
+    hub: Hub, checkpoint: Path, tmp_path: Path
+) -> None:
     with pytest.raises(StudioError, match="does not know who sends this") as refusal:
         push(checkpoint, NAME, private=True, emit=lambda _: None)
     assert "token" in refusal.value.advice
-    for name, said in (("tiny", "whose model it is"), ("a b/c", "not the name of a model")):
-        with pytest.raises(StudioError, match=said):
+    for name, message in (("tiny", "whose model it is"), ("a b/c", "not the name of a model")):
+        with pytest.raises(StudioError, match=message):
             plan(checkpoint, name, private=True)
     (tmp_path / "empty").mkdir()
     with pytest.raises(StudioError, match="empty"):

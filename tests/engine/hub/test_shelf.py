@@ -40,10 +40,10 @@ def test_an_entry_is_found_by_either_name() -> None:
     assert find_entry("nothing/like-it") is None
 
 
-def test_the_memory_is_what_runs_took() -> None:
+def test_the_memory_estimate_matches_measured_runs() -> None:
     """Peaks of `python -m benchmarks memory`: classification, batches of 32."""
-    for layers, width, taken in ((4, 256, 0.75e9), (12, 768, 2.92e9)):
-        assert estimate_cost(bert(layers, width)).training == pytest.approx(taken, rel=0.15)
+    for layers, width, expected in ((4, 256, 0.75e9), (12, 768, 2.92e9)):
+        assert estimate_cost(bert(layers, width)).training == pytest.approx(expected, rel=0.15)
 
 
 def test_the_operations_are_those_of_the_matrices() -> None:
@@ -53,11 +53,11 @@ def test_the_operations_are_those_of_the_matrices() -> None:
     assert operations(spec, tokens) == pytest.approx(2 * layers * tokens + maps, rel=0.01)
 
 
-def test_what_fits_is_told_by_what_is_free() -> None:
+def test_the_fit_depends_on_free_memory() -> None:
     assert [verdict(needed, 100) for needed in (50, 90, 101)] == ["fits", "tight", "too large"]
 
 
-def test_the_speed_is_the_one_that_was_measured() -> None:
+def test_the_measured_speed_is_used() -> None:
     pace = ThreadSpeeds("here", 1, {"1": 5e9, "2": 8e9})
     assert matmul_rate(pace, Speeds("cpu here", fp32=6e9)) == 8e9
     assert matmul_rate(None, Speeds("cuda here", fp32=9e13)) < 9e13

@@ -21,7 +21,7 @@ def record(home: Home) -> Iterator[Record]:
 
 @pytest.fixture
 def trained(home: Home) -> Callable[[str], RunFolder]:
-    """Trains a new run folder of the home to the end, in this process."""
+    """Train a new run folder of the home to the end, in this process."""
 
     def train(name: str) -> RunFolder:
         folder = RunFolder.create(home.runs / name, fake_worker.job())
@@ -33,7 +33,7 @@ def trained(home: Home) -> Callable[[str], RunFolder]:
 
 @pytest.fixture
 def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Window]]:
-    """Opens windows; an earlier one has vanished as if killed."""
+    """Open windows; earlier ones count as killed."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     opened: list[Window] = []
 

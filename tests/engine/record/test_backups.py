@@ -11,7 +11,7 @@ from engine.record.opening import Record, open_record
 from engine.record.tables import get_fact, set_fact
 
 
-def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
+def test_a_backup_is_an_independent_record(home: Home, record: Record) -> None:
     with record.session() as session:
         set_fact(session, "colour", "blue")
         copy = back_up(home.record, home.backups, "daily")  # while a transaction is open
@@ -26,16 +26,18 @@ def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:
     opened.close()
 
 
-def test_the_oldest_go_by_number_and_each_reason_has_its_own(home: Home, record: Record) -> None:
+def test_the_oldest_backups_of_each_reason_are_deleted_by_number(
+    home: Home, record: Record
+) -> None:
     first = back_up(home.record, home.backups, "upgrade")
     for _ in range(BACKUPS_KEPT + 2):
         newest = back_up(home.record, home.backups, "daily")
         os.utime(newest, (0, 0))  # a wrong clock
-    kept = all_backups(home.backups)
-    assert kept[0] == first and kept[-1] == newest and len(kept) == BACKUPS_KEPT + 1
+    backups = all_backups(home.backups)
+    assert backups[0] == first and backups[-1] == newest and len(backups) == BACKUPS_KEPT + 1
 
 
-def test_the_daily_backup_comes_once_and_only_after_a_change(home: Home, record: Record) -> None:
+def test_the_daily_backup_is_made_once_and_only_after_a_change(home: Home, record: Record) -> None:
     first = back_up_daily(home.record, home.backups)
     assert first is not None
     with record.session() as session:

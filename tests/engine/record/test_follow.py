@@ -29,7 +29,7 @@ PREPARED = fake_worker.prepared(100, versions={"a": "1"}, best_metric="validatio
 COLUMNS = [column.key for column in Run.__table__.columns]
 
 
-def told(found: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
+def comparable(found: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
     """Make curves comparable."""
     return {name: (list(points.finite()), points.not_finite) for name, points in found.items()}
 
@@ -49,15 +49,15 @@ class Followed:
         return self.catch_up()[0]
 
     def catch_up(self) -> tuple[Run, list[AnyEvent]]:
-        heard = []
+        read = []
         while True:
             with self.record.session() as session:
                 run = find(session, "one")
                 assert run is not None
                 events = catch_up(session, run, self.folder)
             if not events:
-                return run, heard
-            heard += events
+                return run, read
+            read += events
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_run_goes_from_start_to_end(followed):
     assert run.started is not None and run.ended is not None and run.started <= run.ended
 
 
-def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed):
+def test_a_stop_request_shows_as_soon_as_the_worker_starts(followed):
     followed.folder.request_stop()
     assert followed.record_events(Started(pid=1)).state == "stopping"
     assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
@@ -118,14 +118,14 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
         run = find(session, "one")
         assert run is not None and catch_up(session, run, followed.folder)
         _ = 1 / 0
-    run, heard = followed.catch_up()
-    assert len(heard) == 3 and run.remarks == ["a"]
+    run, read = followed.catch_up()
+    assert len(read) == 3 and run.remarks == ["a"]
     assert followed.catch_up() == (run, []) or followed.catch_up()[1] == []
     with followed.record.read() as session:
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_the_best_metric_is_that_which_the_worker_names(followed):
+def test_the_worker_names_the_best_metric(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
     )
@@ -135,7 +135,7 @@ def test_the_best_metric_is_that_which_the_worker_names(followed):
     assert (run.best_score, run.best_step) == (0.75, 3)
 
 
-def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed):
+def test_equal_scores_are_ranked_by_loss(followed):
     scores = [measured("validation_accuracy", step, 0.5) for step in (1, 2, 3, 4)]
     run = followed.record_events(Started(pid=1), PREPARED, *scores)
     assert (run.best_score, run.best_step) == (0.5, 1)
@@ -150,30 +150,30 @@ def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed):
     assert (run.best_score, run.best_step) == (0.9, 2)
 
 
-def test_checkpoints_come_and_go(followed):
+def test_saved_and_removed_checkpoints_are_followed(followed):
     folder = followed.folder
     followed.record_events(Started(pid=1))
     for step in (2, 4, 6):
         fake_worker.save(folder, step, best=step < 6)
     followed.record_events(Removed(step=2, folder="checkpoints/step-00000002"))
     with followed.record.read() as session:
-        found = [(c.folder, c.step, c.best) for c in get_checkpoints(session, "one")]
-    assert found == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
+        saved = [(c.folder, c.step, c.best) for c in get_checkpoints(session, "one")]
+    assert saved == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
 
 
-def test_a_path_out_of_the_run_is_not_believed(followed, tmp_path):
+def test_a_checkpoint_path_outside_the_run_is_ignored(followed, tmp_path):
     followed.record_events(Started(pid=1), Saved(step=2, folder="../../../etc"))
     with followed.record.read() as session:
-        (found,) = get_checkpoints(session, "one")
-    assert found.folder == followed.folder.checkpoint(2)
+        (checkpoint,) = get_checkpoints(session, "one")
+    assert checkpoint.folder == followed.folder.checkpoint(2)
 
 
 def test_an_unreported_checkpoint_is_found_at_the_end(followed):
     followed.record_events(Started(pid=1))
     fake_worker.save(followed.folder, 2, best=True)
     fake_worker.save(followed.folder, 4)
-    told = followed.folder.events_file.read_bytes().splitlines(keepends=True)
-    followed.folder.events_file.write_bytes(b"".join(told[:-1]))  # killed before the last line
+    lines = followed.folder.events_file.read_bytes().splitlines(keepends=True)
+    followed.folder.events_file.write_bytes(b"".join(lines[:-1]))  # killed before the last line
     followed.catch_up()
     for inside in followed.folder.checkpoint(2).iterdir():
         inside.unlink()  # deleted by the user
@@ -204,7 +204,7 @@ def test_training_time_is_robust_against_clock_changes(followed):
     assert run.seconds == 21
 
 
-def test_the_time_left_follows_the_pace_of_the_present_worker(followed):
+def test_the_time_left_follows_the_pace_of_the_current_worker(followed):
     start = now()
     run = followed.record_events(Started(pid=1), PREPARED)
     assert run.seconds_left() is None
@@ -284,7 +284,7 @@ def test_a_foreign_folder_is_recorded_in_its_present_state(record, home):
 
 def test_events_have_the_same_effect_together_and_one_by_one(record, home):
     at = now()
-    said = [
+    events = [
         Started(pid=1, at=at),
         PREPARED.model_copy(update={"at": at + timedelta(seconds=1)}),
         *(
@@ -298,21 +298,21 @@ def test_events_have_the_same_effect_together_and_one_by_one(record, home):
         measured("rate", 8, 0.5).model_copy(update={"at": at + timedelta(seconds=7)}),
     ]
     followed = Followed(record, home)
-    for event in said:
+    for event in events:
         followed.record_events(event)
     with record.session() as session:
         one_by_one = {c: getattr(find(session, "one"), c) for c in COLUMNS}
         run = find(session, "one")
-        curve = told(curves(session, "one"))
+        curve = comparable(curves(session, "one"))
         session.delete(run)
         session.flush()
         add_run(session, followed.folder, followed.folder.job(), "starting")
-    run, heard = followed.catch_up()
-    assert len(heard) == len(said)
+    run, read = followed.catch_up()
+    assert len(read) == len(events)
     assert {c: getattr(run, c) for c in one_by_one if c != "created"} == {
         c: value for c, value in one_by_one.items() if c != "created"
     }
     assert (run.state, run.loss, run.step, run.seconds) == ("running", None, 9, 10.0)
     assert (run.paced_step, run.problem, run.stage) == (2, "", "")
     with record.session() as session:
-        assert told(curves(session, "one")) == curve
+        assert comparable(curves(session, "one")) == curve

@@ -30,25 +30,25 @@ def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(window, monkeypatch):
     assert window.manager._is_followed([run]), "also without the window"
     for form in ("tensorboard", "mlflow"):
         assert losses(window, run_id, form) == [1, 2, 3]
-    window.say(run_id, "die")
+    window.send(run_id, "die")
     window.until(run_id, "crashed")
     mlflow = next(window.home.curves.glob("mlflow/*/*/meta.yaml"))
     assert "status: 4\n" in mlflow.read_text(), "it failed"
-    window.forget_word(run_id)
+    window.clear_command(run_id)
     window.manager.resume(run_id)  # from step 2: step 3 is measured again
     window.until_waiting(run_id)
     window.refresh()
     assert "status: 1\n" in mlflow.read_text(), "it is running again"
     for form in ("tensorboard", "mlflow"):
         assert losses(window, run_id, form) == [1, 2, 3, 4, 5]
-    window.say(run_id, "go on")
+    window.send(run_id, "go on")
     window.until(run_id, "finished")
     for form in ("tensorboard", "mlflow"):
         assert losses(window, run_id, form) == list(range(1, 13))
     assert "status: 3\n" in mlflow.read_text()
 
 
-def test_nothing_is_written_unless_it_is_wanted(window):
+def test_no_curves_are_written_unless_preferred(window):
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     assert not window.home.curves.exists()
@@ -61,4 +61,4 @@ def test_unwritable_curves_are_reported_once_and_the_run_finishes(window, monkey
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     noted = [update.values for update in window.updates if update.signal == "noted"]
-    assert [run for run, said in noted if "curves" in str(said)] == [run_id]
+    assert [run for run, text in noted if "curves" in str(text)] == [run_id]

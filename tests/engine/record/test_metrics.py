@@ -22,29 +22,29 @@ def test_a_step_measured_again_replaces_the_old_value(record, run_id):
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, s) for s in (1, 2, 3)])
         add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
-        kept = curves(session, run_id)["loss"]
-    assert list(kept.finite()) == [(1, 1), (2, 21), (3, 3)] and not kept.not_finite
+        curve = curves(session, run_id)["loss"]
+    assert list(curve.finite()) == [(1, 1), (2, 21), (3, 3)] and not curve.not_finite
 
 
 @pytest.mark.parametrize("count", [BATCH - 1, BATCH, 2 * BATCH, 2 * BATCH + 1])
-def test_points_are_added_many_at_once(record, run_id, count):
+def test_points_are_added_in_batches(record, run_id, count):
     """The last value of a step counts, wherever the earlier ones are."""
     points = [measured("loss", step, step) for step in (*range(1, count), 1)]
     points[-1] = measured("loss", 1, 7.0)
     with record.session() as session:
         add_metrics(session, run_id, points)
-        kept = curves(session, run_id)["loss"]
-    assert list(kept.finite()) == [(1, 7.0), *((step, step) for step in range(2, count))]
+        curve = curves(session, run_id)["loss"]
+    assert list(curve.finite()) == [(1, 7.0), *((step, step) for step in range(2, count))]
 
 
-def test_values_that_are_not_finite_are_preserved(record, run_id):
+def test_non_finite_values_are_preserved(record, run_id):
     values = [math.nan, math.inf, -math.inf, 0.5]
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, v) for s, v in enumerate(values)])
     with record.read() as session:
-        kept = curves(session, run_id)["loss"]
-        assert kept.steps.tolist() == [0, 1, 2, 3] and list(kept.finite()) == [(3, 0.5)]
-        assert kept.not_finite == ((0, "nan"), (1, "inf"), (2, "-inf"))
+        curve = curves(session, run_id)["loss"]
+        assert curve.steps.tolist() == [0, 1, 2, 3] and list(curve.finite()) == [(3, 0.5)]
+        assert curve.not_finite == ((0, "nan"), (1, "inf"), (2, "-inf"))
         assert extreme(session, run_id, "loss", highest=True) == (3, 0.5)
         assert sparkline(session, run_id, "loss") == [0.5]
 

@@ -30,8 +30,8 @@ def night() -> JobSpec:
 
 
 @pytest.fixture
-def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The second run does not find a file, and the third is killed at once."""
+def failing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The second run misses a file, and the third is killed immediately."""
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from engine.messages.events import Ended, Started;"
@@ -46,14 +46,14 @@ def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def command(folder: Path) -> list[str]:
         started.append(folder)
-        how = {2: "fail", 3: "die"}.get(len(started))
-        return [sys.executable, "-c", code, str(folder), how] if how else usual(folder)
+        action = {2: "fail", 3: "die"}.get(len(started))
+        return [sys.executable, "-c", code, str(folder), action] if action else usual(folder)
 
     usual: Callable[[Path], list[str]] = fake_worker.command
     monkeypatch.setattr(launch, "command", command)
 
 
-def test_the_table_shows_every_outcome_of_a_search_with_failures(window, misfortune):
+def test_the_table_shows_every_outcome_of_a_search_with_failures(window, failing_runs):
     ids = window.manager.add(night())
     window.manager.detach()
     assert len(ids) == 4
@@ -64,7 +64,9 @@ def test_the_table_shows_every_outcome_of_a_search_with_failures(window, misfort
     assert "disappeared" in window.run(ids[2]).problem or "signal 9" in window.run(ids[2]).problem
     for run_id in ids:
         events = window.run(run_id).run_folder().all_events()
-        assert len([one for one in events if isinstance(one, Started)]) == 1, "once, and not again"
+        assert len([event for event in events if isinstance(event, Started)]) == 1, (
+            "each run starts once"
+        )
     with window.record.read() as session:
         group = all_runs(session)[0].parse_job().group
     assert group is not None

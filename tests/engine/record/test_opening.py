@@ -42,14 +42,14 @@ def run_program(code: str, *arguments: object) -> int:
 
 def files(home: Home) -> dict[str, str]:
     """Every file at the top of the home except the index of the log, which SQLite recreates."""
-    found = (f for f in home.root.iterdir() if f.is_file() and not f.name.endswith("-shm"))
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in found}
+    paths = (f for f in home.root.iterdir() if f.is_file() and not f.name.endswith("-shm"))
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in paths}
 
 
 # ── versions ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_migrations_make_the_tables_that_the_code_knows(home, record):
+def test_the_migrations_match_the_declared_tables(home, record):
     engine = create_engine(f"sqlite:///{home.record}")
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": False})
@@ -58,9 +58,9 @@ def test_the_migrations_make_the_tables_that_the_code_knows(home, record):
     engine.dispose()
 
 
-@pytest.mark.parametrize("place", ["number", "revision"])
+@pytest.mark.parametrize("changed", ["number", "revision"])
 @pytest.mark.parametrize("log", ["with its log", "closed"])
-def test_a_newer_record_is_refused_and_not_touched(home, place, log):
+def test_a_newer_record_is_refused_and_not_touched(home, changed, log):
     record = reopen(home)
     with record.session() as session:
         set_fact(session, "program", "9.1.2")
@@ -68,7 +68,7 @@ def test_a_newer_record_is_refused_and_not_touched(home, place, log):
     number = opening.VERSION + 1
     change = (
         f"PRAGMA user_version = {number}"
-        if place == "number"
+        if changed == "number"
         else f"UPDATE alembic_version SET version_num = '{number:04d}'"
     )
     code = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
@@ -86,7 +86,7 @@ def test_a_newer_record_is_refused_and_not_touched(home, place, log):
 
 
 NOW, NEXT = opening.VERSION, opening.VERSION + 1
-SECOND = f'''
+NEXT_MIGRATION = f'''
 """One more table."""
 from alembic import op
 revision = "{NEXT:04d}"
@@ -102,9 +102,9 @@ def upgrade() -> None:
 
 @pytest.fixture
 def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Add a migration."""
+    """Adds a migration."""
 
-    def become(migration: str) -> None:
+    def add(migration: str) -> None:
         folder = tmp_path / "mi%grations"
         if not folder.exists():
             shutil.copytree(opening.MIGRATIONS, folder)
@@ -112,7 +112,7 @@ def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         monkeypatch.setattr(opening, "MIGRATIONS", folder)
         monkeypatch.setattr(opening, "VERSION", NEXT)
 
-    return become
+    return add
 
 
 def add_one_run(home: Home) -> None:
@@ -127,7 +127,7 @@ def add_one_run(home: Home) -> None:
     record.close()
 
 
-def state_of(file: Path) -> tuple[int, list[str]]:
+def read_state(file: Path) -> tuple[int, list[str]]:
     with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -136,11 +136,11 @@ def state_of(file: Path) -> tuple[int, list[str]]:
 
 def test_an_older_record_is_backed_up_and_upgraded(home, second_version):
     add_one_run(home)
-    second_version(SECOND)
+    second_version(NEXT_MIGRATION)
     reopen(home).close()
-    assert state_of(home.record) == (NEXT, ["upgraded"])
+    assert read_state(home.record) == (NEXT, ["upgraded"])
     (backup,) = all_backups(home.backups)
-    assert backup.name.endswith("-upgrade.db") and state_of(backup) == (NOW, [""])
+    assert backup.name.endswith("-upgrade.db") and read_state(backup) == (NOW, [""])
     reopen(home).close()
     assert len(all_backups(home.backups)) == 1
 
@@ -158,30 +158,30 @@ def test_the_first_version_gets_tags_and_an_archive(home, monkeypatch, tmp_path)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     engine.dispose()
-    assert state_of(home.record) == (1, [])
+    assert read_state(home.record) == (1, [])
     add_one_run(home)
     record = reopen(home)
     with record.read() as session:
         (run,) = all_runs(session)
     record.close()
     assert (run.tags, run.archived) == ([], False)
-    assert state_of(home.record)[0] == NOW
+    assert read_state(home.record)[0] == NOW
 
 
 def test_an_upgrade_that_fails_leaves_the_old_record(home, second_version):
     add_one_run(home)
     second_version(
-        SECOND.replace(f"PRAGMA user_version = {NEXT}", "INSERT INTO nothing VALUES (1)")
+        NEXT_MIGRATION.replace(f"PRAGMA user_version = {NEXT}", "INSERT INTO nothing VALUES (1)")
     )
     with pytest.raises(StudioError, match="could not be upgraded"):
         reopen(home)
-    assert state_of(home.record) == (NOW, [""])
+    assert read_state(home.record) == (NOW, [""])
 
 
 def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, second_version, monkeypatch):
     add_one_run(home)
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    second_version(SECOND + f"    exec({killed!r})\n")
+    second_version(NEXT_MIGRATION + f"    exec({killed!r})\n")
     code = f"""
 import sys
 from pathlib import Path
@@ -192,13 +192,13 @@ home = Home()
 opening.open_record(home.record, home.backups)
 """
     assert run_program(code, opening.MIGRATIONS) == -9
-    assert state_of(home.record) == (NOW, [""])
-    second_version(SECOND)
+    assert read_state(home.record) == (NOW, [""])
+    second_version(NEXT_MIGRATION)
     reopen(home).close()
-    assert state_of(home.record) == (NEXT, ["upgraded"])
+    assert read_state(home.record) == (NEXT, ["upgraded"])
 
 
-def test_migrating_is_learned_only_when_there_is_something_to_migrate(home):
+def test_alembic_is_imported_only_for_a_migration(home):
     reopen(home).close()
     code = """
 import sys
@@ -211,19 +211,19 @@ assert not {"alembic", "torch", "PySide6"} & set(sys.modules)
     assert run_program(code) == 0
 
 
-# ── how it is opened ─────────────────────────────────────────────────────────────────────────
+# ── opening ─────────────────────────────────────────────────────────────────────────
 
 
-def test_writes_are_durable_waited_for_and_checked(record):
+def test_connections_are_durable_and_wait_and_check_foreign_keys(record):
     with record.session() as session:
-        found = [
+        pragmas = [
             session.scalar(text(f"PRAGMA {name}"))
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         ]
-    assert found == ["wal", 2, 1, 10_000]
+    assert pragmas == ["wal", 2, 1, 10_000]
 
 
-def test_a_transaction_is_whole_or_absent(home, record):
+def test_a_transaction_is_atomic(home, record):
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     with pytest.raises(ZeroDivisionError), record.session() as session:  # noqa: PT012
         add_run(session, folder, fake_worker.job(), "queued")
@@ -232,7 +232,7 @@ def test_a_transaction_is_whole_or_absent(home, record):
         assert all_runs(session) == []
 
 
-def test_a_writer_is_alone_from_the_start_of_its_transaction(home, record):
+def test_a_transaction_takes_the_write_lock_at_its_start(home, record):
     with (
         record.session(),
         closing(sqlite3.connect(home.record, timeout=0)) as other,
@@ -263,13 +263,13 @@ def test_the_record_is_not_written_through_a_link(home, tmp_path):
 def test_paths_follow_a_moved_home(home, trained, tmp_path):
     trained("one")
     rebuild.rebuild(home)
-    moved = Home(tmp_path / "else where")
-    os.rename(home.root, moved.root)
-    record = reopen(moved)
+    moved_home = Home(tmp_path / "else where")
+    os.rename(home.root, moved_home.root)
+    record = reopen(moved_home)
     with record.read() as session:
-        (found,) = all_runs(session)
+        (run,) = all_runs(session)
     record.close()
-    assert found.folder == moved.runs / "one"
+    assert run.folder == moved_home.runs / "one"
 
 
 def test_a_full_disk_is_reported_with_a_sentence(record):
@@ -279,7 +279,7 @@ def test_a_full_disk_is_reported_with_a_sentence(record):
         set_fact(session, "much", "x" * 1_000_000)
 
 
-# ── many at once ─────────────────────────────────────────────────────────────────────────────
+# ── concurrency ─────────────────────────────────────────────────────────────────────────────
 
 WRITERS = 2
 WRITER = """
@@ -355,8 +355,8 @@ def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_an_hour_of_events_leaves_the_log_small_while_a_window_looks(home, record):
-    """As many transactions as the dispatcher makes in an hour, each followed by a reader."""
+def test_the_log_stays_small_over_an_hour_of_events_and_reads(home, record):
+    """The dispatcher's transactions of an hour, each followed by a reader."""
     log, largest = home.record.with_name("studio.db-wal"), 0
     for number in range(14_400):
         with record.session() as session:

@@ -1,4 +1,4 @@
-"""The order of the queue, the number of runs at a time, and runs that wait for another one."""
+"""The order of the queue, the number of concurrent runs, and runs that wait for others."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_as_many_runs_at_a_time_as_the_user_prefers(window):
         window.until_waiting(run_id)
     window.refresh()
     assert window.states()[ids[2]] == "queued"
-    window.say(ids[0], "go on")
+    window.send(ids[0], "go on")
     window.until_waiting(ids[2])
 
 
@@ -41,14 +41,14 @@ def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window):
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
-    window.say(first, "go on")
+    window.send(first, "go on")
     waited = window.until(second, "finished")
     ended = window.run(first).ended
     assert waited.started is not None and ended is not None and waited.started >= ended
     window.until(third, "finished")
 
 
-def test_a_run_is_put_on_hold_if_the_one_it_waits_for_fails(window):
+def test_a_run_is_put_on_hold_if_its_predecessor_fails(window):
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
@@ -71,7 +71,7 @@ def test_runs_never_wait_for_one_another(window):
 
 
 def test_the_queue_runner_follows_runs_for_notices_and_to_prevent_sleep(window, monkeypatch):
-    """Also after the last run has left the queue; the system may sleep when nothing trains."""
+    """Even after the queue is empty; the system may sleep when nothing trains."""
     held: list[str] = []
     monkeypatch.setattr(window.manager.awake, "hold", lambda: held.append("hold"))
     monkeypatch.setattr(window.manager.awake, "release", lambda: held.append("release"))

@@ -27,7 +27,7 @@ def rows(home: Home) -> dict[str, list[dict[str, object]]]:
     """All rows about runs, curves and checkpoints."""
     record = open_record(home.record, home.backups)
     with record.read() as session:
-        found = {
+        by_table = {
             table.__tablename__: [
                 {a.key: getattr(row, a.key) for a in inspect(table).column_attrs}
                 for row in session.scalars(select(table).order_by(*inspect(table).primary_key))
@@ -35,10 +35,10 @@ def rows(home: Home) -> dict[str, list[dict[str, object]]]:
             for table in (Run, Metric, Checkpoint)
         }
     record.close()
-    return found
+    return by_table
 
 
-def put_model(home: Home) -> Path:
+def add_model(home: Home) -> Path:
     folder = home.models / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -51,7 +51,7 @@ def test_a_missing_record_is_rebuilt_from_the_folders(home, trained):
     crashed = RunFolder.create(home.runs / "three", fake_worker.job())
     for event in (Started(pid=1), measured("loss", 1, float("nan"))):
         crashed.append(event)
-    put_model(home)
+    add_model(home)
     assert rebuild(home) == 3
     before = rows(home)
     assert [len(before[t]) for t in ("runs", "metrics", "checkpoints")] == [3, 31, 7]
@@ -97,7 +97,7 @@ def test_annotations_survive_a_rebuild(home, record, trained):
     assert any(b.name.endswith("-rebuild.db") for b in all_backups(home.backups))
 
 
-def test_a_queued_run_without_a_memory_of_it_is_not_trained_unasked(home):
+def test_an_unrecorded_queued_run_is_not_trained_without_a_request(home):
     RunFolder.create(home.runs / "one", fake_worker.job())
     assert rebuild(home) == 1
     assert rows(home)["runs"][0]["state"] == "stopped"
@@ -158,18 +158,16 @@ UNREADABLE = (
 )
 
 
-def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
-    home, record, trained
-):
+def test_an_unreadable_run_is_listed_with_its_reason_and_hides_no_other(home, record, trained):
     trained("good")
     for name in UNREADABLE:
         spoil(home, name, trained)
     trained("other")
     with without_the_rights_of_root():
-        found = refill(record, home)
+        report = refill(record, home)
         again = refill(record, home)
-    assert found.added == sorted(["good", "other", *UNREADABLE])
-    assert len(found.problems) == len(UNREADABLE) and again == RefillReport([], [])
+    assert report.added == sorted(["good", "other", *UNREADABLE])
+    assert len(report.problems) == len(UNREADABLE) and again == RefillReport([], [])
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
     assert {runs[name].state for name in ("good", "other")} == {"finished"}
@@ -199,13 +197,13 @@ def test_a_run_readable_again_is_listed_with_its_annotations(home, record, train
     assert two.name == "mine"
 
 
-def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(home, record, trained):
+def test_extreme_numbers_and_dates_damage_only_lines_of_their_run(home, record, trained):
     folder = trained("edge")
     with open(folder.events_file, "a") as file:
         file.writelines(json.dumps({"at": "2026-01-01T00:00:00Z"} | edge) + "\n" for edge in EDGES)
     (folder.checkpoints / "step-99999999999999999999").mkdir()
     (folder.checkpoints / "step-99999999999999999999" / "manifest.json").write_text("{}")
-    for seconds in (-1e12, 1e12):  # of the file of the job, as some archives keep it
+    for seconds in (-1e12, 1e12):  # odd times of the job file, as from some archives
         other = trained(f"at {seconds:g}")
         os.utime(other.spec_file, (seconds, seconds))
     assert refill(record, home).problems == []
@@ -225,13 +223,13 @@ def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(home, reco
         strange = os.fsencode(parent) + b"/\xff\xfe"
         os.mkdir(strange)
         (Path(os.fsdecode(strange)) / file).write_text("{}")
-    found = refill(record, home)
-    assert found.added == ["good"]
-    assert len(found.problems) == 1 and "not valid text" in found.problems[0]
+    report = refill(record, home)
+    assert report.added == ["good"]
+    assert len(report.problems) == 1 and "not valid text" in report.problems[0]
 
 
 def test_imported_models_follow_their_folders(home, record):
-    model = put_model(home)
+    model = add_model(home)
     refill(record, home)
     with record.read() as session:
         assert [(c.folder, c.run_id) for c in all_checkpoints(session)] == [(model, None)]

@@ -1,4 +1,4 @@
-"""A record that is gone, was never finished, or is damaged in ways that SQLite does not see."""
+"""A record that is missing, incomplete, or damaged in ways that SQLite does not notice."""
 
 import os
 import shutil
@@ -23,8 +23,8 @@ Train = Callable[[str], RunFolder]
 
 
 @pytest.fixture
-def lived_in(home: Home, trained: Train) -> Home:
-    """Two runs with a name, a note and a star, backed up; then a third one came."""
+def used_home(home: Home, trained: Train) -> Home:
+    """Two runs with a name, a note and a star, backed up, and a third run since then."""
     for name in ("one", "two", "lost"):
         trained(name)
     rebuild(home)
@@ -34,7 +34,7 @@ def lived_in(home: Home, trained: Train) -> Home:
         annotate(session, "two", notes="line\nby line", star=True, archived=True)
         annotate(session, "two", tags=["paper", "ward 7"])
     back_up(home.record, home.backups, "daily")
-    shutil.rmtree(home.runs / "lost")  # of which only the record knows still
+    shutil.rmtree(home.runs / "lost")  # now only the record knows it
     trained("three")
     refill(record, home)
     with record.session() as session:
@@ -43,27 +43,27 @@ def lived_in(home: Home, trained: Train) -> Home:
     return home
 
 
-def settled(home: Home) -> tuple[dict[str, Run], str]:
-    """The runs after a start of the window, and what it says."""
+def runs_and_notices(home: Home) -> tuple[dict[str, Run], str]:
+    """The runs after a start of the window, and its notices."""
     record = open_record(home.record, home.backups)
     updates = RunManager(record, home).settle()
-    said = " ".join(str(word) for update in updates for word in (update.signal, *update.values))
+    notices = " ".join(str(word) for update in updates for word in (update.signal, *update.values))
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
     record.close()
     again = open_record(home.record, home.backups)
-    assert (again.set_aside, again.restored) == (None, None)  # said once
+    assert (again.set_aside, again.restored) == (None, None)  # reported once
     again.close()
-    return runs, said
+    return runs, notices
 
 
-def settled_and_annotated(home: Home) -> tuple[dict[str, Run], str]:
-    runs, said = settled(home)
+def check_annotations(home: Home) -> tuple[dict[str, Run], str]:
+    runs, notices = runs_and_notices(home)
     assert set(runs) == {"one", "two", "three", "lost"} and runs["one"].name == "Mine"
     second = runs["two"]
     assert (second.notes, second.star, second.archived) == ("line\nby line", True, True)
     assert second.tags == ["paper", "ward 7"]
-    return runs, said
+    return runs, notices
 
 
 def change(home: Home, *statements: str) -> None:
@@ -72,8 +72,8 @@ def change(home: Home, *statements: str) -> None:
             connection.execute(statement)
 
 
-def in_schema(old: str, new: str) -> tuple[str, ...]:
-    """Change the text by which SQLite knows its tables, as flipped bits may."""
+def schema_change(old: str, new: str) -> tuple[str, ...]:
+    """Change the stored SQL of the tables, as flipped bits may."""
     return (
         "PRAGMA writable_schema = ON",
         f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}')",
@@ -86,59 +86,59 @@ GONE = {
     "empty": lambda home: home.record.write_bytes(b""),
     "never finished": lambda home: (home.record.unlink(), change(home, "PRAGMA journal_mode=WAL")),
 }
-UNSEEN = {  # all of it passes the quick check of SQLite
+UNNOTICED = {  # all pass the quick check of SQLite
     "a date": "UPDATE runs SET created = '2026-13-45' WHERE id = 'one'",
     "a state": "UPDATE runs SET state = 'runming'",
     "a job": "UPDATE runs SET job = '{\"name\": ' WHERE id = 'two'",
     "remarks": "UPDATE runs SET remarks = '[\"x'",
-    "a number that is text": "UPDATE runs SET step = 'x' WHERE id = 'one'",
-    "a place": "UPDATE checkpoints SET folder = 'x' || rowid, run_id = 'nobody'",
+    "text as a number": "UPDATE runs SET step = 'x' WHERE id = 'one'",
+    "a path": "UPDATE checkpoints SET folder = 'x' || rowid, run_id = 'nobody'",
     "a point": "UPDATE metrics SET value = 'high' WHERE step = 2",
     "a column": "ALTER TABLE runs RENAME COLUMN loss TO boss",
     "a table": "ALTER TABLE metrics RENAME TO matrics",
     "the version": "PRAGMA user_version = 16777217",
     "the revision": "UPDATE alembic_version SET version_num = '00Q1'",
-    "what a table refers to": in_schema("REFERENCES runs", "REFERENCES rums"),
-    "what goes with a run": in_schema("ON DELETE CASCADE", "ON DELETE NO ACTION"),
+    "a foreign key": schema_change("REFERENCES runs", "REFERENCES rums"),
+    "a cascade": schema_change("ON DELETE CASCADE", "ON DELETE NO ACTION"),
 }
 
 
 @pytest.mark.parametrize("kind", GONE)
-def test_a_missing_record_is_restored_from_its_newest_backup(lived_in, kind):
-    GONE[kind](lived_in)
-    runs, said = settled_and_annotated(lived_in)
+def test_a_missing_record_is_restored_from_its_newest_backup(used_home, kind):
+    GONE[kind](used_home)
+    runs, notices = check_annotations(used_home)
     assert {run.state for run in runs.values()} == {"finished"}
-    assert "missing" in said and "backup" in said and "run_added three" in said
+    assert "missing" in notices and "backup" in notices and "run_added three" in notices
 
 
-@pytest.mark.parametrize("kind", UNSEEN)
-def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(lived_in, kind):
-    statements = UNSEEN[kind]
-    change(lived_in, *([statements] if isinstance(statements, str) else statements))
-    runs, said = settled_and_annotated(lived_in)
+@pytest.mark.parametrize("kind", UNNOTICED)
+def test_damage_that_sqlite_misses_is_found_and_annotations_survive(used_home, kind):
+    statements = UNNOTICED[kind]
+    change(used_home, *([statements] if isinstance(statements, str) else statements))
+    runs, notices = check_annotations(used_home)
     assert runs["three"].notes == "said after the backup"  # salvaged from the damaged one
-    assert "damaged" in said and "corrupt-" in said
-    assert len(list(lived_in.root.glob("studio.db.corrupt-*"))) == 1
+    assert "damaged" in notices and "corrupt-" in notices
+    assert len(list(used_home.root.glob("studio.db.corrupt-*"))) == 1
 
 
-def test_a_damaged_backup_is_skipped_for_an_older_one(lived_in):
-    newest = back_up(lived_in.record, lived_in.backups, "daily")
+def test_a_damaged_backup_is_skipped_for_an_older_one(used_home):
+    newest = back_up(used_home.record, used_home.backups, "daily")
     newest.write_bytes(newest.read_bytes()[:5000])
-    lived_in.record.unlink()
-    runs, _ = settled(lived_in)
+    used_home.record.unlink()
+    runs, _ = runs_and_notices(used_home)
     assert runs["one"].name == "Mine" and "lost" in runs
 
 
-def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(lived_in, capsys):
-    change(lived_in, f"PRAGMA user_version = {VERSION + 1}")
-    content = lived_in.record.read_bytes()
+def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(used_home, capsys):
+    change(used_home, f"PRAGMA user_version = {VERSION + 1}")
+    content = used_home.record.read_bytes()
     assert main(["rebuild"]) == 1
     assert "rebuild --set-aside" in capsys.readouterr().err
-    assert lived_in.record.read_bytes() == content
+    assert used_home.record.read_bytes() == content
     assert main(["rebuild", "--set-aside"]) == 0
-    runs, _ = settled(lived_in)
+    runs, _ = runs_and_notices(used_home)
     assert (runs["one"].name, runs["three"].notes) == ("Mine", "said after the backup")
-    (aside,) = lived_in.root.glob("studio.db.corrupt-*")
+    (aside,) = used_home.root.glob("studio.db.corrupt-*")
     assert aside.read_bytes() == content
 
 
@@ -147,7 +147,6 @@ from engine.files.home import Home
 from engine.record.opening import open_record
 home = Home()
 home.make()
-sqlite_says = []
 open_record(home.record, home.backups).close()
 """
 KILLED_AT = """
@@ -168,8 +167,8 @@ def test_a_killed_first_start_reports_no_damage(tmp_path, monkeypatch, number):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     done = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
     assert done.returncode == -9
-    runs, said = settled(Home())
-    assert (runs, said) == ({}, "")
+    runs, notices = runs_and_notices(Home())
+    assert (runs, notices) == ({}, "")
     assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
 
 
@@ -184,12 +183,12 @@ def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(tmp_pat
             with suppress(DiskFull):
                 open_record(home.record, home.backups).close()
             ballast.unlink()
-        assert settled(home)[1] == ""
+        assert runs_and_notices(home)[1] == ""
         assert list(home.root.glob("studio.db.corrupt-*")) == []
 
 
-def test_the_newest_backup_is_private(lived_in):
-    assert all_backups(lived_in.backups)[-1].stat().st_mode & 0o077 == 0
-    os.unlink(lived_in.record)
-    settled(lived_in)
-    assert lived_in.record.stat().st_mode & 0o077 == 0
+def test_the_newest_backup_is_private(used_home):
+    assert all_backups(used_home.backups)[-1].stat().st_mode & 0o077 == 0
+    os.unlink(used_home.record)
+    runs_and_notices(used_home)
+    assert used_home.record.stat().st_mode & 0o077 == 0

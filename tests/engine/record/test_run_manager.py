@@ -1,4 +1,4 @@
-"""The queue, and what the user asks for."""
+"""The queue and requests of the user."""
 
 import os
 from pathlib import Path
@@ -27,8 +27,8 @@ def test_a_run_starts_trains_and_ends(window):
     with window.record.read() as session:
         assert len(curves(session, run_id)["loss"]) == 6
         assert [c.step for c in get_checkpoints(session, run_id)] == [2, 4, 6]
-    heard = [name for name, _ in window.updates]
-    assert {"run_changed", "measured", "noted"} <= set(heard)
+    signals = [name for name, _ in window.updates]
+    assert {"run_changed", "measured", "noted"} <= set(signals)
     points = [p for name, (_, *rest) in window.updates if name == "measured" for p in rest[0]]  # type: ignore[attr-defined]
     assert len([p for p in points if isinstance(p, Measured) and p.name == "loss"]) == 6
     assert not window.manager.is_busy
@@ -81,7 +81,7 @@ def test_stop_saves_and_resume_continues_in_the_same_folder(window):
     assert window.run(run_id).state == "stopping"
     assert window.until(run_id, "stopped").step == 3
     window.manager.resume(run_id)
-    window.say(run_id, "go on")
+    window.send(run_id, "go on")
     run = window.until(run_id, "finished")
     assert not run.run_folder().stop_requested()
     with window.record.read() as session:
@@ -96,7 +96,7 @@ def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window):
     assert window.until(run_id, "stopped").step == 3
 
 
-def test_a_run_on_hold_or_stopped_lets_others_go_ahead_until_it_is_resumed(window):
+def test_others_overtake_a_run_on_hold_or_stopped_until_it_is_resumed(window):
     names = ("long", "held", "stopped", "neither", "other")
     runs = {name: window.add(fake_worker.job(name)) for name in names}
     window.until_waiting(runs["long"])
@@ -124,7 +124,7 @@ def test_a_finished_run_cannot_be_resumed(window):
         window.manager.resume("nobody")
 
 
-# ── removing and taking in ───────────────────────────────────────────────────────────────────
+# ── removing and adopting ───────────────────────────────────────────────────────────────────
 
 
 def test_a_removed_run_goes_to_the_trash(window, tmp_path):
@@ -181,15 +181,15 @@ def test_a_run_from_elsewhere_is_adopted(window, tmp_path):
 # ── several seeds ────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window):
-    asked = fake_worker.job()
-    training = asked.training.model_copy(update={"seed": 7, "seeds": 3})
-    ids = window.manager.add(asked.model_copy(update={"training": training}))
+def test_a_job_with_several_seeds_becomes_a_group_of_runs(window):
+    spec = fake_worker.job()
+    training = spec.training.model_copy(update={"seed": 7, "seeds": 3})
+    ids = window.manager.add(spec.model_copy(update={"training": training}))
     jobs = [window.run(run_id).parse_job() for run_id in ids]
     assert [job.training.seed for job in jobs] == [7, 8, 9]
-    assert [job.name for job in jobs] == [f"{asked.name} · seed {seed}" for seed in (7, 8, 9)]
+    assert [job.name for job in jobs] == [f"{spec.name} · seed {seed}" for seed in (7, 8, 9)]
     parts = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}
-    assert parts == {(asked.name, 3)}
+    assert parts == {(spec.name, 3)}
     assert len({job.group.id for job in jobs if job.group is not None}) == 1
     assert all(
         window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
@@ -197,18 +197,18 @@ def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window):
 
 
 def test_of_several_runs_all_are_added_or_none(window, monkeypatch):
-    honest, made = RunFolder.create, 0
+    create, calls = RunFolder.create, 0
 
     def full(path: Path, job: JobSpec) -> RunFolder:
-        nonlocal made
-        made += 1
-        if made == 3:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
             raise StudioError("The disk is full.")
-        return honest(path, job)
+        return create(path, job)
 
     monkeypatch.setattr(RunFolder, "create", full)
-    asked = fake_worker.job()
-    training = asked.training.model_copy(update={"seeds": 3})
+    spec = fake_worker.job()
+    training = spec.training.model_copy(update={"seeds": 3})
     with pytest.raises(StudioError, match="full"):
-        window.manager.add(asked.model_copy(update={"training": training}))
+        window.manager.add(spec.model_copy(update={"training": training}))
     assert not window.states() and not list(window.home.runs.iterdir())

@@ -1,4 +1,4 @@
-"""Workers and windows that die, and what the record says of their runs."""
+"""Workers and windows that die, and the recorded state of their runs."""
 
 import os
 import platform
@@ -25,34 +25,34 @@ from tests.engine.faults import without_the_rights_of_root
 from tests.engine.runs import fake_worker
 from tests.often import times
 
-DEATHS = {
+CAUSES = {
     "die": "was killed by signal 9 at step ",
     "fault": "was killed by signal 11 at step ",
     "exit": "ended with exit code 3 at step ",
 }
 
 
-def test_a_worker_that_dies_is_seen_with_its_cause(window):
+def test_the_cause_of_a_worker_crash_is_recorded(window):
     run_id = window.add(fake_worker.job("long"))
     other = window.add(fake_worker.job("long", device="cuda"))
     window.until_waiting(other)
     window.until_waiting(run_id)
-    window.say(run_id, "die")
+    window.send(run_id, "die")
     run = window.until(run_id, "crashed")
-    assert run.problem == f"The training process {DEATHS['die']}3; perhaps memory ran out."
+    assert run.problem == f"The training process {CAUSES['die']}3; perhaps memory ran out."
     assert run.advice == "Resume continues from step 2."
     assert "worker log of long" in run.details
     assert window.run(other).state == "running"
-    window.forget_word(run_id)
+    window.clear_command(run_id)
     window.manager.resume(run_id)
-    window.say(run_id, "go on")
+    window.send(run_id, "go on")
     assert window.until(run_id, "finished").problem == ""
 
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_the_cause_of_a_dead_worker_is_reported_at_once(window):
-    """By random ways to die, each time after another resume; another run trains on all the time."""
+def test_the_cause_of_a_dead_worker_is_reported_immediately(window):
+    """In random ways, each after a resume, while another run keeps training."""
     count = 100
     other = window.add(fake_worker.job("long", device="cuda"))
     run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
@@ -60,19 +60,19 @@ def test_the_cause_of_a_dead_worker_is_reported_at_once(window):
     dice = random.Random(7)
     for _ in range(count):
         window.until_waiting(run_id)
-        word, cause = dice.choice(list(DEATHS.items()))
-        window.say(run_id, word)
+        word, cause = dice.choice(list(CAUSES.items()))
+        window.send(run_id, word)
         run = window.until(run_id, "crashed")
         assert cause in run.problem and run.advice
         assert window.run(other).state == "running"
-        window.forget_word(run_id)
+        window.clear_command(run_id)
         window.manager.resume(run_id)
     window.until_waiting(run_id)
     window.manager.stop(run_id)
     window.until(run_id, "stopped")
 
 
-def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window):
+def test_a_worker_that_ends_before_taking_the_lock_is_noticed(window):
     run_id = window.add(fake_worker.job("broken"))
     run = window.until(run_id, "crashed")
     assert "exit code 3" in run.problem and run.details == "no driver"
@@ -92,8 +92,8 @@ def test_a_forced_stop_is_attributed_to_the_user(window):
     assert run.problem == "You force-stopped the training process at step 3."
 
 
-def test_the_last_word_of_a_worker_is_never_missed(window):
-    """The lock is free and `Ended` was written between two looks: no crash."""
+def test_the_last_event_of_a_worker_is_never_missed(window):
+    """`Ended` was written and the lock released between two polls: no crash."""
     for _ in range(2):
         run_id = window.add(fake_worker.job())
         while window.run(run_id).state in ("queued", "starting", "running"):
@@ -108,37 +108,37 @@ def test_a_run_continues_without_a_window_and_the_next_window_follows_it(window,
     fresh.manager.watch.correct_stale()
     assert fresh.run(run_id).state == "running"
     fresh.manager.settle()
-    fresh.say(run_id, "go on")
+    fresh.send(run_id, "go on")
     fresh.until(run_id, "finished")
     with fresh.record.read() as session:
         assert len(curves(session, run_id)["loss"]) == 6
 
 
-@pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
-def test_stale_states_are_corrected_before_they_are_shown(window, windows, how):
+@pytest.mark.parametrize("end", ["killed", "ended", "stopped"])
+def test_stale_states_are_corrected_before_they_are_shown(window, windows, end):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     worker = window.manager.workers.get_process(run_id)
     assert worker is not None
     fresh = windows()
-    match how:
+    match end:
         case "killed":
             os.killpg(worker.pid, signal.SIGKILL)
         case "ended":
-            fresh.say(run_id, "go on")
+            fresh.send(run_id, "go on")
         case _:
             fresh.run(run_id).run_folder().request_stop()
     worker.wait()
     assert fresh.run(run_id).state == "running"
     fresh.manager.watch.correct_stale()
-    expected = {"killed": "crashed", "ended": "finished", "stopped": "stopped"}[how]
+    expected = {"killed": "crashed", "ended": "finished", "stopped": "stopped"}[end]
     assert fresh.run(run_id).state == expected
     fresh.manager.settle()
     assert fresh.run(run_id).state == expected
     assert fresh.run(run_id).bytes_read == fresh.run(run_id).run_folder().events_size()
 
 
-def test_a_run_that_never_came_to_life_is_corrected_too(window):
+def test_a_run_that_never_started_is_queued_again(window):
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     with window.record.session() as session:
         run = add_run(session, folder, folder.job(), "starting")
@@ -174,7 +174,7 @@ def test_the_step_of_a_crash_includes_unread_events(window):
     assert "at step 39" in window.run("one").problem and window.run("one").state == "crashed"
 
 
-def test_a_run_that_was_resumed_without_the_window_is_found(window):
+def test_a_run_resumed_without_the_window_is_noticed(window):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -189,7 +189,7 @@ def test_a_run_that_was_resumed_without_the_window_is_found(window):
     assert window.run(run_id).state == "finished"
 
 
-def test_a_long_history_does_not_hold_up_the_other_runs(window):
+def test_a_long_history_does_not_delay_other_runs(window):
     for name in ("long", "short"):
         folder = RunFolder.create(window.home.runs / name, fake_worker.job())
         count = 40_000 if name == "long" else 5
@@ -222,14 +222,14 @@ def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
 
     def run(run_id: str) -> Run:
         with record.read() as session:
-            found = find(session, run_id)
-        assert found is not None
-        return found
+            found_run = find(session, run_id)
+        assert found_run is not None
+        return found_run
 
     bad.events_file.chmod(0)
     with without_the_rights_of_root():
         assert sorted(follow()) == [("bad",), ("good",)]
-        assert follow() == []  # said once
+        assert follow() == []  # reported once
     assert run("good").state == "finished"
     assert "permission" in run("bad").problem
     bad.events_file.chmod(0o600)
@@ -237,7 +237,7 @@ def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
     assert (run("bad").state, run("bad").problem) == ("finished", "")
 
 
-def test_a_closed_folder_does_not_keep_the_window_closed(home, record):
+def test_an_inaccessible_folder_does_not_prevent_the_start(home, record):
     folder = RunFolder.create(home.runs / "bad", fake_worker.job())
     folder.append(Started(pid=1))
     with record.session() as session:
@@ -251,7 +251,7 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home, record):
 
 
 @times(1, 30)
-def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(window, monkeypatch, count):
+def test_a_hanging_worker_is_shown_until_it_recovers(window, monkeypatch, count):
     monkeypatch.setattr(workers, "CHECK_INTERVAL", 0.1)
     monkeypatch.setattr(workers, "SILENCE", 0.5)
     run_id = window.add(fake_worker.job("long"))
@@ -264,14 +264,14 @@ def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(window, monkeypatch
         assert "not responding" in hung.problem and hung.advice
         os.kill(started.pid, signal.SIGCONT)
         assert window.until(run_id, "running").problem == ""
-    window.say(run_id, "go on")
+    window.send(run_id, "go on")
     window.until(run_id, "finished")
     assert (
         len([e for e in window.run(run_id).run_folder().milestones() if e.kind == "started"]) == 1
     )
 
 
-def test_a_window_that_slept_takes_no_worker_for_hung(home, monkeypatch):
+def test_workers_are_not_reported_as_hung_after_system_sleep(home, monkeypatch):
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=os.getpid(), host=platform.node()))
     monkeypatch.setattr(workers, "_activity", lambda pid, folder: (1.0, 1))
@@ -281,7 +281,7 @@ def test_a_window_that_slept_takes_no_worker_for_hung(home, monkeypatch):
     assert silent == [False, False, False, False, False, True, True]
 
 
-WAYS = {
+REMOVALS = {
     "moved": os.rename,
     "deleted": lambda file, aside: file.unlink(),
     "replaced": lambda file, aside: (shutil.copy(file, aside), os.replace(aside, file)),
@@ -289,18 +289,18 @@ WAYS = {
 
 
 @times(1, 10)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_record_deleted_while_open_is_noticed(home, way, count):
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_record_deleted_while_open_is_noticed(home, removal, count):
     for _ in range(count):
         record = open_record(home.record, home.backups)
         manager = RunManager(record, home)
         manager.refresh()
-        WAYS[way](home.record, home.root / "aside.db")
+        REMOVALS[removal](home.record, home.root / "aside.db")
         with pytest.raises(RecordMoved):
             manager.refresh()
         with pytest.raises(RecordMoved), record.session():
             pass  # nothing is written into the void
-        if way == "moved":
+        if removal == "moved":
             os.rename(home.root / "aside.db", home.record)
             manager.refresh()
         record.close()

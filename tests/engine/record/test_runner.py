@@ -1,4 +1,4 @@
-"""The queue goes on without a window, and nothing is started twice."""
+"""The queue continues without a window, and nothing is started twice."""
 
 import os
 import random
@@ -59,13 +59,13 @@ def test_the_queue_is_trained_in_order_without_a_window(window):
 def test_while_a_window_is_open_the_runner_waits(window):
     run_id = window.add(fake_worker.job())
     window.manager.detach()
-    working_state = threading.Thread(target=runner.run_queue, args=(window.home,))
+    thread = threading.Thread(target=runner.run_queue, args=(window.home,))
     with hold(window.home.lock, HELD):
-        working_state.start()
+        thread.start()
         until(lambda: is_held(window.home.runner_lock))
         time.sleep(3 * runner.WAITING_INTERVAL)
         assert window.run(run_id).state == "queued" and not is_held(window.home.queue_lock)
-    working_state.join(20)
+    thread.join(20)
     assert window.run(run_id).state == "finished"
 
 
@@ -75,16 +75,16 @@ def test_a_window_that_opens_takes_over(window, start):
     until(lambda: window.run(first).step == 3)
     with hold(window.home.lock, HELD):
         until(window.manager.acquire_queue)
-        window.say(first, "go on")
-        begun = set()
+        window.send(first, "go on")
+        started_here = set()
 
         def is_finished() -> bool:
-            begun.add(window.manager.workers.get_process(second) is not None)
+            started_here.add(window.manager.workers.get_process(second) is not None)
             window.refresh()
             return window.run(second).state == "finished"
 
         until(is_finished)
-        assert True in begun, "it was started here"
+        assert True in started_here, "started by this process"
         assert process.wait(20) == 0, "nothing is left to do"
 
 
@@ -92,13 +92,13 @@ def test_one_process_alone_starts_runs(window):
     other = RunManager(window.record, window.home)
     run_id = window.add(fake_worker.job())
     assert window.manager.acquire_queue() and not other.acquire_queue()
-    assert not [one for one in other.refresh() if one.signal == "run_changed"]
+    assert not [update for update in other.refresh() if update.signal == "run_changed"]
     assert window.run(run_id).state == "queued"
     window.manager.release_queue()
     assert other.acquire_queue() and not window.manager.acquire_queue()
 
 
-def test_a_second_runner_ends_at_once(window):
+def test_a_second_runner_exits_immediately(window):
     window.add(fake_worker.job())
     with hold(window.home.runner_lock, HELD):
         runner.run_queue(window.home)
@@ -113,7 +113,7 @@ def test_runs_added_by_another_process_are_listed(window):
     assert ("run_added", (run_id,)) in window.updates
     mine = window.add(fake_worker.job("mine"))
     window.refresh()
-    assert ("run_added", (mine,)) not in window.updates, "the window knows its own"
+    assert ("run_added", (mine,)) not in window.updates, "the window knows its runs"
 
 
 def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, monkeypatch):
@@ -121,34 +121,34 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, mo
     window.until_waiting(run_id)
     window.manager.stop(run_id)
     window.until(run_id, "stopped")
-    monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies before that
+    monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies first
     window.manager.resume(run_id)
     assert window.run(run_id).state == "starting"
     fresh = windows()
     fresh.manager.watch.correct_stale()
-    assert fresh.run(run_id).state == "starting", "what it said before was of another start"
+    assert fresh.run(run_id).state == "starting", "earlier events were of another start"
     with monkeypatch.context() as patch:
         patch.setattr(run_watch, "START_TIMEOUT", 0.0)
         until(lambda: fresh.refresh() or fresh.manager.workers.get_process(run_id) is not None)
-    fresh.say(run_id, "go on")
+    fresh.send(run_id, "go on")
     fresh.until(run_id, "finished")
 
 
 def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch):
     monkeypatch.setattr(launch, "queue_runner", lambda: PROGRAM)
     waits = window.add(fake_worker.job("long"))
-    begun = QueueRunner(window.home)
+    queue_runner = QueueRunner(window.home)
     for _ in range(3):
-        begun.ensure()
+        queue_runner.ensure()
     until(lambda: window.run(waits).step == 3)
     other = QueueRunner(window.home)
     other.ensure()
-    assert other._process is None and begun._process is not None
-    begun.detach()
-    window.say(waits, "go on")
+    assert other._process is None and queue_runner._process is not None
+    queue_runner.detach()
+    window.send(waits, "go on")
     until(lambda: window.run(waits).state == "finished")
     until(lambda: not is_held(window.home.runner_lock))
-    os.waitpid(begun._process.pid, 0)
+    os.waitpid(queue_runner._process.pid, 0)
 
 
 @times(2, 200)
@@ -164,4 +164,4 @@ def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(window, star
     until(lambda: {*window.states().values()} == {"finished"}, 60 + count)
     for run_id in ids:
         events = window.run(run_id).run_folder().events_after(0)[0]
-        assert len([one for one in events if isinstance(one, Started)]) == 1
+        assert len([event for event in events if isinstance(event, Started)]) == 1

@@ -1,4 +1,4 @@
-"""A search in the queue: what comes next, what is pruned, and what is left when it is over."""
+"""A search in the queue: its next runs, pruned runs, and the rest after its end."""
 
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
@@ -20,7 +20,7 @@ def job(*rates: float, name: str = "short", **more: object) -> JobSpec:
 
 
 def rates(window: Window) -> dict[float, str]:
-    """The state of each run, by its rate, in the order of their making."""
+    """State of each run by its rate, oldest first."""
     with window.record.read() as session:
         return {
             run.parse_job().training.learning_rate: run.state for run in reversed(all_runs(session))
@@ -66,7 +66,7 @@ def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):
     monkeypatch.setattr(searching, "STARTUP_RUNS", 1)
     good, poor = window.manager.add(job(5e-5, 1e-5, name="long", prune=True))
     window.until_waiting(good)
-    window.say(good, "go on")
+    window.send(good, "go on")
     run = window.until(poor, "stopped")
     assert run.problem.startswith("Pruned at step 2: its best score of 0.1 is worse than 0.5")
     ends = [values[0] for name, values in window.updates if name == "ended"]
@@ -75,11 +75,14 @@ def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):
         group = all_runs(session)[0].parse_job().group
     assert group is not None
     runs, higher = list_search_runs(window.record, group.id)
-    assert higher and [one.state for one in searching.list_trials(runs)] == ["finished", "pruned"]
+    assert higher and [trial.state for trial in searching.list_trials(runs)] == [
+        "finished",
+        "pruned",
+    ]
 
     window.manager.resume(poor)
-    window.say(poor, "go on")
-    assert window.until(poor, "finished").problem == "", "whoever resumes it wants it whole"
+    window.send(poor, "go on")
+    assert window.until(poor, "finished").problem == "", "a resumed run is not pruned again"
 
 
 def test_the_rest_of_an_ended_search_leaves_the_queue(window):

@@ -1,4 +1,4 @@
-"""A standby worker: who gets it, and when it ends."""
+"""A standby worker: its use and its end."""
 
 import sys
 
@@ -9,12 +9,12 @@ from engine.record import workers
 from engine.runs import launch
 from tests.engine.runs import fake_worker
 
-pytestmark = pytest.mark.usefixtures("reserve")
+pytestmark = pytest.mark.usefixtures("fake_standby")
 
 
 @pytest.fixture
-def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """StandbyWorker workers are fake workers too; `launch` starts none of its own."""
+def fake_standby(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fake standby workers; `launch` cannot start others."""
     code = (
         "import json, sys; from pathlib import Path; from tests.engine.runs import fake_worker\n"
         "line = sys.stdin.readline()\n"
@@ -35,7 +35,7 @@ def test_a_run_uses_the_standby_worker(window):
     assert run.run_folder().last_started().pid == held._process.pid
 
 
-def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(window, monkeypatch):
+def test_the_standby_worker_ends_during_a_run_and_after_a_while(window, monkeypatch):
     window.manager.stand_by()
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)

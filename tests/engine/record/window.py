@@ -28,9 +28,9 @@ class Window:
 
     def run(self, run_id: str) -> Run:
         with self.record.read() as session:
-            found = find(session, run_id)
-        assert found is not None
-        return found
+            run = find(session, run_id)
+        assert run is not None
+        return run
 
     def refresh(self) -> None:
         self.updates += self.manager.refresh()
@@ -44,7 +44,7 @@ class Window:
         return self.run(run_id)
 
     def until_waiting(self, run_id: str) -> Run:
-        """Until a “long” run has measured three steps and waits for a word."""
+        """Until a “long” run has measured three steps and waits for a command."""
 
         def holds() -> bool:
             self.refresh()
@@ -54,12 +54,12 @@ class Window:
         until(holds)
         return self.run(run_id)
 
-    def say(self, run_id: str, word: str) -> None:
+    def send(self, run_id: str, command: str) -> None:
         do = self.run(run_id).folder / "do"
-        do.with_suffix(".new").write_text(word)
+        do.with_suffix(".new").write_text(command)
         os.replace(do.with_suffix(".new"), do)
 
-    def forget_word(self, run_id: str) -> None:
+    def clear_command(self, run_id: str) -> None:
         (self.run(run_id).folder / "do").unlink()
 
     def states(self) -> dict[str, str]:

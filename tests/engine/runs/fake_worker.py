@@ -59,24 +59,24 @@ def tell_step(folder: RunFolder, step: int, factor: float = 1.0) -> None:
 
 
 def main(folder: RunFolder) -> int:
-    asked = folder.job()
-    if asked.name == "broken":
+    job_spec = folder.job()
+    if job_spec.name == "broken":
         print("no driver")
         return 3
     with folder.lock():
         saved = folder.checkpoint_folders()
         first = checkpoint_step(saved[-1]) if saved else 0
         folder.append(Started(pid=os.getpid(), step=first))
-        print("worker log of", asked.name, flush=True)
+        print("worker log of", job_spec.name, flush=True)
         folder.append(Progressed(stage="Tokens", done=1, total=2))
         folder.append(Noted(text="One text was cut."))
-        steps, device = asked.training.steps, asked.hardware.device.replace("auto", "cpu")
+        steps, device = job_spec.training.steps, job_spec.hardware.device.replace("auto", "cpu")
         folder.append(prepared(steps, device=device, best_metric="validation_accuracy"))
         for step in range(first + 1, steps + 1):
-            tell_step(folder, step, min(1.0, asked.training.learning_rate / 5e-5))
+            tell_step(folder, step, min(1.0, job_spec.training.learning_rate / 5e-5))
             if step % 2 == 0:
                 save(folder, step, best=True)
-            if asked.name.startswith("long") and step == first + 3:
+            if job_spec.name.startswith("long") and step == first + 3:
                 outcome = _wait(folder)
                 if outcome != "go on":
                     save(folder, step)

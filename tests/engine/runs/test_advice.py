@@ -22,18 +22,18 @@ STEPS = 100
 
 
 def job(kind: str = "text_classification", **training: Any) -> JobSpec:
-    given = {"learning_rate": 5e-4, "epochs": 4, "batch_size": 8} | training
+    settings = {"learning_rate": 5e-4, "epochs": 4, "batch_size": 8} | training
     return JobSpec(
         name="films",
         task=parse_task(kind),
         base_model=FromCheckpoint(path=Path("little")),
         data=FileData(path=Path("films.csv")),
-        training=TrainingSpec.model_validate(given),
+        training=TrainingSpec.model_validate(settings),
     )
 
 
 def prepared(**more: Any) -> Prepared:
-    given = {
+    details = {
         "best_metric": "validation_accuracy",
         "majority": "positive",
         "majority_score": 0.6,
@@ -42,7 +42,7 @@ def prepared(**more: Any) -> Prepared:
     }
     return Prepared.model_validate(
         {"steps": STEPS, "parameters": 1, "examples": 200, "device": "cpu", "threads": 1}
-        | given
+        | details
         | more
     )
 
@@ -113,17 +113,17 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name):
+def test_applicable_advice_is_given_with_a_run_to_try_it(name):
     case, problem, change = CASES[name]
     (advice,) = advise(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
     assert bool(advice.change) != bool(advice.fix), "each has a run that tries it"
-    tried = advice.apply_to(case.job)
-    assert tried.training == case.job.training.model_copy(update=dict(change))
+    changed = advice.apply_to(case.job)
+    assert changed.training == case.job.training.model_copy(update=dict(change))
 
 
-def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path):
+def test_advice_refers_to_an_existing_fix(tmp_path):
     rows = [f"film {n},{'mixed' if n % 9 else 'none'},train" for n in range(40)]
     rows += [f"play {n},mixed,validation" for n in range(5)]
     file = tmp_path / "films.csv"
@@ -156,12 +156,12 @@ CHANGES: list[tuple[Measurements, Mapping[str, Any]]] = [
 
 @pytest.mark.parametrize("case, change", CHANGES)
 def test_the_change_follows_from_settings_and_curves(case, change):
-    assert [one.change for one in advise(case)] == [change]
+    assert [advice.change for advice in advise(case)] == [change]
 
 
-def test_every_advice_of_the_table_has_a_case():
-    found = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in RULES}
-    assert all(found.values()) and len(RULES) == len(CASES)
+def test_every_kind_of_advice_has_a_case():
+    cases = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in RULES}
+    assert all(cases.values()) and len(RULES) == len(CASES)
 
 
 def test_a_good_run_gets_no_advice():
@@ -174,12 +174,12 @@ def test_learning_is_not_judged_before_a_third_of_the_steps():
     early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
     assert advise(early) == []
     later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
-    assert [one.name for one in advise(later)] == ["no better than always the same"]
+    assert [advice.name for advice in advise(later)] == ["no better than always the same"]
 
 
 def test_advice_is_given_once_during_training_and_completely_at_the_end():
-    given = job(learning_rate=5e-5)
-    advisor, told = Advisor(given), list[tuple[int, list[Advice]]]()
+    spec = job(learning_rate=5e-5)
+    advisor, updates = Advisor(spec), list[tuple[int, list[Advice]]]()
     advisor.on_event(prepared())
     for step in range(1, STEPS + 1):
         heard: list[Event] = [measured("loss", step, 0.69)]
@@ -187,12 +187,12 @@ def test_advice_is_given_once_during_training_and_completely_at_the_end():
             heard += [measured("validation_accuracy", step, 0.6)]
             heard += [measured("validation_loss", step, 0.69)]
         for event in heard:
-            if found := advisor.on_event(event):
-                told.append((step, found))
-    assert [(step, [one.name for one in found]) for step, found in told] == [
+            if advice := advisor.on_event(event):
+                updates.append((step, advice))
+    assert [(step, [advice.name for advice in advice]) for step, advice in updates] == [
         (51, ["no better than always the same"])
     ]
-    assert [one.name for one in advisor.on_event(Ended(outcome="finished", step=STEPS))] == [
+    assert [advice.name for advice in advisor.on_event(Ended(outcome="finished", step=STEPS))] == [
         "no better than always the same"
     ]
-    assert Advisor(given).on_event(Ended(outcome="finished")) == [], "it has measured nothing"
+    assert Advisor(spec).on_event(Ended(outcome="finished")) == [], "it has measured nothing"

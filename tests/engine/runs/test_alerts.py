@@ -24,37 +24,37 @@ def test_a_spike_is_reported_once_with_its_step() -> None:
     losses = falling()
     losses[200:203] = (2.9, 2.4, 1.6)
     losses[320] = np.nan
-    (found,) = spikes(STEPS, losses)
-    assert (found.kind, found.step) == ("spike", 201)
-    assert str(found.text).startswith("Loss spike at step 201: ")
+    (alert,) = spikes(STEPS, losses)
+    assert (alert.kind, alert.step) == ("spike", 201)
+    assert str(alert.text).startswith("Loss spike at step 201: ")
     assert spikes(STEPS[:15], np.array([1.0] * 14 + [99.0])) == []  # too early to say
 
 
 def test_an_exploding_gradient_is_reported() -> None:
     norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
     norms[100] = 40.0
-    (found,) = explosions(STEPS, norms)
-    assert found.step == 101 and "times the usual at step 101" in str(found.text)
+    (alert,) = explosions(STEPS, norms)
+    assert alert.step == 101 and "times the usual at step 101" in str(alert.text)
 
 
 def test_no_improvement_is_reported_at_the_best_evaluation() -> None:
     scores = np.array([0.5, 0.7, 0.8, 0.79, 0.78, 0.8, 0.77, np.nan, 0.76])
     steps = np.arange(10.0, 100.0, 10.0)
-    (found,) = no_improvement(steps, scores, higher_is_better=True)
-    assert (found.kind, found.step) == ("no improvement", 30)
+    (alert,) = no_improvement(steps, scores, higher_is_better=True)
+    assert (alert.kind, alert.step) == ("no improvement", 30)
     assert no_improvement(steps[:6], scores[:6], True) == []
     (lowest,) = no_improvement(steps, -scores, higher_is_better=False)
     assert lowest.step == 30
     assert no_improvement(steps[:0], scores[:0], True) == []
 
 
-def test_few_of_a_hundred_thousand_losses_are_looked_into(monkeypatch) -> None:
+def test_few_of_a_hundred_thousand_losses_are_examined(monkeypatch) -> None:
     steps = np.arange(100_000.0)
     losses = 1 + np.random.default_rng(3).normal(0, 0.05, len(steps))
     losses[70_000] = 4.0
     medians = []
     median = np.median
     monkeypatch.setattr(np, "median", lambda values: medians.append(0) or median(values))
-    (found,) = spikes(steps, losses)
-    assert found.step == 70_000
+    (alert,) = spikes(steps, losses)
+    assert alert.step == 70_000
     assert 0 < len(medians) < 100

@@ -60,13 +60,13 @@ MLFLOW_EXPERIMENT = {  # the others belong to features that the program does not
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    made = RunFolder.create(tmp_path / "night", fake_worker.job())
-    made.append(Started(pid=1, at=AT))
+    folder = RunFolder.create(tmp_path / "night", fake_worker.job())
+    folder.append(Started(pid=1, at=AT))
     for name, step, value, seconds in POINTS:
         at = AT + timedelta(seconds=seconds)
-        made.append(measured(name, step, value).model_copy(update={"at": at}))
-    made.append(Ended(outcome="finished", at=AT + timedelta(seconds=3.5)))
-    return made
+        folder.append(measured(name, step, value).model_copy(update={"at": at}))
+    folder.append(Ended(outcome="finished", at=AT + timedelta(seconds=3.5)))
+    return folder
 
 
 def test_the_records_of_tensorboard_are_equal_byte_for_byte(run: RunFolder, tmp_path: Path) -> None:

@@ -24,12 +24,15 @@ def test_a_branch_without_a_change_ends_as_its_origin(calm, tmp_path, step):
     assert work(run.path) == 0
     assert final(run) == final(calm)
     assert metrics(run) == metrics(calm)
-    found = read_reproducibility(run)
-    assert found.branched is not None
-    assert found.branched.sentence() == (
+    certificate = read_reproducibility(run)
+    assert certificate.branched is not None
+    assert certificate.branched.sentence() == (
         f"Branched from “Good or bad” at step {step}; nothing was changed."
     )
-    assert found.environment == read_reproducibility(calm).environment and found.obstacles == ()
+    assert (
+        certificate.environment == read_reproducibility(calm).environment
+        and certificate.obstacles == ()
+    )
 
 
 def test_a_branch_shows_exactly_its_changes(calm, tmp_path, capsys):
@@ -56,14 +59,14 @@ def test_a_branch_can_unfreeze_layers(calm, tmp_path):
     assert work(frozen.path) == 0
     run = branch(frozen, 20, calm.job(), tmp_path / "branch")
     assert work(run.path) == 0
-    found = read_reproducibility(run)
-    assert found.is_finished and found.branched is not None
-    assert found.branched.changes == ("Frozen layers 0 instead of 2",)
-    for folder, moved in ((frozen, False), (run, True)):
+    certificate = read_reproducibility(run)
+    assert certificate.is_finished and certificate.branched is not None
+    assert certificate.branched.changes == ("Frozen layers 0 instead of 2",)
+    for folder, is_different in ((frozen, False), (run, True)):
         ends = [safetensors.numpy.load_file(f / "model.safetensors") for f in
                 (frozen.checkpoint(20), folder.checkpoint(30))]  # fmt: skip
         name = next(name for name in ends[0] if "embeddings.word" in name)
-        assert (ends[0][name] != ends[1][name]).any() == moved
+        assert (ends[0][name] != ends[1][name]).any() == is_different
 
 
 def test_impossible_changes_of_a_branch_are_refused(calm, tmp_path):

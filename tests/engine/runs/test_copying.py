@@ -20,7 +20,7 @@ def source(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def test_a_run_is_copied_with_all_that_counts(source, tmp_path):
+def test_a_run_is_copied_without_temporary_files(source, tmp_path):
     source.request_stop()
     source.cache.mkdir()
     copy = copy_run(source.path, tmp_path / "runs")
@@ -30,7 +30,7 @@ def test_a_run_is_copied_with_all_that_counts(source, tmp_path):
     assert not copy.stop_requested() and not copy.cache.exists() and not copy.lock_file.exists()
 
 
-def test_nothing_is_written_over_and_nothing_is_there_twice(source, tmp_path):
+def test_copies_neither_overwrite_nor_duplicate(source, tmp_path):
     runs = tmp_path / "runs"
     (runs / "run").mkdir()
     copy = copy_run(source.path, runs)
@@ -43,9 +43,9 @@ def test_nothing_is_written_over_and_nothing_is_there_twice(source, tmp_path):
 
 
 def test_a_copy_reports_progress_and_can_be_cancelled(source, tmp_path):
-    told: list[tuple[int, int]] = []
-    copy_run(source.path, tmp_path / "runs", lambda done, total: told.append((done, total)))
-    assert told == sorted(told) and told[-1][0] == told[-1][1] > 0
+    progress: list[tuple[int, int]] = []
+    copy_run(source.path, tmp_path / "runs", lambda done, total: progress.append((done, total)))
+    assert progress == sorted(progress) and progress[-1][0] == progress[-1][1] > 0
     (tmp_path / "others").mkdir()
     with pytest.raises(Cancelled):
         copy_run(source.path, tmp_path / "others", cancelled=lambda: True)

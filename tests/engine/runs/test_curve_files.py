@@ -28,18 +28,18 @@ def in_tensorboard(files: CurveFiles) -> Points:
     """Tag, step and value as TensorBoard reads them from the single file."""
     (file,) = files.folder.glob("events.out.tfevents.*")
     events = [event_message().FromString(record) for record in records(file.read_bytes())]
-    said = [e.summary.value[0] for e in events[2:]]
-    return [(v.tag, e.step, v.simple_value) for e, v in zip(events[2:], said, strict=True)]
+    values = [e.summary.value[0] for e in events[2:]]
+    return [(v.tag, e.step, v.simple_value) for e, v in zip(events[2:], values, strict=True)]
 
 
 def in_mlflow(files: CurveFiles) -> Points:
-    found: Points = []
+    points: Points = []
     for file in sorted(f for f in (files.folder / "metrics").rglob("*") if f.is_file()):
         for line in file.read_text().splitlines():
             _, value, step = line.split(" ")
             name = file.relative_to(files.folder / "metrics").as_posix()
-            found.append((name, int(step), float(value)))
-    return found
+            points.append((name, int(step), float(value)))
+    return points
 
 
 def points(files: CurveFiles) -> Points:
@@ -58,7 +58,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_points_are_added_while_it_trains(run, tmp_path, kind):
+def test_points_are_added_during_training(run, tmp_path, kind):
     files = kind(run, tmp_path / "out")
     assert files.catch_up() and points(files) == []
     for step in (1, 2):
@@ -68,11 +68,11 @@ def test_points_are_added_while_it_trains(run, tmp_path, kind):
     said(run, "validation_f1", 2, 0.75)
     run.append(Ended(outcome="finished", step=2, at=AT))
     assert files.catch_up(is_over=True)
-    wanted = [("training/loss", 1, 0.5), ("training/loss", 2, 0.5), ("validation/f1", 2, 0.75)]
-    assert points(files) == wanted
+    expected = [("training/loss", 1, 0.5), ("training/loss", 2, 0.5), ("validation/f1", 2, 0.75)]
+    assert points(files) == expected
     once = kind(run, tmp_path / "once")
     once.write_all()
-    assert points(once) == wanted and not (once.folder / POSITION).exists()
+    assert points(once) == expected and not (once.folder / POSITION).exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,8 +86,8 @@ def test_points_repeated_after_a_resume_are_written_once(run, tmp_path, kind):
     files.catch_up()
     said(run, "loss", 3, 0.25)
     files.catch_up()
-    wanted = [("training/loss", 1, 0.5), ("training/loss", 2, 0.25), ("training/loss", 3, 0.25)]
-    assert points(files) == wanted
+    expected = [("training/loss", 1, 0.5), ("training/loss", 2, 0.25), ("training/loss", 3, 0.25)]
+    assert points(files) == expected
     run.append(Started(pid=3, step=0, at=AT))
     run.append(Started(pid=4, step=2, at=AT))
     said(run, "loss", 3, 0.125)
@@ -143,8 +143,8 @@ def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(run, tmp_path
     assert facts["run_name"] == "a “night”: #1" and facts["status"] == 5  # KILLED
     experiment = yaml.safe_load((folder.parent / "meta.yaml").read_text(encoding="utf-8"))
     assert experiment["experiment_id"] == EXPERIMENT and experiment["name"] == "BERT Studio"
-    place = unquote(urlparse(experiment["artifact_location"]).path)
-    assert Path(place) == tmp_path / "my runs" / EXPERIMENT
+    location = unquote(urlparse(experiment["artifact_location"]).path)
+    assert Path(location) == tmp_path / "my runs" / EXPERIMENT
     settings = {f.name: f.read_text() for f in (folder / "params").iterdir()}
     assert settings["training.steps"] == "6" and settings["task.kind"] == "text_classification"
     assert in_mlflow(files)[0][:2] == ("validation/f1", 2)
@@ -152,7 +152,7 @@ def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(run, tmp_path
     assert len(list(folder.parent.iterdir())) == 2, "the same run takes its own place again"
 
 
-def test_a_worker_that_died_without_a_word_failed(run, tmp_path):
+def test_a_worker_that_died_without_an_event_failed(run, tmp_path):
     files = MLflowFiles(run, tmp_path)
     with run.lock():
         files.catch_up()
@@ -166,14 +166,14 @@ def test_a_worker_that_died_without_a_word_failed(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../../x", "validation_../../x", "a\nb", "", ".", "..", "/etc/x"])
-def test_no_name_leads_out_of_the_folder(name):
+def test_no_metric_name_escapes_the_folder(name):
     file = metric_file(name)
     assert len(file.parts) == 2 and file.parts[0] in ("training", "validation")
     assert file.parts[1] not in ("", ".", "..") and "\n" not in file.parts[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_without_events_and_a_cancelled_one(tmp_path, kind):
+def test_empty_and_cancelled_runs_are_handled(tmp_path, kind):
     empty = RunFolder.create(tmp_path / "empty", fake_worker.job())
     files = kind(empty, tmp_path / "out")
     files.write_all()
@@ -192,9 +192,9 @@ def test_the_command_writes_and_follows(run, tmp_path, form, capsys):
     run.append(Ended(outcome="finished", step=1))
     for more in ([], ["--follow"]):
         out = tmp_path / f"out{len(more)}"
-        given = ["export-curves", str(run.path), "--to", str(out), "--format", form, *more]
-        assert main(given) == 0
+        arguments = ["export-curves", str(run.path), "--to", str(out), "--format", form, *more]
+        assert main(arguments) == 0
         (folder,) = capsys.readouterr().out.split("\n")[:-1]
-        kind = {one.form.lower(): one for one in KINDS}[form]
+        kind = {kind.form.lower(): kind for kind in KINDS}[form]
         files = kind(run, out)
         assert folder == str(files.folder) and points(files) == [("training/loss", 1, 0.5)]

@@ -50,17 +50,17 @@ with RunFolder(Path(sys.argv[1])).lock():
 # ── the job ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_job_comes_back_as_it_was(folder):
+def test_a_job_round_trips(folder):
     assert folder.job() == job()
     assert folder.path.stat().st_mode & 0o077 == 0
 
 
-def test_a_run_takes_no_folder_that_holds_something(folder):
+def test_a_run_is_not_created_in_a_folder_with_content(folder):
     with pytest.raises(StudioError, match="already"):
         RunFolder.create(folder.path, job())
 
 
-def test_a_folder_without_a_job_is_named(tmp_path):
+def test_a_folder_without_a_valid_job_is_reported(tmp_path):
     with pytest.raises(StudioError, match=r"no spec\.json"):
         RunFolder(tmp_path).job()
     (tmp_path / "spec.json").write_text('{"name": ""}')
@@ -81,7 +81,7 @@ def test_reading_events_continues_at_the_last_byte(folder):
     assert folder.events_after(end) == ([], end)
 
 
-def test_a_last_line_that_is_being_written_waits(folder):
+def test_an_incomplete_last_line_is_not_read(folder):
     line = measured("loss", 1, 0.5).line()
     folder.events_file.write_bytes(line + line[:20])
     events, byte = folder.events_after(0)
@@ -127,7 +127,7 @@ def test_lines_of_a_newer_worker_are_counted_and_noted(folder):
     assert isinstance(events[1], Noted) and "2 events are not shown" in events[1].text
 
 
-def test_a_long_history_comes_in_pieces(folder):
+def test_a_long_history_is_read_in_chunks(folder):
     lines = [measured("loss", step, 0.5).line() for step in range(1000)]
     folder.events_file.write_bytes(b"".join(lines))
     steps, byte, pieces = [], 0, 0
@@ -147,7 +147,7 @@ def test_a_file_that_became_shorter_is_read_from_its_start(folder):
     assert len(events) == 1 and byte == len(line)
 
 
-def test_the_last_words_of_a_long_history_are_found(folder):
+def test_the_last_events_of_a_long_history_are_found(folder):
     lines = [measured("loss", step, 0.5).line() for step in range(3000)]
     folder.events_file.write_bytes(b"".join(lines))
     folder.append(Ended(outcome="finished", step=3000))
@@ -173,12 +173,12 @@ except DiskFull as error:
 """
     before = folder.events_file.read_bytes()
     with python(code, folder.path) as process:
-        said, _ = process.communicate()
-    assert "The disk is full" in said
+        printed, _ = process.communicate()
+    assert "The disk is full" in printed
     assert folder.events_file.read_bytes() == before
 
 
-def test_a_worker_repairs_the_line_left_by_a_killed_one(folder):
+def test_a_worker_repairs_the_partial_line_of_a_killed_one(folder):
     whole = measured("loss", 1, 0.5).line()
     folder.events_file.write_bytes(whole + whole[:-1])  # only the newline is missing
     with folder.lock():
@@ -212,7 +212,7 @@ def test_only_one_worker_trains_in_a_folder(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="no fork there")
 @pytest.mark.parametrize("forks", [False, True])
-def test_the_lock_falls_however_its_holder_dies(folder: RunFolder, forks: bool) -> None:
+def test_the_lock_is_released_when_its_holder_dies(folder: RunFolder, forks: bool) -> None:
     with python(HOLDER, folder.path, *(["fork"] if forks else [])) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         assert folder.has_worker()
@@ -258,7 +258,7 @@ def test_leftovers_of_an_interrupted_save_are_removed_by_the_next_worker(folder)
         assert not any(entry.exists() for entry in left)
 
 
-def test_a_wish_to_stop_is_a_file(folder):
+def test_a_stop_request_is_a_file(folder):
     folder.request_stop()
     folder.request_stop()
     assert folder.stop_requested() and folder.stop_file.read_bytes() == b""
@@ -270,7 +270,7 @@ def test_a_wish_to_stop_is_a_file(folder):
 # ── checkpoints ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_whole_checkpoints_are_listed_by_step(folder):
+def test_only_complete_checkpoints_are_listed_by_step(folder):
     for step in (900, 1000, 2, 123_456_789):
         with atomic_folder(folder.checkpoint(step)) as inside:
             (inside / "config.json").write_text("{}")
@@ -305,7 +305,7 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_run_is_not_made_through_a_link(tmp_path):
+def test_a_run_is_not_created_through_a_link(tmp_path):
     (tmp_path / "aim").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "aim")
     with pytest.raises(StudioError, match="already"):

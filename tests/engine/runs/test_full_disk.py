@@ -69,9 +69,7 @@ class FullDisk:
     [(1, False), (5, True), (8, True), (30, False)],
     ids=["the first checkpoint", "a checkpoint", "a line", "the last checkpoint"],
 )
-def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
-    calm, tmp_path, monkeypatch, at, everything
-):
+def test_a_run_waits_for_space_and_then_ends_as_usual(calm, tmp_path, monkeypatch, at, everything):
     run = small.new_run(tmp_path / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     disk = FullDisk(monkeypatch, everything)
@@ -94,9 +92,7 @@ def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
     assert not run.reserve_file.exists()
 
 
-def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
-    calm, tmp_path, monkeypatch
-):
+def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(calm, tmp_path, monkeypatch):
     run = small.new_run(tmp_path / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     free = shutil.disk_usage(tmp_path)._replace(free=1_000)
@@ -128,8 +124,8 @@ def fill(ballast: Path) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    with small_disk(tmp_path / "disk", kilobytes=4096) as place:
-        yield place
+    with small_disk(tmp_path / "disk", kilobytes=4096) as folder:
+        yield folder
 
 
 def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, disk):

@@ -63,7 +63,7 @@ def test_a_worker_trains_to_its_end_and_its_output_is_logged(start):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sessions are of POSIX")
-def test_a_worker_has_a_session_of_its_own_and_no_input(start):
+def test_a_worker_has_a_separate_session_and_no_input(start):
     folder, worker = start("long")
     until(lambda: folder.events_size() and folder.has_worker())
     assert os.getsid(worker.pid) == worker.pid
@@ -74,7 +74,7 @@ def test_a_worker_has_a_session_of_its_own_and_no_input(start):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_in_the_place_of_the_log_is_replaced(start, tmp_path):
+def test_a_link_instead_of_the_log_is_replaced(start, tmp_path):
     folder = RunFolder.create(tmp_path / "linked", fake_worker.job())
     (tmp_path / "aim").write_text("mine")
     folder.log.symlink_to(tmp_path / "aim")
@@ -115,7 +115,7 @@ def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path):
         bystander.communicate(b"\n")
 
 
-def test_a_worker_that_is_let_go_trains_on(start):
+def test_a_detached_worker_continues_training(start):
     folder, worker = start("long")
     until(folder.has_worker)
     pid = worker.pid

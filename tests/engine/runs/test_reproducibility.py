@@ -31,21 +31,21 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
     return run
 
 
-def test_a_certificate_names_all_that_decides_the_weights(calm):
-    found = read_reproducibility(calm)
+def test_a_certificate_names_all_that_determines_the_weights(calm):
+    certificate = read_reproducibility(calm)
     last = calm.checkpoint_folders()[-1]
-    assert found.weights == sha256(last / "model.safetensors")
-    assert found.optimiser == sha256(last / "resume" / "optimiser.safetensors")
-    assert set(found.environment) == {
+    assert certificate.weights == sha256(last / "model.safetensors")
+    assert certificate.optimiser == sha256(last / "resume" / "optimiser.safetensors")
+    assert set(certificate.environment) == {
         *("cpu", "instructions", "device", "threads", "processes", "precision"),
         *("torch", "tokenizers", "numpy", "studio", "data", "vocabulary", "start"),
     }
-    assert all(found.environment.values())
-    assert found.environment["threads"] == "1" and found.environment["device"] == "cpu"
-    assert len(found.environment["start"]) == len(found.environment["data"]) == 64
-    assert found.is_finished and found.step == found.steps == 30
-    assert found.obstacles == ()
-    assert [(s.first, s.last, s.differences) for s in found.sessions] == [(0, 30, ())]
+    assert all(certificate.environment.values())
+    assert certificate.environment["threads"] == "1" and certificate.environment["device"] == "cpu"
+    assert len(certificate.environment["start"]) == len(certificate.environment["data"]) == 64
+    assert certificate.is_finished and certificate.step == certificate.steps == 30
+    assert certificate.obstacles == ()
+    assert [(s.first, s.last, s.differences) for s in certificate.sessions] == [(0, 30, ())]
 
 
 def test_the_same_job_twice_begins_and_ends_with_the_same_weights(calm, tmp_path, capsys):
@@ -69,34 +69,34 @@ def test_each_resume_is_listed_with_its_differences(calm, tmp_path):
     hardware = job.hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     assert work(run.path) == 0
-    found = read_reproducibility(run)
-    assert [(s.first, s.last, s.differences) for s in found.sessions] == [
+    certificate = read_reproducibility(run)
+    assert [(s.first, s.last, s.differences) for s in certificate.sessions] == [
         (0, 7, ()),
         (7, 30, ("threads 1 → 2",)),
     ]
-    assert found.obstacles == ("From step 7: threads 1 → 2.",)
+    assert certificate.obstacles == ("From step 7: threads 1 → 2.",)
 
 
-def test_a_worker_that_saved_nothing_left_no_trace(tmp_path):
+def test_a_worker_without_a_checkpoint_does_not_count(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
-    here, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
+    current, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
 
     def begin(step: int, environment: dict[str, str], differences: tuple[str, ...] = ()) -> None:
         run.append(Started(pid=1, step=step))
         facts = {"environment": environment, "differences": differences}
         run.append(fake_worker.prepared(9, step=step, **facts))
 
-    begin(0, here)
+    begin(0, current)
     run.append(Saved(step=4, folder="x", weights="w4"))
     begin(4, there, ("threads 1 → 2",))
-    begin(4, here)
+    begin(4, current)
     run.append(Noted(text="Memory was short at step 6.", exact=False))
     run.append(Saved(step=9, folder="y", weights="w9"))
     run.append(Ended(outcome="finished", step=9))
-    found = read_reproducibility(run)
-    assert [stretch.counts for stretch in found.sessions] == [True, False, True]
-    assert found.obstacles == ("Memory was short at step 6.",)
-    assert found.weights == "w9"
+    certificate = read_reproducibility(run)
+    assert [session.counts for session in certificate.sessions] == [True, False, True]
+    assert certificate.obstacles == ("Memory was short at step 6.",)
+    assert certificate.weights == "w9"
 
 
 def test_a_flipped_bit_and_a_forged_manifest_are_found(calm, tmp_path, capsys):
@@ -131,7 +131,7 @@ def test_a_run_without_a_recorded_device_is_marked(tmp_path):
 
 
 @pytest.mark.parametrize("manifest", ["{", '{"files": {"x": 1}}', "["])
-def test_a_damaged_manifest_is_named_and_the_checkpoint_before_is_used(
+def test_a_damaged_manifest_is_reported_and_the_previous_checkpoint_used(
     tmp_path, calm, capsys, manifest
 ):
     shutil.copytree(calm.path, tmp_path / "run")

@@ -22,15 +22,15 @@ def test_the_best_the_last_and_every_nth_are_kept(calm):
         25: ("last",),
         30: ("last", "every 10"),
     }
-    found = retention.retained_checkpoints(calm)
-    assert {10, 20, 30} <= {one.step for one in found}
-    for one in found:
-        assert one.bytes == sum(f.stat().st_size for f in one.folder.rglob("*") if f.is_file())
-    assert retention.max_checkpoints(30, 5, plan) >= len(found)
+    retained = retention.retained_checkpoints(calm)
+    assert {10, 20, 30} <= {checkpoint.step for checkpoint in retained}
+    for entry in retained:
+        assert entry.bytes == sum(f.stat().st_size for f in entry.folder.rglob("*") if f.is_file())
+    assert retention.max_checkpoints(30, 5, plan) >= len(retained)
     assert retention.max_checkpoints(3, 5, TrainingSpec()) == 2
 
 
-def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(calm, tmp_path, capsys):
+def test_the_last_checkpoint_of_an_unfinished_run_is_not_deleted(calm, tmp_path, capsys):
     assert retention.check_removal(calm, 30) == ""
     run = stopped_at(tmp_path / "run", calm.job(), 12)
     assert retention.check_removal(run, 10) == ""
@@ -50,11 +50,11 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(calm, tmp_
 
 
 def test_the_estimate_includes_the_size_of_the_checkpoints(calm):
-    found = estimate(calm.job(), lambda stage: None)
+    estimated = estimate(calm.job(), lambda stage: None)
     folders = retention.retained_checkpoints(calm)
-    size = max(one.bytes for one in folders)
-    assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # one megabyte for the tokenizer
-    assert len(folders) <= found.checkpoints <= len(folders) + 2
+    size = max(folder.bytes for folder in folders)
+    assert estimated.checkpoint == pytest.approx(size, abs=1.2e6)  # one megabyte for the tokenizer
+    assert len(folders) <= estimated.checkpoints <= len(folders) + 2
 
 
 def test_an_unreported_save_is_reported_after_a_resume(tmp_path):

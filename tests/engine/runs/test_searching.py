@@ -46,8 +46,10 @@ def tried(
 
 def test_a_grid_has_every_combination_with_every_seed():
     jobs = expand(searching(RATES, SIZES, SEEDS))
-    made = [(j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs]
-    assert made == [(r, b, s) for r in (1e-5, 3e-5) for b in (16, 32) for s in (7, 9)]
+    combinations = [
+        (j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs
+    ]
+    assert combinations == [(r, b, s) for r in (1e-5, 3e-5) for b in (16, 32) for s in (7, 9)]
     assert len({job.name for job in jobs}) == len({run_folder_name(job, 1) for job in jobs}) == 8
     assert jobs[0].name == "short · Learning rate 1e-5 · Batch size 16 · seed 7"
     groups = [job.group for job in jobs if job.group is not None]
@@ -77,10 +79,10 @@ def test_combinations_that_break_a_rule_are_left_out():
 @pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
 def test_random_combinations_are_new_and_the_same_each_time(field):
     job = searching(field, SIZES, method="random", budget=4)
-    found = first_settings(job)
-    assert found == first_settings(job) and len({str(one) for one in found}) == 4
+    result = first_settings(job)
+    assert result == first_settings(job) and len({str(item) for item in result}) == 4
     if field is RANGE:
-        assert all(1e-5 <= float(str(one[RANGE.path])) <= 1e-3 for one in found)
+        assert all(1e-5 <= float(str(item[RANGE.path])) <= 1e-3 for item in result)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_search_ends_by_time_by_patience_and_by_failures():
     assert "failed" in str(end_reason(tried(jobs, None, None, None, state="crashed"), True))
 
 
-def test_seeds_of_a_combination_are_one_trial_with_their_mean():
+def test_the_seeds_of_a_combination_are_averaged_in_one_trial():
     runs = tried(expand(searching(RATES, SEEDS)), 0.5, 0.7, 0.9)
     first, second = list_trials(runs)
     assert (first.state, first.score) == ("finished", pytest.approx(0.6))
@@ -165,11 +167,11 @@ def test_pruning_decides_as_the_median_pruner_of_optuna():
             study.add_trial(
                 optuna.trial.create_trial(value=best[-1], intermediate_values=dict(enumerate(best)))
             )
-        asked = study.ask()
-        for place, value in enumerate(own):
-            asked.report(value, place)
+        options = study.ask()
+        for step, value in enumerate(own):
+            options.report(value, step)
         ours = is_below_median(own, [best_so_far(c, higher) for c in curves], higher) is not None
-        assert ours == asked.should_prune(), (own, curves, higher)
+        assert ours == options.should_prune(), (own, curves, higher)
         decided.append(ours)
     assert 5 < sum(decided) < 55
 
@@ -190,8 +192,8 @@ def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
             on_event(event)
         assert run.stop_requested() == stops
         run.append(Ended(outcome="stopped", step=2, problem=run.stop_reason()))
-        found, higher = search_run(run)
-        assert higher and found.score == value and found.has_ended == found.is_pruned == stops
+        record, higher = search_run(run)
+        assert higher and record.score == value and record.has_ended == record.is_pruned == stops
     reason = RunFolder(tmp_path / "poor").stop_reason()
     assert reason == (
         "Pruned at step 2: its best score of 0.5 is worse than 0.6, the median of the other runs "

@@ -20,9 +20,9 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
     """One that loads nothing, and ends after reading a line."""
     code = "import sys; sys.exit(0 if sys.stdin.readline() else 7)"
     monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
-    made = StandbyWorker()
-    yield made
-    made.end()
+    worker = StandbyWorker()
+    yield worker
+    worker.end()
 
 
 def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
@@ -39,21 +39,21 @@ def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
     if os.name == "posix":
         assert os.getsid(worker.pid) == worker.pid
     assert fresh.wait() == worker.wait() == 0
-    told = [run.events_after(0)[0] for run in runs]
+    histories = [run.events_after(0)[0] for run in runs]
 
     def of(kind: type) -> list[object]:
-        return [[event for event in events if isinstance(event, kind)] for events in told]
+        return [[event for event in events if isinstance(event, kind)] for events in histories]
 
     one, other = (started[-1].pid for started in of(Started))
     assert (one, other) == (fresh.pid, worker.pid)
     assert [ended[-1].outcome for ended in of(Ended)] == ["finished", "finished"]
     first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in of(Saved))
     assert first == second and first
-    first, second = ([(p.environment, p.threads) for p in made] for made in of(Prepared))
+    first, second = ([(p.environment, p.threads) for p in prepared] for prepared in of(Prepared))
     assert first == second and first
 
 
-def test_a_dead_standby_worker_takes_no_run(waiting, tmp_path):
+def test_a_dead_standby_worker_gets_no_run(waiting, tmp_path):
     waiting._process.kill()
     waiting._process.wait()
     assert not waiting.is_usable()

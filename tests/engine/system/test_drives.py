@@ -22,11 +22,11 @@ from engine.system.drives import Drive, conflict_copies, detect_drive
 
 def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
     """Simulate these mounted file systems, below a local one."""
-    found = [
-        SimpleNamespace(mountpoint=str(place), fstype=kind, opts="rw")
-        for place, kind in ((Path("/"), "ext4"), *mounts)
+    partitions = [
+        SimpleNamespace(mountpoint=str(mountpoint), fstype=kind, opts="rw")
+        for mountpoint, kind in ((Path("/"), "ext4"), *mounts)
     ]
-    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: found)
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: partitions)
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "smbfs", "fuse.sshfs", "9p", "fuse.rclone"])

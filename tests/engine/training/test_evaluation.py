@@ -77,7 +77,7 @@ def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path: Path) 
         ((0.5, float("nan"), 0.6), 1),
     ],
 )
-def test_of_equal_scores_the_one_with_the_lower_loss_is_best(
+def test_equal_scores_are_ranked_by_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, losses: tuple[float, ...], best: int
 ) -> None:
     monkeypatch.setattr(

@@ -80,8 +80,8 @@ def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
     folder.mkdir(exist_ok=True)
     file = folder / "rows.jsonl"
     names = ("text", "label", "part")
-    asked = [{} if mapping != QUESTIONS else {"question": f"What is it, {row[0]}?"} for row in rows]
-    pairs = zip(rows, asked, strict=True)
+    extra = [{} if mapping != QUESTIONS else {"question": f"What is it, {row[0]}?"} for row in rows]
+    pairs = zip(rows, extra, strict=True)
     lines = (json.dumps(dict(zip(names, row, strict=True)) | more) for row, more in pairs)
     mapping = mapping or Mapping(text="text", label="label")
     return imported(write_lines(file, *lines), folder / "x" / "1", Split(column="part"), mapping)
@@ -91,7 +91,7 @@ def of(check: str, findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.check == check]
 
 
-def test_nothing_is_found_where_nothing_is_wrong(tmp_path):
+def test_clean_data_has_no_findings(tmp_path):
     assert run_checks(stored(tmp_path / "classes", plain_rows())) == []
     assert run_checks(stored(tmp_path / "questions", questions(), QUESTIONS)) == []
 
@@ -112,16 +112,16 @@ def test_a_check_finds_its_case_and_its_fixes_help(tmp_path, check):
             into = tmp_path / "fixed" / f"{finding.sentence[:20]}{number}"
             spec = apply_fixes([fix], dataset.folder, into, 2)
             left = of(check, run_checks(open_dataset(into)))
-            assert sum(one.count for one in left) < wrong
+            assert sum(finding.count for finding in left) < wrong
             assert (spec.made_from, spec.changes) == (1, (fix.change,))
     assert open_dataset(dataset.folder).spec == dataset.spec, "the older one stays as it is"
 
 
 def test_findings_name_rows_and_counts(tmp_path):
     dataset = stored(tmp_path, plain_rows() + CASES["label_conflicts"])
-    (found,) = of("label_conflicts", run_checks(dataset))
-    assert found.count == 5 and found.rows.tolist() == [60, 61, 62, 63, 64]
-    majority, drop = found.fixes
+    (finding,) = of("label_conflicts", run_checks(dataset))
+    assert finding.count == 5 and finding.rows.tolist() == [60, 61, 62, 63, 64]
+    majority, drop = finding.fixes
     assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
     assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
 
@@ -136,15 +136,15 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
     fixes = [spelled.fixes[0], missing.fixes[0]]
     spec = apply_fixes(fixes, dataset.folder, tmp_path / "fixed", 2)
     assert spec.missing_answers == 0 and not any("does not contain" in note for note in spec.notes)
-    kept = open_dataset(tmp_path / "fixed").take(np.array([60, 61]), ("label",))
-    assert [row["label"] for row in kept] == ["Rome", "Ann"]
+    remaining = open_dataset(tmp_path / "fixed").take(np.array([60, 61]), ("label",))
+    assert [row["label"] for row in remaining] == ["Rome", "Ann"]
 
 
-def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):
+def test_many_spellings_and_labels_are_summarised_in_few_findings(tmp_path):
     rows = [(f"text {n}", f"{'Label' if n % 2 else 'label'} {n // 2}", "train") for n in range(60)]
     findings = run_checks(stored(tmp_path, rows))
     alone, more = of("label_spellings", findings)[:-1], of("label_spellings", findings)[-1]
-    assert len(alone) == 20 and sum(one.count for one in alone) == 20
+    assert len(alone) == 20 and sum(finding.count for finding in alone) == 20
     assert more.sentence.startswith("10 more labels are written") and more.count == 10
     spec = apply_fixes([more.fixes[0]], tmp_path / "x" / "1", tmp_path / "fixed", 2)
     assert len(spec.labels) == 50
@@ -160,11 +160,11 @@ def test_a_broken_encoding_is_repaired(tmp_path):
     assert lost.rows.tolist() == [62]
 
 
-def test_a_word_that_gives_the_label_away_is_named(tmp_path):
-    (found,) = of("giveaways", run_checks(stored(tmp_path, plain_rows() + CASES["giveaways"])))
-    assert "“spoiler” gives the label “secret” away" in found.sentence
-    assert found.rows.tolist() == list(range(60, 85))
-    assert found.fixes[0].cells[60] == {"text": "review0"}
+def test_a_word_that_gives_the_label_away_is_reported(tmp_path):
+    (finding,) = of("giveaways", run_checks(stored(tmp_path, plain_rows() + CASES["giveaways"])))
+    assert "“spoiler” gives the label “secret” away" in finding.sentence
+    assert finding.rows.tolist() == list(range(60, 85))
+    assert finding.fixes[0].cells[60] == {"text": "review0"}
 
 
 @pytest.mark.parametrize(
@@ -177,19 +177,19 @@ def test_a_word_that_gives_the_label_away_is_named(tmp_path):
         ("\u6771\u4eac\u90fd", "\u4eac", "\u6771\u90fd"),
     ],
 )
-def test_a_word_is_removed_as_the_check_reads_it(text, word, left):
+def test_a_word_is_removed_as_the_check_tokenises_it(text, word, left):
     assert without_word(text, word) == left
 
 
 def test_fixes_of_different_words_of_a_text_are_all_applied(tmp_path):
     rows = [(f"A cafÃ© &amp; review{n} spoiler hint", "secret", "train") for n in range(25)]
     stored(tmp_path, plain_rows() + rows)
-    found = run_checks(open_dataset(tmp_path / "x" / "1"))
-    fixes = {(one.check, fix.name) for one in found for fix in one.fixes}
-    wanted = fixes & {("giveaways", "remove-spoiler"), ("giveaways", "remove-hint")}
-    assert len(wanted) == 2
+    findings = run_checks(open_dataset(tmp_path / "x" / "1"))
+    fixes = {(fixe.check, fix.name) for fixe in findings for fix in fixe.fixes}
+    expected = fixes & {("giveaways", "remove-spoiler"), ("giveaways", "remove-hint")}
+    assert len(expected) == 2
     repair = {("broken_texts", "repair")}
-    apply_fixes_by_name(wanted | repair, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    apply_fixes_by_name(expected | repair, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
     (row,) = open_dataset(tmp_path / "x" / "2").take(np.array([60]), ("text",))
     assert row == {"text": "A café &amp; review0"}
 
@@ -207,13 +207,13 @@ def test_two_changes_of_a_text_are_merged(first, second, both):
     assert merge_texts("a b c d e", first, second) == both
 
 
-def test_a_column_that_gives_the_label_away_is_named(tmp_path):
+def test_a_column_that_gives_the_label_away_is_reported(tmp_path):
     rows = [(text, label, f"x{label}") for text, label, _ in plain_rows(200)]
     lines = [f"{text},{label},{n * 3 % 200},{other}" for n, (text, label, other) in enumerate(rows)]
     file = write_lines(tmp_path / "rows.csv", "text,label,id,source", *lines)
     dataset = imported(file, tmp_path / "x", mapping=Mapping(text="text", label="label"))
-    (found,) = of("giveaways", run_checks(dataset))
-    assert "column “source” gives the label away" in found.sentence and not len(found.rows)
+    (finding,) = of("giveaways", run_checks(dataset))
+    assert "column “source” gives the label away" in finding.sentence and not len(finding.rows)
 
 
 def test_tagged_rows_and_questions_are_checked(tmp_path):
@@ -222,14 +222,14 @@ def test_tagged_rows_and_questions_are_checked(tmp_path):
     assert of("label_conflicts", run_checks(tagged))[0].rows.tolist() == [0, 1]
 
 
-def test_findings_are_kept_by_fingerprint(tmp_path):
+def test_findings_are_cached_by_fingerprint(tmp_path):
     cases = [row for rows in CASES.values() for row in rows]
-    found = run_checks(stored(tmp_path, plain_rows() + cases))
+    findings = run_checks(stored(tmp_path, plain_rows() + cases))
     assert read_findings(tmp_path, "abc") is None
-    cache_findings(tmp_path, "abc", found)
+    cache_findings(tmp_path, "abc", findings)
     again = read_findings(tmp_path, "abc")
-    assert again is not None and len(again) == len(found)
-    for one, other in zip(found, again, strict=True):
+    assert again is not None and len(again) == len(findings)
+    for one, other in zip(findings, again, strict=True):
         assert (one.check, one.count, one.sentence) == (other.check, other.count, other.sentence)
         assert (one.rows == other.rows).all()
         for fix, same in zip(one.fixes, other.fixes, strict=True):
@@ -241,13 +241,13 @@ def test_findings_are_kept_by_fingerprint(tmp_path):
     assert read_findings(tmp_path, "abc") is None, "what is damaged is found again"
 
 
-def test_checks_tell_how_far_they_are_and_can_be_cancelled(tmp_path):
+def test_checks_report_progress_and_can_be_cancelled(tmp_path):
     dataset = stored(tmp_path, plain_rows())
-    told: list[tuple[int, int]] = []
-    run_checks(dataset, lambda done, total: told.append((done, total)))
-    assert told == sorted(told) and told[-1][0] >= 0.95 * told[-1][1]
+    progress: list[tuple[int, int]] = []
+    run_checks(dataset, lambda done, total: progress.append((done, total)))
+    assert progress == sorted(progress) and progress[-1][0] >= 0.95 * progress[-1][1]
     with pytest.raises(Cancelled):
-        run_checks(dataset, cancelled=lambda: len(told) > 3)
+        run_checks(dataset, cancelled=lambda: len(progress) > 3)
 
 
 def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
@@ -256,15 +256,15 @@ def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
     texts = [text.replace("day", f"day{n // 2}") for n, text in enumerate(texts)]
     lines = (f"{text},{n // 2 % 2}" for n, text in enumerate(texts))
     file = write_lines(tmp_path / "rows.csv", "text,label", *lines)
-    (found,) = of("nearly_leaked_rows", run_checks(imported(file, tmp_path / "x" / "1")))
-    again = found.fixes[-1]
+    (finding,) = of("nearly_leaked_rows", run_checks(imported(file, tmp_path / "x" / "1")))
+    again = finding.fixes[-1]
     assert again.title == "Split again, copies together"
     spec = apply_fixes([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
     assert not of("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert spec.rows["validation"] == 8
 
 
-def test_a_fix_that_leaves_nothing_to_train_with_is_refused(tmp_path):
+def test_a_fix_that_leaves_no_training_rows_is_refused(tmp_path):
     rows = [("", "good", "train")] * 3 + [("A film.", "good", "validation")]
     dataset = stored(tmp_path, rows)
     (empty,) = of("text_lengths", run_checks(dataset))
@@ -279,8 +279,8 @@ def test_a_fix_that_leaves_nothing_to_train_with_is_refused(tmp_path):
 def test_rows_that_were_not_parted_are_a_warning(tmp_path, words, severity, said):
     rows = [(f"A film number {n} of many that are long.", "good", "train") for n in range(60)]
     dataset = stored(tmp_path, [*rows, ("word " * words, "bad", "train")])
-    (found,) = of("text_lengths", run_checks(dataset))
-    assert (found.severity, said in found.sentence) == (severity, True), found.sentence
+    (finding,) = of("text_lengths", run_checks(dataset))
+    assert (finding.severity, said in finding.sentence) == (severity, True), finding.sentence
 
 
 def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
@@ -295,5 +295,5 @@ def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
     (left,) = of("absent_labels", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert "“odd”" not in left.sentence and not left.fixes
     only_train = [(text, label, "train") for text, label, _ in plain_rows()]
-    found = run_checks(stored(tmp_path / "none", only_train))
-    assert not of("absent_labels", found), "without validation rows another thing is missing"
+    findings = run_checks(stored(tmp_path / "none", only_train))
+    assert not of("absent_labels", findings), "without validation rows another thing is missing"

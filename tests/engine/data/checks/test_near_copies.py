@@ -24,13 +24,13 @@ def similar(one: str, other: str) -> float:
 
 def texts_with_copies(count: int) -> list[str]:
     chance = random.Random(3)
-    made = [" ".join(f"w{chance.randrange(500)}" for _ in range(30)) for _ in range(count)]
+    texts = [" ".join(f"w{chance.randrange(500)}" for _ in range(30)) for _ in range(count)]
     for n in range(0, count, 2):
-        words = made[n].split()
+        words = texts[n].split()
         for _ in range(n % 5):  # the more words are others, the less similar it is
             words[chance.randrange(30)] = "other"
-        made[n + 1] = " ".join(words)
-    return made
+        texts[n + 1] = " ".join(words)
+    return texts
 
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
@@ -64,7 +64,7 @@ def test_punctuation_and_short_texts():
 
 
 @given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60))
-def test_groups_are_what_pairs_connect(pairs):
+def test_groups_are_the_components_of_the_pairs(pairs):
     groups = list(range(30))
     for _ in range(30):
         for one, other in pairs:

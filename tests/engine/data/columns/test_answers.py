@@ -22,13 +22,13 @@ PASSAGE = "Romeo left rome.  He lived in New  York’s “Little Italy” (since
         ('[{"text": "he", "answer_start": 40}]', ("He", 18)),
     ],
 )
-def test_an_answer_in_another_spelling_is_found_as_the_passage_has_it(cell, found):
+def test_a_differently_spelled_answer_is_found_in_the_passage(cell, found):
     better = respell_answers(cell, PASSAGE)
     assert parse_answers(better, PASSAGE) == (found,)
     assert PASSAGE[found[1] :].startswith(found[0])
 
 
-def test_a_cell_stays_plain_where_its_place_is_clear():
+def test_a_cell_stays_plain_if_its_position_is_unambiguous():
     assert respell_answers("little italy", PASSAGE) == "Little Italy"
     twice = json.loads(respell_answers("ROME", "Aromey thing of rome"))
     assert twice == [{"text": "rome", "answer_start": 16}]
@@ -37,13 +37,13 @@ def test_a_cell_stays_plain_where_its_place_is_clear():
 @pytest.mark.parametrize(
     "cell", ["Paris", "neil york", "OME", "?!", '[{"text": "", "answer_start": 0}]']
 )
-def test_what_the_passage_does_not_have_is_not_found(cell):
+def test_an_answer_missing_from_the_passage_is_not_found(cell):
     assert respell_answers(cell, PASSAGE) is None
 
 
-def test_of_several_answers_each_is_found_or_none():
+def test_several_answers_are_found_all_or_none():
     cell = json.dumps({"text": ["rome", "LITTLE italy"], "answer_start": [11, 0]})
-    found = parse_answers(respell_answers(cell, PASSAGE), PASSAGE)
-    assert found == (("rome", 11), ("Little Italy", 43))
+    answers = parse_answers(respell_answers(cell, PASSAGE), PASSAGE)
+    assert answers == (("rome", 11), ("Little Italy", 43))
     cell = json.dumps({"text": ["rome", "Paris"], "answer_start": [11, 0]})
     assert respell_answers(cell, PASSAGE) is None

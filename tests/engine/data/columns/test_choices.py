@@ -38,19 +38,19 @@ def test_the_form_of_swag_is_recognised(tmp_path):
     path = tmp_path / "swag.csv"
     path.write_text(SWAG)
     endings = ("ending0", "ending1", "ending2", "ending3")
-    wanted = Mapping(text="sent1", beginning="sent2", endings=endings, label="label")
-    assert recognise(path).mapping == wanted
+    expected = Mapping(text="sent1", beginning="sent2", endings=endings, label="label")
+    assert recognise(path).mapping == expected
     rows = read_table(path, {}).rows
     assert rows.texts == ["A man sits.", "A dog barks."] and rows.beginnings == ["He", "It"]
     assert rows.endings is not None and rows.endings[1][2] == 'says "no".'
     path.write_text("\n".join(line.rpartition(",")[0] for line in SWAG.splitlines()))
-    assert recognise(path).mapping == wanted.model_copy(update={"label": None})
+    assert recognise(path).mapping == expected.model_copy(update={"label": None})
 
 
 def test_lists_of_endings_are_recognised(tmp_path):
     path = tmp_path / "x.jsonl"
     objects = [HELLA | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
-    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    path.write_text("".join(json.dumps(row) + "\n" for row in objects))
     rows = read_table(path, {}).rows
     assert rows.endings is not None and rows.labels == ["2", "0"]
     assert parse_endings(rows.endings) == [("a", "b", "ü")] * 2
@@ -66,11 +66,11 @@ def test_lists_of_endings_are_recognised(tmp_path):
         (["yes", "no", " yes "], [0, 1, 0]),
     ],
 )
-def test_the_right_ending_is_named_in_many_ways(labels, right):
+def test_the_right_ending_is_recognised_in_many_notations(labels, right):
     assert parse_choice_labels(labels, [("yes", "no")] * 3) == right
 
 
-def test_how_labels_count_can_be_told_from_other_rows():
+def test_the_label_base_is_inferred_from_other_rows():
     assert parse_choice_labels(["1"], [("a", "b", "c")], first=1) == [0]
     assert parse_choice_labels(["1"], [("a", "b", "c")], first=0) == [1]
 
@@ -91,23 +91,23 @@ def test_how_labels_count_can_be_told_from_other_rows():
         ("", "", None),
     ],
 )
-def test_columns_are_told_apart(names, rows, expected):
+def test_columns_are_distinguished(names, rows, expected):
     columns = tuple(names.split())
     cells = [tuple(row.split("|")) for row in rows.replace(" ", "~").split("~")] if rows else []
     cells = [tuple(row) for row in cells if len(row) == len(columns)]
-    found = guess_choices(columns, cells)
+    mapping = guess_choices(columns, cells)
     if expected is None:
-        assert found is None
+        assert mapping is None
     else:
-        assert found is not None and found.label == columns[-1]
-        assert " ".join((found.text, found.beginning or "-", *found.endings)) == expected
+        assert mapping is not None and mapping.label == columns[-1]
+        assert " ".join((mapping.text, mapping.beginning or "-", *mapping.endings)) == expected
 
 
 def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
     columns = ("column 1", "column 2", "column 3", "column 4", "column 5", "column 6")
     rows = [("o", "I am", "a man", "so sad", "not you", str(n)) for n in (0, 2, 1)]
-    wanted = Mapping(text="column 2", endings=columns[2:5], label="column 6")
-    assert guess_mapping(columns, rows) == (wanted, ())
+    expected = Mapping(text="column 2", endings=columns[2:5], label="column 6")
+    assert guess_mapping(columns, rows) == (expected, ())
     assert guess_choices(columns, [(*row[:4], "", row[5]) for row in rows]) is None
     assert guess_choices(columns, [(*row[:5], "0") for row in rows]) is None
     assert guess_choices(columns, [(*row[:4], "word " * 50, row[5]) for row in rows]) is None
@@ -133,6 +133,6 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
         (("a", "b", "c"), "3 choices in line 9, but 2 in line 8"),
     ],
 )
-def test_wrong_endings_are_named_with_their_line(endings, says):
+def test_wrong_endings_are_reported_with_their_line(endings, says):
     with pytest.raises(StudioError, match=says):
         parse_endings([("x", "y"), endings], [8, 9])

@@ -27,18 +27,18 @@ def sick(tmp_path: Path) -> Path:
 
 
 def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
-    found = recognise(sick)
-    assert found.mapping == Mapping(
+    guess = recognise(sick)
+    assert guess.mapping == Mapping(
         text="sentence_A", pair="sentence_B", label="entailment_judgment"
     )
-    rows = [row.cells for row in read(sick, found.reading)]
+    rows = [row.cells for row in read(sick, guess.reading)]
     for kind, label in (
         ("pair_classification", "entailment_judgment"),
         ("regression", "relatedness_score"),
     ):
         for first in ("entailment_judgment", "relatedness_score", None):
-            given = found.mapping.model_copy(update={"label": first})
-            fitting = mapping_for(TASKS[kind](kind=kind), given, found.columns, rows)
+            chosen = guess.mapping.model_copy(update={"label": first})
+            fitting = mapping_for(TASKS[kind](kind=kind), chosen, guess.columns, rows)
             assert fitting.label == label
     spec = imported(sick, tmp_path / "d").spec
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
@@ -48,12 +48,12 @@ def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
     }
 
 
-def test_where_no_column_suits_the_task_it_stays_as_it_was(sick):
-    found = recognise(sick)
-    assert found.mapping is not None
+def test_the_mapping_is_unchanged_if_no_column_suits_the_task(sick):
+    guess = recognise(sick)
+    assert guess.mapping is not None
     for kind in ("text_classification", "token_classification", "pretraining"):
         assert (
-            mapping_for(TASKS[kind](kind=kind), found.mapping, found.columns, []) == found.mapping
+            mapping_for(TASKS[kind](kind=kind), guess.mapping, guess.columns, []) == guess.mapping
         )
 
 

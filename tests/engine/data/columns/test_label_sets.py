@@ -33,7 +33,7 @@ def test_labels_in_a_cell_are_found(cells, labels):
     assert parse_label_sets(cells) == labels
 
 
-def test_a_known_label_stays_whole():
+def test_a_known_label_is_not_split():
     assert parse_label_sets(["rock, hard", "pop"], ("rock, hard", "pop")) == [
         ("rock, hard",),
         ("pop",),
@@ -45,7 +45,7 @@ names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
 
 @given(st.lists(st.lists(names, unique=True, max_size=4), max_size=5))
 @tries(100)
-def test_what_is_joined_is_found_again(sets):
+def test_joined_labels_are_split_again(sets):
     for labels in sets:
         assert parse_label_sets([join_labels(labels)], labels) == [tuple(labels)]
 
@@ -62,7 +62,7 @@ def test_what_is_joined_is_found_again(sets):
         ({}, None),
     ],
 )
-def test_several_labels_are_told_from_one(cells, counts):
+def test_several_labels_are_distinguished_from_one(cells, counts):
     assert count_label_sets(cells) == counts
 
 

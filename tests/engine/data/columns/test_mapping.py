@@ -52,22 +52,22 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
         ),
     ],
 )
-def test_columns_are_told_apart(columns, mapping):
+def test_columns_are_distinguished(columns, mapping):
     rows = list(zip(*columns.values(), strict=True))
-    found, _ = guess_mapping(tuple(columns), rows)
-    assert found == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+    guess, _ = guess_mapping(tuple(columns), rows)
+    assert guess == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
 
 
-def test_a_guess_says_that_it_is_one():
+def test_a_guess_is_noted():
     rows = list(zip(FEW, LONG, strict=True))
-    for columns, guessed, said in (
+    for columns, guessed, note in (
         (("a", "b"), ("text", "label"), "text and label columns"),
         (("label", "b"), ("text",), "the text column"),
         (("a", "text"), ("label",), "the label column"),
         (("label", "text"), (), ""),
     ):
         assert guess_mapping(columns, rows)[1] == guessed
-        assert said in guess_note(guessed)
+        assert note in guess_note(guessed)
 
 
 def test_labels_alone_are_no_text():
@@ -82,9 +82,9 @@ def test_columns_that_all_say_yes_or_no_are_several_labels():
         whole = columns | others
         return guess_mapping(tuple(whole), list(zip(*whole.values(), strict=True)))
 
-    wanted = Mapping(text="comment_text", flags=tuple(flags))
-    assert guessed() == (wanted, ("flags",))
-    assert guessed(language=["en"] * 30) == (wanted, ("flags",)), "all the same tells nothing"
+    expected = Mapping(text="comment_text", flags=tuple(flags))
+    assert guessed() == (expected, ("flags",))
+    assert guessed(language=["en"] * 30) == (expected, ("flags",)), "all the same tells nothing"
     assert guessed(threat=["0", "1", ""] * 10)[0].flags == (), "an empty cell says neither"
     assert guessed(mood=["glad", "sad", "so-so"] * 10)[0].flags == ()
     assert guessed(rating=["1", "3", "5"] * 10) == (
@@ -93,7 +93,7 @@ def test_columns_that_all_say_yes_or_no_are_several_labels():
     )
 
 
-def test_beside_a_text_that_is_named_the_rest_is_guessed():
+def test_the_rest_is_guessed_for_a_given_text_column():
     rows = list(zip(FEW, FEW, LONG, OTHER, strict=True))
     columns = ("a", "b", "premise", "hypothesis")
     for text, mapping in (

@@ -28,7 +28,7 @@ def test_numbers_are_read_as_they_were_written(numbers):
     assert parse_numbers([repr(number) for number in numbers]).tolist() == numbers
 
 
-def test_what_is_wrong_is_named_with_its_line():
+def test_problems_are_reported_with_their_line():
     with pytest.raises(StudioError, match=r"line 5 is “abc”, .*; 1 other rows"):
         parse_numbers(["1", "abc", "x"], [4, 5, 6])
     with pytest.raises(StudioError, match="row 2 is empty"):
@@ -48,7 +48,7 @@ def test_what_is_wrong_is_named_with_its_line():
         ({}, False),
     ],
 )
-def test_scales_are_told_from_classes(labels, scale):
+def test_scales_are_distinguished_from_classes(labels, scale):
     assert is_scale(labels) is scale
 
 

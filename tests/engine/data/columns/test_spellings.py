@@ -19,7 +19,7 @@ from engine.data.columns.spellings import Spellings, find_spellings, match_label
         ({"weather": 60, "waether": 1, "sport": 50}, Spellings("weather", ("waether",), 1)),
     ],
 )  # fmt: skip
-def test_labels_in_several_spellings_are_told(labels, found):
+def test_variant_spellings_of_labels_are_reported(labels, found):
     assert find_spellings(labels) == [found]
 
 
@@ -53,9 +53,9 @@ def test_other_labels_are_others(labels):
         (["Good", "1", "bad"], ("good", "bad"), ["good", "bad"], ["1"]),  # most decide
     ],
 )
-def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, unknown_labels):
+def test_labels_of_a_file_are_matched_to_those_of_a_model(found, known, same, unknown_labels):
     assert match_labels(found, known) == (
-        dict(zip([one for one in found if one not in unknown_labels], same, strict=True)),
+        dict(zip([label for label in found if label not in unknown_labels], same, strict=True)),
         unknown_labels,
     )
 

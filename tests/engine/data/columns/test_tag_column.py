@@ -27,17 +27,17 @@ def conll(path: Path, sentences: str) -> Path:
         ("BILOU", "a:B-x b:L-x c:U-x d:O | e:O f:U-y"),
     ],
 )
-def test_every_scheme_is_kept_in_bio(tmp_path, scheme, sentences):
+def test_every_scheme_is_stored_as_bio(tmp_path, scheme, sentences):
     dataset = imported(conll(tmp_path / "x.conll", sentences), tmp_path / "data", ONLY_TRAIN)
     rows = dataset.rows("train")
     assert rows.texts == ["a b c d", "e f"]
     assert rows.tags == ["B-x I-x B-x O", "O B-y"]
     assert dataset.spec.spans == {"x": 2, "y": 1} and dataset.spec.labels == {}
-    said = " ".join(dataset.spec.notes)
-    assert (scheme in said) == (scheme != "BIO") and "corrected" not in said
+    notes = " ".join(dataset.spec.notes)
+    assert (scheme in notes) == (scheme != "BIO") and "corrected" not in notes
 
 
-def test_what_is_corrected_is_told_with_its_line(tmp_path):
+def test_corrections_are_reported_with_their_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O | e:O f:I-x g:I-y | h:B-y")
     dataset = imported(path, tmp_path / "data", ONLY_TRAIN)
     assert dataset.rows("train").tags == ["B-x O", "B-x O", "O B-x B-y", "B-y"]
@@ -60,11 +60,11 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
         {"id": "1", "tokens": ["a", "b"], "ner_tags": ["B-x", "E-x"]},
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = recognise(path)
-    assert found.mapping == Mapping(text="tokens", tags="ner_tags")
-    kept = imported(path, tmp_path / "data", ONLY_TRAIN).rows("train")
-    assert list(map(split_words, kept.texts)) == [row["tokens"] for row in rows]
-    assert kept.tags == ["B-x O O O", "B-x I-x"]
+    guess = recognise(path)
+    assert guess.mapping == Mapping(text="tokens", tags="ner_tags")
+    stored = imported(path, tmp_path / "data", ONLY_TRAIN).rows("train")
+    assert list(map(split_words, stored.texts)) == [row["tokens"] for row in rows]
+    assert stored.tags == ["B-x O O O", "B-x I-x"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
         ("text,tags\na b,I-x B-x\nc d,O oops\n", 3, "“oops” is not a valid span tag"),
     ],
 )
-def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
+def test_tags_without_matching_words_are_reported(tmp_path, content, line, says):
     path = tmp_path / "x.csv"
     path.write_text(content)
     with pytest.raises(BadFile, match=says) as caught:
@@ -83,7 +83,7 @@ def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
     assert not (tmp_path / "data").exists()
 
 
-def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
+def test_an_unknown_tag_in_conll_is_reported_with_its_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O e:oops")
     with pytest.raises(BadFile, match="line 6: “oops” is not a valid span tag") as caught:
         imported(path, tmp_path / "data", ONLY_TRAIN)
@@ -93,9 +93,9 @@ def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
 def test_any_column_can_hold_the_tags(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("a DT I-NP O\nb NN I-NP I-PER\n\nc NN I-NP O\n")
-    found = recognise(path)
-    assert found.columns == ("text", "column 2", "column 3", "tags")
-    assert found.mapping == Mapping(text="text", tags="tags")
+    guess = recognise(path)
+    assert guess.columns == ("text", "column 2", "column 3", "tags")
+    assert guess.mapping == Mapping(text="text", tags="tags")
     for column, tags in (
         ("tags", ["O B-PER", "O"]),
         ("column 2", ["DT NN", "NN"]),

@@ -33,12 +33,12 @@ def sentences(marks: str, types: list[str] = TYPES[:2]) -> st.SearchStrategy[lis
 @st.composite
 def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
     """Spans of a sentence, some with nothing between them, and its length."""
-    found, place = [], 0
+    spans, index = [], 0
     for _ in range(draw(st.integers(0, 5))):
-        start = place + draw(st.integers(0, 2))
-        place = start + draw(st.integers(1, 4))
-        found.append(Span(draw(st.sampled_from(TYPES)), start, place))
-    return found, place + draw(st.integers(0, 2))
+        start = index + draw(st.integers(0, 2))
+        index = start + draw(st.integers(1, 4))
+        spans.append(Span(draw(st.sampled_from(TYPES)), start, index))
+    return spans, index + draw(st.integers(0, 2))
 
 
 @given(sentences("BIES", TYPES))
@@ -61,25 +61,25 @@ def test_last_and_unit_are_read_as_end_and_single(tags):
 @given(case=spanned())
 @tries(60)
 def test_spans_survive_every_scheme(scheme, case):
-    found, tokens = case
-    tags = tags_from_spans(found, tokens, scheme)
-    assert spans_from_tags(tags) == found
+    spans, tokens = case
+    tags = tags_from_spans(spans, tokens, scheme)
+    assert spans_from_tags(tags) == spans
     theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
-    touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(found))
+    touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(spans))
     if scheme != "IOB1" or not touching:  # there, seqeval loses the token before a B
-        assert theirs == [(span.type or "_", span.start, span.end) for span in found]
-    assert to_bio(tags, scheme) == (tags_from_spans(found, tokens, "BIO"), [])
+        assert theirs == [(span.type or "_", span.start, span.end) for span in spans]
+    assert to_bio(tags, scheme) == (tags_from_spans(spans, tokens, "BIO"), [])
 
 
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(case=st.lists(spanned(), min_size=1, max_size=8))
 @tries(100)
 def test_a_scheme_is_recognised_where_it_shows(scheme, case):
-    tagged = [tags_from_spans(found, tokens, scheme) for found, tokens in case]
+    tagged = [tags_from_spans(spans, tokens, scheme) for spans, tokens in case]
     seen = recognise_scheme(tagged)
     assert seen is not None
-    for tags, (found, tokens) in zip(tagged, case, strict=True):
-        assert to_bio(tags, seen) == (tags_from_spans(found, tokens, "BIO"), []) or seen == scheme
+    for tags, (results, tokens) in zip(tagged, case, strict=True):
+        assert to_bio(tags, seen) == (tags_from_spans(results, tokens, "BIO"), []) or seen == scheme
     if scheme in ("IOBES", "BILOU") and any(tag[0] in "ESLU" for tags in tagged for tag in tags):
         assert seen == scheme
 
@@ -98,7 +98,7 @@ def test_a_scheme_is_recognised_where_it_shows(scheme, case):
         ("BILOU", "U-PER I-PER L-LOC", [1, 2], "B-PER B-PER B-LOC"),
     ],
 )
-def test_impossible_tags_are_repaired_and_named(scheme, tags, invalid, bio):
+def test_impossible_tags_are_repaired_and_reported(scheme, tags, invalid, bio):
     assert to_bio(tags.split(), scheme) == (bio.split(), invalid)
 
 
@@ -133,11 +133,11 @@ def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
         ("B-", "BIO"),
     ],
 )
-def test_schemes_are_told_apart(tags, scheme):
+def test_schemes_are_distinguished(tags, scheme):
     assert recognise_scheme([tags.split()]) == scheme
 
 
-def test_two_schemes_in_one_are_refused():
+def test_mixed_schemes_are_refused():
     with pytest.raises(StudioError, match="E, U"):
         recognise_scheme([["B-x", "E-x"], ["U-x"]])
 
@@ -145,7 +145,7 @@ def test_two_schemes_in_one_are_refused():
 @pytest.mark.parametrize(
     "tag", ["X-PER", "", "b-PER", "BPER", "-", "PER", "B_PER", "Ⅰ-x", "x" * 500]
 )
-def test_an_unknown_tag_is_named_with_its_place(tag):
+def test_an_unknown_tag_is_reported_with_its_position(tag):
     with pytest.raises(UnknownTag) as caught:
         recognise_scheme([["O"], ["B-PER", "I-PER", tag]])
     assert (caught.value.sentence, caught.value.token) == (2, 3)

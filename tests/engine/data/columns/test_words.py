@@ -75,10 +75,10 @@ def test_a_typed_text_is_cut_into_words(text, words):
 @given(st.text(max_size=60))
 @tries(200)
 def test_typed_words_hold_every_character_once(text):
-    found = word_spans(text)
-    assert "".join(text[a:b] for a, b in found) == "".join(text.split())
-    assert all(a < b for a, b in found)
-    assert all(b <= c for (_, b), (c, _) in pairwise(found))
+    result = word_spans(text)
+    assert "".join(text[a:b] for a, b in result) == "".join(text.split())
+    assert all(a < b for a, b in result)
+    assert all(b <= c for (_, b), (c, _) in pairwise(result))
 
 
 @pytest.fixture(scope="module")
@@ -90,22 +90,22 @@ def both(tmp_path_factory) -> dict[str, tuple[Tokenizer, Any]]:
     texts = ["the Quick brown fox, don't! naïve 日本語 U.S.A. " + "abcdefghijklmnopqrstuvwxyz"] * 5
     uncased = Tokenizer.from_folder(starter_model())
     cased = Tokenizer.train(texts, 200, lowercase=False)
-    made: dict[str, Path] = {}
+    result: dict[str, Path] = {}
     for name, tokenizer in (("uncased", uncased), ("cased", cased)):
-        made[name] = base / name
-        made[name].mkdir()
-        tokenizer.save(made[name])
-    made["byte-level"] = byte_level(base / "roberta", texts, spaced=False)
-    made["SentencePiece"] = sentence_pieces(base / "albert", texts, size=120)
+        result[name] = base / name
+        result[name].mkdir()
+        tokenizer.save(result[name])
+    result["byte-level"] = byte_level(base / "roberta", texts, spaced=False)
+    result["SentencePiece"] = sentence_pieces(base / "albert", texts, size=120)
     theirs = {
         name: AutoTokenizer.from_pretrained(
             str(folder),
             local_files_only=True,
             **({"add_prefix_space": True} if name == "byte-level" else {}),
         )
-        for name, folder in made.items()
+        for name, folder in result.items()
     }
-    return {name: (Tokenizer.from_folder(made[name]), theirs[name]) for name in made}
+    return {name: (Tokenizer.from_folder(result[name]), theirs[name]) for name in result}
 
 
 KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
@@ -117,8 +117,8 @@ KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
 def test_pieces_of_words_are_those_of_transformers(both, kind, data):
     sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
     ours, theirs = both[kind]
-    found = ours.words(sentences)
-    for words, (ids, owners) in zip(sentences, found, strict=True):
+    result = ours.words(sentences)
+    for words, (ids, owners) in zip(sentences, result, strict=True):
         expected = theirs(words, is_split_into_words=True, add_special_tokens=False)
         assert ids == expected["input_ids"]
         assert owners == expected.word_ids()
@@ -148,19 +148,19 @@ def test_every_word_has_its_first_piece_in_order(
     assert len(tokenized) == len(sentences) and len(firsts) == sum(map(len, sentences))
     begin = 0
     for number, words in enumerate(sentences):
-        ids, places = tokenized.ids(number), firsts[begin : begin + len(words)]
+        ids, positions = tokenized.ids(number), firsts[begin : begin + len(words)]
         begin += len(words)
         assert len(ids) <= max(longest, 2)
         assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
-        seen = places[places != NOWHERE]
+        seen = positions[positions != NOWHERE]
         assert (np.diff(seen) > 0).all() and ((seen > 0) & (seen < len(ids) - 1)).all()
         ((all_ids, owners),) = tokenizer.words([words])
-        for word, place in enumerate(places):
-            if place == NOWHERE:
+        for word, index in enumerate(positions):
+            if index == NOWHERE:
                 assert word not in owners[: max(longest - 2, 0)]
             else:
-                assert owners[place - 1] == word and (place == 1 or owners[place - 2] != word)
-                assert ids[place] == all_ids[place - 1]
+                assert owners[index - 1] == word and (index == 1 or owners[index - 2] != word)
+                assert ids[index] == all_ids[index - 1]
         if len(all_ids) <= longest - 2:
             assert len(seen) == len(set(owners))
     again, same, _ = tokenize_words(iter(()), 0, tokenizer, longest, folder / "made")

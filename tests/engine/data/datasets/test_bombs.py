@@ -55,7 +55,7 @@ def bomb(folder: Path, rows: int, groups: int = 1) -> Path:
     return into
 
 
-def test_a_page_of_long_texts_takes_no_more_than_what_is_shown(tmp_path, pool):
+def test_long_texts_are_truncated_as_they_are_read(tmp_path, pool):
     dataset = open_dataset(bomb(tmp_path, rows=400))
     rows = dataset.take(np.arange(200), ["text", "label"], 2_001)
     assert len(rows) == 200

@@ -43,8 +43,8 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
     after.verify()
     assert after.spec == new and before.spec == old
-    kept = [row for row in before.page(0, 40) if row["label"]]
-    assert after.page(0, 40) == kept
+    remaining = [row for row in before.page(0, 40) if row["label"]]
+    assert after.page(0, 40) == remaining
 
 
 def test_another_column_becomes_the_label(tmp_path):
@@ -78,15 +78,18 @@ def test_rows_are_edited_one_by_one(tmp_path):
 
 def test_deriving_can_be_cancelled(tmp_path):
     old = stored(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
         derived(
-            tmp_path, old.mapping, progress=lambda *now: told.append(now), cancelled=lambda: True
+            tmp_path,
+            old.mapping,
+            progress=lambda *now: progress.append(now),
+            cancelled=lambda: True,
         )
-    assert told == [(0, 8)] and not (tmp_path / "x" / "2").exists()
+    assert progress == [(0, 8)] and not (tmp_path / "x" / "2").exists()
 
 
-def test_tags_are_counted_anew(tmp_path):
+def test_tags_are_recounted(tmp_path):
     sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
     old = stored(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
     new = derived(tmp_path, old.mapping, Cleaning())

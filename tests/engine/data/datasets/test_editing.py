@@ -48,24 +48,24 @@ def test_edits_become_the_next_version_with_its_lineage(films: Dataset) -> None:
         "1 row moved to the test set.",
         "1 row deleted.",
     )
-    found = differences(films, new)
-    assert RowDifference(4, 2, 2, {"label": ("bad", "good")}) in found
+    rows = differences(films, new)
+    assert RowDifference(4, 2, 2, {"label": ("bad", "good")}) in rows
     text = {"text": ("film 3", "a better film"), "label": ("good", "bad")}
-    assert RowDifference(5, 3, 3, text) in found
-    assert found[-1] == RowDifference(7, 5, None, {})
-    assert RowDifference(other + 2, other, other - (other > 5), {}, ("train", "test")) in found
-    assert len(found) == 4
+    assert RowDifference(5, 3, 3, text) in rows
+    assert rows[-1] == RowDifference(7, 5, None, {})
+    assert RowDifference(other + 2, other, other - (other > 5), {}, ("train", "test")) in rows
+    assert len(rows) == 4
     assert differences(films, films) == []
 
 
 def test_rows_are_matched_across_several_versions(films: Dataset) -> None:
     second = edited(films, {n: RowEdit(deleted=True) for n in (0, 4, 11)})
     third = edited(second, {0: RowEdit(cells={"text": "the second row"})})
-    found = differences(films, third)
-    assert found[0] == RowDifference(3, 1, 0, {"text": ("film 1", "the second row")})
-    assert [(one.line, one.after) for one in found[1:]] == [(2, None), (6, None), (13, None)]
+    rows = differences(films, third)
+    assert rows[0] == RowDifference(3, 1, 0, {"text": ("film 1", "the second row")})
+    assert [(row.line, row.after) for row in rows[1:]] == [(2, None), (6, None), (13, None)]
     back = differences(third, films)
-    assert [one.line for one in back if one.before is None] == [2, 6, 13]
+    assert [row.line for row in back if row.before is None] == [2, 6, 13]
 
 
 def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
@@ -91,12 +91,12 @@ def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> Non
     rows = {n: RowEdit(deleted=True) for n in gone} | {6: RowEdit(cells={"label": "bad"})}
     new = edited(old, rows)
     changed = differences(old, new)
-    assert [(one.before, one.after, one.cells) for one in changed] == [
+    assert [(row.before, row.after, row.cells) for row in changed] == [
         (6, 3, {"label": ("good", "bad")}),
         *((n, None, {}) for n in sorted(gone)),
     ]
     back = differences(new, old)
-    assert {one.after for one in back if one.before is None} == gone and len(back) == 4
+    assert {row.after for row in back if row.before is None} == gone and len(back) == 4
 
 
 def test_copies_in_several_files_are_matched_in_their_order(tmp_path: Path) -> None:
@@ -110,9 +110,9 @@ def test_copies_in_several_files_are_matched_in_their_order(tmp_path: Path) -> N
 
 def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
     file = tmp_path / "edits" / "films-1.json"
-    kept = PendingEdits(fingerprint="a", rows={3: RowEdit(cells={"label": "good"})})
-    kept.write(file)
-    assert read_edits(file, "a") == kept
+    edits = PendingEdits(fingerprint="a", rows={3: RowEdit(cells={"label": "good"})})
+    edits.write(file)
+    assert read_edits(file, "a") == edits
     with pytest.raises(StudioError, match="belong to another data set"):
         read_edits(file, "b")
     file.write_text("{", encoding="utf-8")

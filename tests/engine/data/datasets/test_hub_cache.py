@@ -15,8 +15,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture
 def commit(tmp_path: Path) -> Path:
     """The folder of a commit as the hub's library lays it out: links to a store of files."""
-    place = tmp_path / "datasets--somebody--moods"
-    store, commit = place / "blobs", place / "snapshots" / COMMIT
+    folder = tmp_path / "datasets--somebody--moods"
+    store, commit = folder / "blobs", folder / "snapshots" / COMMIT
     files = {
         "README.md": "---\nlanguage: en\nlicense: cc-by-4.0\n---\n# Moods\nlicense: none\n",
         "film/train.csv": "text,label\n" + "a film,good\nanother film,bad\n" * 10,
@@ -32,10 +32,10 @@ def commit(tmp_path: Path) -> Path:
 
 
 def test_name_commit_and_licence_are_those_that_the_hubs_library_reads(commit: Path) -> None:
-    found = cached_origin([commit / "film" / "train.csv", commit / "film" / "test.csv"])
+    origin = cached_origin([commit / "film" / "train.csv", commit / "film" / "test.csv"])
     (repo,) = scan_cache_dir(commit.parents[2]).repos
     (revision,) = repo.revisions
-    assert found == HubOrigin(
+    assert origin == HubOrigin(
         name=repo.repo_id, revision=revision.commit_hash, host="", licence="cc-by-4.0"
     )
 
@@ -44,10 +44,10 @@ def test_an_import_keeps_it(commit: Path, tmp_path: Path) -> None:
     sources = {"train": commit / "film" / "train.csv", "test": commit / "film" / "test.csv"}
     spec = imported(sources, tmp_path / "1").spec
     assert spec.hub is not None and (spec.hub.name, spec.hub.revision) == ("somebody/moods", COMMIT)
-    told = HubOrigin(name="a/b", revision="c", host="d")
+    given_origin = HubOrigin(name="a/b", revision="c", host="d")
     into = tmp_path / "2"
-    spec = import_dataset("m", sources, spec.reading, spec.mapping, Split(), into, hub=told)
-    assert spec.hub == told
+    spec = import_dataset("m", sources, spec.reading, spec.mapping, Split(), into, hub=given_origin)
+    assert spec.hub == given_origin
 
 
 def test_files_elsewhere_and_of_several_commits_have_none(commit: Path, tmp_path: Path) -> None:
@@ -64,5 +64,5 @@ def test_files_elsewhere_and_of_several_commits_have_none(commit: Path, tmp_path
 def test_a_card_that_states_no_licence(commit: Path, card: str) -> None:
     (commit / "README.md").unlink()
     (commit / "README.md").write_text(card, encoding="utf-8")
-    found = cached_origin([commit / "film" / "train.csv"])
-    assert found is not None and found.licence == ""
+    origin = cached_origin([commit / "film" / "train.csv"])
+    assert origin is not None and origin.licence == ""

@@ -69,7 +69,7 @@ def test_the_published_scores_are_imported(tmp_path, assets):
     assert float(numbers.mean()) == pytest.approx(2.701, abs=1e-3)
 
 
-def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_path):
+def test_variant_spellings_of_set_labels_and_span_types_are_reported(tmp_path):
     names = ["red", "green", "blue", "Red"]
     sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 16)]
     rows = [f"a thing number {n},{some}" for n, some in enumerate(sets * 2)]

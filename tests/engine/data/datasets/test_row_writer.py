@@ -40,8 +40,8 @@ def write(path, rows, mapping, split, cleaning):
     with RowWriter(path, COLUMNS, mapping, split, cleaning) as writer:
         writer.begin(path, remarks)
         for batch in rows_to_batches(enumerate(rows, start=2)):
-            kept = writer.filled_rows(batch, remarks)
-            writer.append(batch if kept is None else batch.filter(kept), UNASSIGNED)
+            kept_rows = writer.filled_rows(batch, remarks)
+            writer.append(batch if kept_rows is None else batch.filter(kept_rows), UNASSIGNED)
     return writer.collected({}, [], Counter()), remarks.sentences()
 
 
@@ -58,33 +58,35 @@ def test_whole_columns_are_counted_as_single_rows(
         patch.setattr(row_writer, "GROUP_ROWS", 4)
         patch.setattr(row_writer, "GROUP_BYTES", 60)
         patch.setattr(batches, "ROWS", 7)
-        found, notes = write(path, rows, mapping, split, CLEANING if skips else Cleaning())
-    kept = [(n, row) for n, row in enumerate(rows, start=2) if row[1].strip() or not skips]
-    plain = [row[2].strip() for _, row in kept]
+        result, notes = write(path, rows, mapping, split, CLEANING if skips else Cleaning())
+    kept_rows = [(n, row) for n, row in enumerate(rows, start=2) if row[1].strip() or not skips]
+    plain = [row[2].strip() for _, row in kept_rows]
     plain = ["yes" if skips and label == "Yes" else label for label in plain]
     table = pq.read_table(path)
-    assert table.column("_line").to_pylist() == [n for n, _ in kept]
+    assert table.column("_line").to_pylist() == [n for n, _ in kept_rows]
     assert table.column("label").to_pylist() == plain
-    for place in (0, 1, 3, 4):
-        assert table.column(COLUMNS[place]).to_pylist() == [row[place] for _, row in kept]
+    for column in (0, 1, 3, 4):
+        assert table.column(COLUMNS[column]).to_pylist() == [row[column] for _, row in kept_rows]
     groups = pq.read_metadata(path)
     assert all(groups.row_group(n).num_rows <= 4 for n in range(groups.num_row_groups))
-    assert list(found.labels.items()) == list(Counter(plain).items())
-    assert [list(found.labels)[n] for n in found.label_indices] == plain
-    assert found.flags == {"flag": sum(row[3] in ("1", "true") for _, row in kept)}
+    assert list(result.labels.items()) == list(Counter(plain).items())
+    assert [list(result.labels)[n] for n in result.label_indices] == plain
+    assert result.flags == {"flag": sum(row[3] in ("1", "true") for _, row in kept_rows)}
     names = {"train": 0, "dev": 1, "test": 2}
-    assert found.splits.tolist() == [names[row[4]] if has_split else UNASSIGNED for _, row in kept]
-    for name, place in (("text", 0), ("label", 2), ("other", 1)):
+    assert result.splits.tolist() == [
+        names[row[4]] if has_split else UNASSIGNED for _, row in kept_rows
+    ]
+    for name, column in (("text", 0), ("label", 2), ("other", 1)):
         if name in mapping.columns:
-            empty = [n for n, (_, row) in enumerate(kept) if not row[place].strip()]
-            assert found.empty.get(name, np.zeros(0)).tolist() == empty
+            empty = [n for n, (_, row) in enumerate(kept_rows) if not row[column].strip()]
+            assert result.empty.get(name, np.zeros(0)).tolist() == empty
     texts = (0, 1) if has_pair else (0,)
-    keys = [tuple(plain_text(row[place]) for place in texts) for _, row in kept]
+    keys = [tuple(plain_text(row[column]) for column in texts) for _, row in kept_rows]
     alone = [key if any(key) else n for n, key in enumerate(keys)]
-    assert _groups(alone) == _groups(found.text_keys.tolist())
-    assert [row[2] for row in found.first] == plain
-    assert [row[:2] for row in found.first] == [row[:2] for _, row in kept]
-    assert list(notes) == _notes(rows, kept, skips)
+    assert _groups(alone) == _groups(result.text_keys.tolist())
+    assert [row[2] for row in result.first] == plain
+    assert [row[:2] for row in result.first] == [row[:2] for _, row in kept_rows]
+    assert list(notes) == _notes(rows, kept_rows, skips)
 
 
 def _groups(keys):
@@ -92,7 +94,7 @@ def _groups(keys):
     return [keys.index(key) for key in keys]
 
 
-def _notes(rows, kept, skips):
+def _notes(rows, stored, skips):
     """Remarks, by their first line."""
     seen = {}
 
@@ -102,22 +104,22 @@ def _notes(rows, kept, skips):
     for line, row in enumerate(rows, start=2):
         if skips and not row[1].strip():
             saw("Row without “other” skipped", line)
-    for line, row in kept:
+    for line, row in stored:
         label = row[2]
         if label != label.strip():
             saw("Label with white space around it, which was removed", line)
         if skips and label.strip() == "Yes":
             saw("Label “Yes” read as “yes”", line)
-    for line, row in kept:
+    for line, row in stored:
         if not row[0].strip():
             saw("Row without text", line)
         if not row[2].strip():
             saw("Row without label", line)
     return [
-        f"{what}: {len(lines)} times, first in line {lines[0]}."
+        f"{name}: {len(lines)} times, first in line {lines[0]}."
         if len(lines) > 1
-        else f"{what}: once, in line {lines[0]}."
-        for what, lines in sorted(seen.items(), key=lambda one: one[1][0])
+        else f"{name}: once, in line {lines[0]}."
+        for name, lines in sorted(seen.items(), key=lambda one: one[1][0])
     ]
 
 
@@ -149,6 +151,6 @@ SOME = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_si
 @example(["a b", " A ", "", "c\0d"])
 @example([])
 @tries(300)
-def test_many_texts_become_what_each_becomes(some: list[str]) -> None:
+def test_a_batch_of_texts_gives_the_same_as_single_texts(some: list[str]) -> None:
     cells = pa.array(["before", *some, "behind"], type=pa.string()).slice(1, len(some))
     assert plain_cells(cells) == [plain_text(text) for text in some]

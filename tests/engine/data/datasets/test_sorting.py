@@ -61,8 +61,8 @@ def test_any_cells_are_sorted_as_python_sorts_them(store):
     for descending in (False, True):
         written = [row for row in rows if cells[row].strip()]
         right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=descending)
-        found = sort_rows(rows, ranks, descending)
-        assert found.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
+        order = sort_rows(rows, ranks, descending)
+        assert order.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
 
 
 def test_lines_and_splits_have_an_order(store):
@@ -84,11 +84,11 @@ def test_texts_that_begin_alike_keep_their_order(store):
     assert column_ranks(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
 
 
-def test_how_far_it_is_is_told_and_it_can_be_stopped(store):
+def test_sorting_reports_progress_and_can_be_cancelled(store):
     dataset = store(list("abcdefghijklmnop"))
-    told: list[tuple[int, int]] = []
-    column_ranks(dataset, "other", lambda *now: told.append(now))
-    assert told == [(n + 1, dataset.group_count) for n in range(dataset.group_count)]
+    progress: list[tuple[int, int]] = []
+    column_ranks(dataset, "other", lambda *now: progress.append(now))
+    assert progress == [(n + 1, dataset.group_count) for n in range(dataset.group_count)]
     with pytest.raises(Cancelled):
         column_ranks(dataset, "other", cancelled=lambda: True)
 

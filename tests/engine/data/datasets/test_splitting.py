@@ -63,7 +63,7 @@ def test_groups_of_one_change_nothing():
     assert (plain != grouped).sum() <= 4
 
 
-def test_shares_and_proportions_are_kept_as_far_as_groups_allow():
+def test_fractions_and_proportions_are_kept_if_groups_allow():
     random = np.random.default_rng(0)
     groups = np.sort(random.integers(0, 400, 1_000)).astype(np.int32)
     labels = (groups % 4).astype(np.int32)

@@ -54,7 +54,7 @@ def version(tmp_path: Path) -> Path:
     return tmp_path / "sets" / "a"
 
 
-def test_a_version_says_all_about_itself(tmp_path):
+def test_a_version_describes_itself_completely(tmp_path):
     source = table(tmp_path / "a.csv")
     spec = stored(tmp_path)
     assert spec.rows == {"train": 70, "validation": 20, "test": 10}
@@ -97,7 +97,7 @@ def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
     assert dataset.page(1_000, 5) == [] and dataset.page(0, 0) == []
 
 
-def test_parts_can_come_from_their_own_files(tmp_path):
+def test_splits_can_have_separate_files(tmp_path):
     sources = {
         "train": table(tmp_path / "train.csv"),
         "validation": table(tmp_path / "dev.csv", 8),
@@ -112,7 +112,7 @@ def test_parts_can_come_from_their_own_files(tmp_path):
     assert spec.rows == {"train": 80, "validation": 20, "test": 9}
 
 
-def test_files_with_and_without_header_go_together(assets, tmp_path):
+def test_files_with_and_without_header_can_be_combined(assets, tmp_path):
     folder = assets / "datasets" / "mrpc"
     source = FileData(path=folder / "train.tsv", validation=folder / "test.tsv")
     dataset = resolve(source, tmp_path / "mrpc")
@@ -174,9 +174,9 @@ def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
     monkeypatch.setattr("engine.data.formats.lines.TICK_LINES", 10)
     monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 10)
     table(tmp_path / "a.csv", 300)
-    asked = iter(range(1_000))
+    options = iter(range(1_000))
     with pytest.raises(Cancelled):
-        stored(tmp_path, cancelled=lambda: next(asked) >= after)
+        stored(tmp_path, cancelled=lambda: next(options) >= after)
     assert list((tmp_path / "sets").iterdir()) == []
 
 
@@ -193,15 +193,15 @@ def test_an_import_that_is_cancelled_at_a_random_moment_leaves_nothing(tmp_path)
 
 
 def test_progress_counts_the_bytes_of_all_files(tmp_path):
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     sources = {"train": table(tmp_path / "t.csv"), "validation": table(tmp_path / "d.csv", 9)}
-    stored(tmp_path, sources=sources, progress=lambda done, total: told.append((done, total)))
+    stored(tmp_path, sources=sources, progress=lambda done, total: progress.append((done, total)))
     total = sum(path.stat().st_size for path in sources.values())
-    assert told == sorted(told) and told[-1] == (total, total)
+    assert progress == sorted(progress) and progress[-1] == (total, total)
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])
-def test_a_changed_version_is_found(version, tmp_path, has_manifest):
+def test_a_modified_version_is_detected(version, tmp_path, has_manifest):
     """By its checksums, or else by its fingerprint."""
     if not has_manifest:
         (version / "manifest.json").unlink()
@@ -216,13 +216,13 @@ def test_a_changed_version_is_found(version, tmp_path, has_manifest):
         resolve(StoredData(folder=version), tmp_path / "unused")
 
 
-def test_no_broken_byte_goes_unnoticed(version):
+def test_every_corrupted_byte_is_detected(version):
     whole = (version / "data.parquet").read_bytes()
     random = np.random.default_rng(0)
     sound = [open_dataset(version).rows(part) for part in SPLITS]
-    for place in random.integers(0, len(whole), 200):
+    for index in random.integers(0, len(whole), 200):
         content = bytearray(whole)
-        content[place] ^= 1 << int(random.integers(8))
+        content[index] ^= 1 << int(random.integers(8))
         (version / "data.parquet").write_bytes(content)
         try:
             dataset = open_dataset(version)
@@ -234,7 +234,7 @@ def test_no_broken_byte_goes_unnoticed(version):
 
 
 @pytest.mark.parametrize("damage", ["spec.json", "data.parquet", "fields", "text"])
-def test_a_folder_that_is_no_version_says_so(version, damage):
+def test_a_folder_without_a_version_is_refused(version, damage):
     if damage == "fields":
         (version / "spec.json").write_text("{}", encoding="utf-8")
     elif damage == "text":
@@ -246,10 +246,10 @@ def test_a_folder_that_is_no_version_says_so(version, damage):
     assert "sets" not in caught.value.problem and caught.value.advice
 
 
-def test_a_job_on_a_stored_version_wants_just_that_one(version, tmp_path):
+def test_a_job_on_a_stored_version_requires_that_version(version, tmp_path):
     spec = open_dataset(version).spec
-    found = resolve(StoredData(folder=version, fingerprint=spec.fingerprint), tmp_path / "unused")
-    assert found.spec == spec
+    result = resolve(StoredData(folder=version, fingerprint=spec.fingerprint), tmp_path / "unused")
+    assert result.spec == spec
     with pytest.raises(StudioError, match="not the one"):
         resolve(StoredData(folder=version, fingerprint="another"), tmp_path / "unused")
     with pytest.raises(StudioError, match="does not contain a data set"):
@@ -337,24 +337,24 @@ def test_rows_without_text_are_not_kept_together(tmp_path):
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
-def test_the_fingerprint_is_that_of_lengths_and_cells_one_after_another():
+def test_the_fingerprint_hashes_lengths_and_cells_in_order():
     rows = [("a text", "é", "train"), ("", "日本", "test"), ("12:x", "", "train")] * 50
     mapping = Mapping(text="t")
-    wanted = hashlib.sha256(mapping.identity().encode())
+    expected = hashlib.sha256(mapping.identity().encode())
     cells = ["t", "l", "_split", *(cell for row in rows for cell in row)]
-    wanted.update("".join(f"{len(cell)}:{cell}" for cell in cells).encode())
+    expected.update("".join(f"{len(cell)}:{cell}" for cell in cells).encode())
     table = pa.table(
         {name: list(column) for name, column in zip("tls", zip(*rows, strict=True), strict=True)}
     )
     table = table.rename_columns(["t", "l", "_split"])
     for part in (table, table.cast(pa.schema([(n, DICTIONARY) for n in table.column_names]))):
-        found = Fingerprint(("t", "l"), mapping)
+        result = Fingerprint(("t", "l"), mapping)
         for batch in part.to_batches(max_chunksize=37):
-            found.add(batch)
-        assert found.hexdigest() == wanted.hexdigest()
+            result.add(batch)
+        assert result.hexdigest() == expected.hexdigest()
 
 
-def test_rows_of_several_files_in_a_split_say_which_one_they_are_from(tmp_path: Path) -> None:
+def test_rows_of_several_files_in_a_split_have_their_source(tmp_path: Path) -> None:
     """So that scores can be split by source."""
     files = [tmp_path / name / "reviews.csv" for name in ("shop", "forum")]
     files += [tmp_path / "letters.csv", tmp_path / "test.csv"]
@@ -382,14 +382,14 @@ def hundred(tmp_path: Path) -> Dataset:
     return imported(write_lines(tmp_path / "reviews.csv", "text,label", *lines), tmp_path / "v")
 
 
-def test_rows_are_taken_by_their_numbers(hundred: Dataset) -> None:
+def test_rows_are_selected_by_index(hundred: Dataset) -> None:
     rows = hundred.take(np.array([3, 50, 99]))
     assert [row["text"][4:] for row in rows] == ["bad film 3", "GOOD film 50", "bad film 99"]
     assert [row["_line"] for row in rows] == [5, 52, 101]
     assert hundred.take(np.array([7]), ["label"]) == [{"label": "1"}]
 
 
-def test_a_text_is_found_in_any_case_and_is_no_expression(hundred: Dataset) -> None:
+def test_search_ignores_case_and_is_no_regular_expression(hundred: Dataset) -> None:
     assert len(hundred.find("good")) == 66
     assert list(hundred.find("FILM 42")) == [42]
     assert not len(hundred.find("no such words")) and not len(hundred.find(".*"))

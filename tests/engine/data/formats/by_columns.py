@@ -9,12 +9,12 @@ from engine.errors import BadFile
 
 def outcome(table: TableReader) -> tuple[list[object], str, tuple[str, ...]]:
     """The rows, the error that ended them, and the notes."""
-    found: list[object] = []
+    result: list[object] = []
     try:
-        found += table
+        result += table
     except BadFile as error:
-        return found, str(error), table.notes
-    return found, "", table.notes
+        return result, str(error), table.notes
+    return result, "", table.notes
 
 
 def set_block_size(patch: pytest.MonkeyPatch, size: int) -> None:

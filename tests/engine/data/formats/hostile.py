@@ -47,11 +47,11 @@ def documents() -> dict[str, str]:
     columns = {name: [row[name] for row in rows] for name in names}
     indexed = {name: {str(n): cell for n, cell in enumerate(columns[name])} for name in names}
     split = {"columns": names, "index": [0, 1, 2], "data": [list(row.values()) for row in rows]}
-    found = {"list": rows, "columns": columns, "indexed": indexed, "split": split}
-    found |= {"wrapped": {"version": 1, "data": rows}}
+    result = {"list": rows, "columns": columns, "indexed": indexed, "split": split}
+    result |= {"wrapped": {"version": 1, "data": rows}}
     return {
         f"{name}-{indent}": json.dumps(value, indent=indent)
-        for name, value in found.items()
+        for name, value in result.items()
         for indent in (None, 1)
     }
 

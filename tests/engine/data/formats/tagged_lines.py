@@ -14,8 +14,8 @@ LINE = re.compile(r"\[(\w+)\] (.+)")
 
 def open_tagged(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
     """The columns “text” and “label”, and a row for each line."""
-    found = (LINE.match(line) for line in lines)
-    rows = (Row(n, (match[2], match[1])) for n, match in enumerate(found, start=1) if match)
+    result = (LINE.match(line) for line in lines)
+    rows = (Row(n, (match[2], match[1])) for n, match in enumerate(result, start=1) if match)
     return Content(("text", "label"), rows)
 
 

@@ -37,7 +37,7 @@ DOCCANO_RELATIONS: list[Any] = [
     {"id": 2, "text": "Nothing here", "entities": [], "relations": []},
 ]
 NUMBERS = {"PER": 3, "LOC": 4}
-NUMBERED = [one | {"label": NUMBERS[one["label"]], "user": 1} for one in ENTITIES]
+NUMBERED = [item | {"label": NUMBERS[item["label"]], "user": 1} for item in ENTITIES]
 DOCCANO_NUMBERED: list[Any] = [
     {"id": 1, "text": TEXT, "annotations": NUMBERED, "meta": {}, "annotation_approver": None},
     {"id": 2, "text": "Nothing here", "annotations": [], "meta": {}, "annotation_approver": None},
@@ -121,23 +121,23 @@ CASES = [
 def test_spans_of_every_tool_become_tags(tmp_path, name, file, values):
     write = document if file.endswith(".json") else lines
     path = write(tmp_path / file, values)
-    found = recognise(path)
-    assert found.reading.format == name
-    assert found.mapping == Mapping(text="text", tags="tags")
-    assert found.columns[:2] == ("text", "tags")
-    table = read(path, found.reading)
+    guess = recognise(path)
+    assert guess.reading.format == name
+    assert guess.mapping == Mapping(text="text", tags="tags")
+    assert guess.columns[:2] == ("text", "tags")
+    table = read(path, guess.reading)
     assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
-    assert preview(path, found.reading).rows[0].cells[:2] == TAGGED
+    assert preview(path, guess.reading).rows[0].cells[:2] == TAGGED
     dataset = imported(path, tmp_path / "v", ONLY_TRAIN)
     assert dataset.spec.spans == {"LOC": 2, "PER": 1}
     assert dataset.rows("train").texts == [TAGGED[0], PLAIN[0]]
 
 
-def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path):
+def test_numeric_labels_of_an_older_doccano_are_noted(tmp_path):
     path = lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
-    found = recognise(path)
-    assert (found.reading.format, found.columns[:2]) == ("doccano", ("text", "tags"))
-    table = read(path, found.reading)
+    guess = recognise(path)
+    assert (guess.reading.format, guess.columns[:2]) == ("doccano", ("text", "tags"))
+    table = read(path, guess.reading)
     tags = TAGGED[1].replace("PER", "3").replace("LOC", "4")
     assert [row.cells[:2] for row in table] == [(TAGGED[0], tags), PLAIN]
     assert "by its number" in table.notes[0]
@@ -146,11 +146,11 @@ def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path):
         {"id": 2, "text": "c", "annotations": [], "meta": {}},
     ]
     path = lines(tmp_path / "labels.jsonl", labels)
-    found = recognise(path)
-    assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "7"), ("c", "")]
+    guess = recognise(path)
+    assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "7"), ("c", "")]
 
 
-def test_tokens_that_a_tool_says_are_the_words(tmp_path):
+def test_tokens_given_by_a_tool_are_the_words(tmp_path):
     doc = document(tmp_path / "doc.json", SPACY_DOC)
     assert recognise(doc).reading.format == "spacy"
     rows = [row.cells for row in read(doc, recognise(doc).reading)]
@@ -182,9 +182,9 @@ LABELS = [
 @pytest.mark.parametrize("name, values", LABELS)
 def test_labels_of_every_tool_stay_beside_the_text(tmp_path, name, values):
     path = document(tmp_path / "a.json", values)
-    found = recognise(path)
-    assert found.reading.format == name and found.columns[:2] == ("text", "label")
-    assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "x"), ("c", "")]
+    guess = recognise(path)
+    assert guess.reading.format == name and guess.columns[:2] == ("text", "label")
+    assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "x"), ("c", "")]
 
 
 def test_several_labels_and_spans_beside_labels(tmp_path):
@@ -196,7 +196,7 @@ def test_several_labels_and_spans_beside_labels(tmp_path):
     assert cells[:2] == (TEXT, "x|y") and cells[3].startswith("B-PER I-PER O")
 
 
-def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path):
+def test_rejected_or_unannotated_entries_are_skipped_and_noted(tmp_path):
     items = [PRODIGY[0], PRODIGY[0] | {"answer": "reject"}, PRODIGY[0] | {"answer": "ignore"}]
     path = lines(tmp_path / "p.jsonl", items)
     table = read(path, recognise(path).reading)
@@ -211,12 +211,12 @@ def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path):
     path = document(tmp_path / "l.json", tasks)
     table = read(path, recognise(path).reading)
     assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
-    said = " ".join(table.notes)
+    message = " ".join(table.notes)
     for part in ("without an annotation", "several annotations", "type “relation” left out"):
-        assert part in said
+        assert part in message
 
 
-def test_a_span_of_a_browser_that_counts_otherwise_is_found(tmp_path):
+def test_a_span_in_utf16_offsets_is_found(tmp_path):
     text = "😀 Peter and Peter"  # a browser counts the face as two
     path = document(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
     table = read(path, recognise(path).reading)
@@ -247,8 +247,8 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
     table = read(path, recognise(path).reading)
     assert next(iter(table)).cells[1] == "O O O O B-ORG I-ORG I-ORG O"
     list(table)
-    what = "Span that overlaps another one left out; the longer one was kept"
-    assert table.notes == (f"{what}: 2 times, first in line 1.",)
+    name = "Span that overlaps another one left out; the longer one was kept"
+    assert table.notes == (f"{name}: 2 times, first in line 1.",)
 
 
 @pytest.mark.parametrize(
@@ -265,17 +265,17 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
     ],
 )
 def test_odd_spans(text, spans_given, tags, lost):
-    found = tag_spans(text, [TextSpan(*span) for span in spans_given])
-    assert " ".join(found.tags) == tags and "".join(found.words) == "".join(text.split())
-    assert lost in " ".join(found.lost) and bool(found.lost) == bool(lost)
+    result = tag_spans(text, [TextSpan(*span) for span in spans_given])
+    assert " ".join(result.tags) == tags and "".join(result.words) == "".join(text.split())
+    assert lost in " ".join(result.lost) and bool(result.lost) == bool(lost)
 
 
 @st.composite
 def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
     """A text with spans that begin and end at characters that are not white, and do not overlap."""
     text = draw(st.text(st.sampled_from("ab ,.-(東京é😀\t\n\u00a0"), max_size=40))
-    places = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
-    pairs = zip(places[::2], places[1::2], strict=False)
+    positions = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
+    pairs = zip(positions[::2], positions[1::2], strict=False)
     labels = st.sampled_from(["PER", "LOC", "a type"])
     good = [(a, b) for a, b in pairs if not (text[a].isspace() or text[b - 1].isspace())]
     return text, [TextSpan(a, b, draw(labels)) for a, b in good]
@@ -283,18 +283,18 @@ def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
 
 @given(marked())
 @tries(300)
-def test_spans_come_back_from_words_and_tags(case):
+def test_spans_are_recovered_from_words_and_tags(case):
     text, given_spans = case
-    found = tag_spans(text, given_spans)
-    assert "".join(found.words) == "".join(text.split()) and not found.lost
-    places, place = [], 0
-    for word in found.words:
-        place = text.index(word, place)
-        places.append((place, place + len(word)))
-        place += len(word)
+    result = tag_spans(text, given_spans)
+    assert "".join(result.words) == "".join(text.split()) and not result.lost
+    positions, index = [], 0
+    for word in result.words:
+        index = text.index(word, index)
+        positions.append((index, index + len(word)))
+        index += len(word)
     back = [
-        TextSpan(places[s.start][0], places[s.end - 1][1], s.type)
-        for s in spans_from_tags(found.tags)
+        TextSpan(positions[s.start][0], positions[s.end - 1][1], s.type)
+        for s in spans_from_tags(result.tags)
     ]
     assert back == given_spans
 
@@ -318,9 +318,9 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path):
     folder = brat(tmp_path / "b", {"1.txt": text, "1.ann": ann, "2.txt": "no ann", "3.txt": "a b"})
     (folder / "3.ann").write_text("")
     assert holds_texts(folder)
-    found = recognise(folder)
-    assert found.reading.format == "brat" and found.mapping == Mapping(text="text", tags="tags")
-    table = read(folder, found.reading)
+    guess = recognise(folder)
+    assert guess.reading.format == "brat" and guess.mapping == Mapping(text="text", tags="tags")
+    table = read(folder, guess.reading)
     rows = [row.cells for row in table]
     assert rows == [
         (*TAGGED, "1.txt"),
@@ -328,9 +328,9 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path):
         ("over two lines of it", "O B-X I-X O O", "1.txt"),
         ("a b", "O O", "3.txt"),
     ]
-    said = " ".join(table.notes)
+    message = " ".join(table.notes)
     for part in ("Discontinuous", "Relations, events", "without an .ann file"):
-        assert part in said
+        assert part in message
     assert imported(folder, tmp_path / "v").spec.spans == {"LOC": 2, "PER": 1, "X": 1}
 
 
@@ -351,7 +351,7 @@ def test_a_changed_annotation_is_a_changed_source(tmp_path):
         ("T1\tPER 0 5\tHelga\n", 1, "does not contain “Helga” at 0"),
     ],
 )
-def test_a_wrong_line_of_brat_is_named(tmp_path, ann, line, says):
+def test_a_wrong_line_of_brat_is_reported(tmp_path, ann, line, says):
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ann})
     with pytest.raises(BadFile, match=says) as caught:
         list(read(folder, recognise(folder).reading))

@@ -43,16 +43,16 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
+def test_a_compressed_file_is_read_like_its_content(tmp_path, suffix):
     plain, packed = tmp_path / "a.csv", tmp_path / f"a.csv{suffix}"
     plain.write_text(TABLE, encoding="utf-8")
     content = PACKERS[suffix](TABLE.encode())
     packed.write_bytes(content)
     assert is_data_file(packed) and recognise(packed) == recognise(plain)
-    told: list[tuple[int, int]] = []
-    rows = list(read(packed, Reading(), lambda done, total: told.append((done, total))))
+    progress: list[tuple[int, int]] = []
+    rows = list(read(packed, Reading(), lambda done, total: progress.append((done, total))))
     assert rows == list(read(plain, Reading()))
-    assert told == sorted(told) and told[-1] == (len(content),) * 2
+    assert progress == sorted(progress) and progress[-1] == (len(content),) * 2
     assert preview(packed, Reading()).rows[0].cells == ("row 0, a text", "0")
     with pytest.raises(Cancelled):
         list(read(packed, Reading(), cancelled=lambda: True))
@@ -66,13 +66,13 @@ def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path, suffix):
 
 
 def archive(path: Path, files: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content in files.items():
-            made.writestr(name, content)
+            target.writestr(name, content)
     return path
 
 
-def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path):
+def test_an_archive_is_read_from_its_only_or_its_selected_file(tmp_path):
     other = {"__MACOSX/._a.csv": b"x", "README.md": b"about", "data/.DS_Store": b"x"}
     one = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
     assert list_parts(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
@@ -90,7 +90,7 @@ def test_members_are_imported_as_the_splits_they_are(tmp_path):
     rows = {"train.csv": TABLE.encode(), "test.csv": b"text,label\nat last,1\n"}
     file = archive(tmp_path / "a.zip", rows)
     sources = {"train": file / "train.csv", "test": file / "test.csv"}
-    mapping, told = Mapping(text="text", label="label"), []
+    mapping, progress = Mapping(text="text", label="label"), []
     spec = import_dataset(
         "a",
         sources,
@@ -98,14 +98,14 @@ def test_members_are_imported_as_the_splits_they_are(tmp_path):
         mapping,
         Split(validation=0),
         tmp_path / "v",
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: progress.append((done, total)),
     )
     assert spec.rows == {"train": 5_000, "validation": 0, "test": 1}
-    assert told == sorted(told) and max(done / total for done, total in told) <= 1
+    assert progress == sorted(progress) and max(done / total for done, total in progress) <= 1
     assert set(spec.source_sha256) == {str(path) for path in sources.values()}
 
 
-def test_an_archive_with_a_password_says_so(tmp_path):
+def test_an_archive_with_a_password_is_refused(tmp_path):
     file = archive(tmp_path / "a.zip", {"a.csv": b"text\na\n"})
     content = bytearray(file.read_bytes())
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag of an encrypted member
@@ -138,7 +138,7 @@ def parquet_of(rows: int) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zip"])
-def test_a_copy_that_finds_no_room_is_refused_and_goes(tmp_path, monkeypatch, suffix):
+def test_a_copy_without_disk_space_is_refused_and_removed(tmp_path, monkeypatch, suffix):
     """Files that a library reads by seeking are unpacked into the folder of temporary files."""
     content = parquet_of(20_000)
     packed = tmp_path / f"a.parquet{suffix}"
@@ -163,7 +163,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(tmp_path, monkeypatch, su
     assert len(list(read(packed, Reading(format="parquet")))) == 20_000
 
 
-def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path):
+def test_an_import_onto_a_full_disk_leaves_nothing_behind(tmp_path):
     """The rows of a compressed table need more space than it does, an unknown amount."""
     content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
     packed = tmp_path / "a.csv.gz"

@@ -63,7 +63,7 @@ def cells_of(value: object) -> str:
 
 @pytest.mark.parametrize("packed", [False, True], ids=["as it is", "packed"])
 @pytest.mark.parametrize("name", WRITERS)
-def test_arrow_is_given_no_file_of_python(name, packed, tmp_path, monkeypatch):
+def test_arrow_opens_no_python_file(name, packed, tmp_path, monkeypatch):
     """Its threads may let go of what they read while the process ends, which is aborted then if
     that belongs to Python."""
     path = tmp_path / name
@@ -71,11 +71,11 @@ def test_arrow_is_given_no_file_of_python(name, packed, tmp_path, monkeypatch):
     if packed:
         path = path.with_name(f"{name}.gz")
         path.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
-    given: list[object] = []
+    opened: list[object] = []
 
     def noted(real: Callable[..., Any]) -> Callable[..., Any]:
         def called(file: object, *rest: Any, **more: Any) -> Any:
-            given.append(file)
+            opened.append(file)
             return real(file, *rest, **more)
 
         return called
@@ -84,28 +84,28 @@ def test_arrow_is_given_no_file_of_python(name, packed, tmp_path, monkeypatch):
     monkeypatch.setattr(pa.ipc, "open_file", noted(pa.ipc.open_file))
     monkeypatch.setattr(pa.ipc, "open_stream", noted(pa.ipc.open_stream))
     assert sum(1 for _ in read(path, recognise(path).reading)) == 25
-    assert given
-    assert not [file for file in given if type(file) is not pa.OSFile]
+    assert opened
+    assert not [file for file in opened if type(file) is not pa.OSFile]
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_value_becomes_its_text(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
-    found = recognise(path)
-    table = read(path, found.reading)
+    guess = recognise(path)
+    table = read(path, guess.reading)
     assert table.columns == tuple(VALUES)
-    wanted = [tuple(map(cells_of, row)) for row in zip(*VALUES.values(), strict=True)]
-    assert [row.cells for row in table] == wanted
+    expected = [tuple(map(cells_of, row)) for row in zip(*VALUES.values(), strict=True)]
+    assert [row.cells for row in table] == expected
     assert "“text” is null, read as an empty cell: 5 times, first in line 2." in table.notes
-    assert [row.line for row in read(path, found.reading)] == list(range(1, 26))
-    assert len(preview(path, found.reading).rows) == 25
+    assert [row.line for row in read(path, guess.reading)] == list(range(1, 26))
+    assert len(preview(path, guess.reading).rows) == 25
     packed, inside = tmp_path / f"{name}.gz", tmp_path / "a.zip"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     with zipfile.ZipFile(inside, "w") as archive:
         archive.write(path, name)
     for other in (packed, inside):
-        assert [row.cells for row in read(other, recognise(other).reading)] == wanted
+        assert [row.cells for row in read(other, recognise(other).reading)] == expected
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -113,7 +113,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=30))
 @tries(40)
-def test_any_text_comes_through(tmp_path_factory, rows):
+def test_any_text_round_trips(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("any") / "a.parquet"
     pq.write_table(pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}), path)
     assert [row.cells for row in read(path, Reading(format="parquet"))] == rows
@@ -121,8 +121,8 @@ def test_any_text_comes_through(tmp_path_factory, rows):
 
 def with_classes(values: dict[str, Any], features: dict[str, Any]) -> pa.Table:
     """As written by the `datasets` library, with the names of class numbers."""
-    kept = json.dumps({"info": {"features": features}})
-    return pa.table(values).replace_schema_metadata({"huggingface": kept})
+    metadata = json.dumps({"info": {"features": features}})
+    return pa.table(values).replace_schema_metadata({"huggingface": metadata})
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -137,13 +137,13 @@ def test_classes_get_their_names_back(tmp_path, name):
         },
     )
     WRITERS[name](table, tmp_path / name)
-    found = recognise(tmp_path / name)
-    rows = [row.cells for row in read(tmp_path / name, found.reading)]
+    guess = recognise(tmp_path / name)
+    rows = [row.cells for row in read(tmp_path / name, guess.reading)]
     assert rows == [('["in", "Rome"]', '["O", "B-LOC"]', "pos"), ('["no"]', '["O"]', "")]
-    assert found.mapping == Mapping(text="tokens", tags="ner_tags")
+    assert guess.mapping == Mapping(text="tokens", tags="ner_tags")
 
 
-def test_what_is_no_text_is_left_out_and_said(tmp_path):
+def test_columns_without_text_are_left_out_and_noted(tmp_path):
     values = {"text": ["a", "b"], "image": [{"bytes": b"\xff", "path": "a.png"}] * 2}
     pq.write_table(pa.table(values | {"__index_level_0__": [0, 1]}), tmp_path / "a.parquet")
     table = read(tmp_path / "a.parquet", Reading(format="parquet"))
@@ -161,8 +161,8 @@ def test_damaged_files_end_in_a_sentence(tmp_path, name):
     WRITERS[name](pa.table(VALUES), path)
     whole = path.read_bytes()
     refused = 0
-    for place in range(8, len(whole), max(1, len(whole) // 25)):
-        for content in (whole[:place], whole[:place] + b"\xff\x7f" + whole[place + 2 :]):
+    for index in range(8, len(whole), max(1, len(whole) // 25)):
+        for content in (whole[:index], whole[:index] + b"\xff\x7f" + whole[index + 2 :]):
             path.write_bytes(content)
             try:
                 for row in read(path, recognise(path).reading):
@@ -178,17 +178,21 @@ def test_a_small_file_of_long_texts_takes_little_memory(tmp_path):
     assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
     before = pa.total_allocated_bytes()
     rows = read(tmp_path / "a.parquet", Reading(format="parquet"))
-    found = {id(row.cells[0]) for row in rows}
-    assert len(found) == 1, "each text is there once"
+    result = {id(row.cells[0]) for row in rows}
+    assert len(result) == 1, "each text is there once"
     assert pa.total_allocated_bytes() - before < 30 << 20
 
 
 def test_reading_can_be_followed_and_stopped(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a text"] * 40_000}), path)
-    told: list[tuple[int, int]] = []
-    list(read(path, Reading(format="parquet"), lambda done, total: told.append((done, total))))
-    assert len(told) > 5 and told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
+    progress: list[tuple[int, int]] = []
+    list(read(path, Reading(format="parquet"), lambda done, total: progress.append((done, total))))
+    assert (
+        len(progress) > 5
+        and progress == sorted(progress)
+        and progress[-1] == (path.stat().st_size,) * 2
+    )
     with pytest.raises(Cancelled):
         list(read(path, Reading(format="parquet"), cancelled=lambda: True))
 
@@ -214,6 +218,6 @@ def test_columns_are_those_of_the_rows(tmp_path_factory, rows):
             write(table, path)
             reading = recognise(path).reading
             one, other = read(path, reading), read(path, reading)
-            found = [row for batch in one.batches() for row in batch.rows()]
-            assert found == [(row.line, row.cells) for row in other]
+            result = [row for batch in one.batches() for row in batch.rows()]
+            assert result == [(row.line, row.cells) for row in other]
             assert one.notes == other.notes

@@ -32,9 +32,9 @@ def read(
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     remarks = Remarks()
     columns, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, remarks)
-    places = [columns.index(name) for name in (words, tags)]
-    found = [tuple(tuple(split_words(row.cells[n])) for n in places) for row in rows]
-    return found, " ".join(remarks.sentences())
+    columns_used = [columns.index(name) for name in (words, tags)]
+    result = [tuple(tuple(split_words(row.cells[n])) for n in columns_used) for row in rows]
+    return result, " ".join(remarks.sentences())
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_published_sentences_are_read_as_counted(assets, name, sentences, words,
     lines = Lines(assets / "datasets" / "wnut17" / name, "utf-8")
     columns, content, _ = open_conll(lines, CONLL, remarks)
     assert columns == ("text", "tags")
-    found = [(row.line, *map(split_words, row.cells)) for row in content]
-    assert len(found) == sentences
-    assert sum(len(tokens) for _, tokens, _ in found) == words
-    types = [span.type for _, _, tags in found for span in spans_from_tags(tags)]
+    result = [(row.line, *map(split_words, row.cells)) for row in content]
+    assert len(result) == sentences
+    assert sum(len(tokens) for _, tokens, _ in result) == words
+    types = [span.type for _, _, tags in result for span in spans_from_tags(tags)]
     order = ("location", "group", "corporation", "person", "creative-work", "product")
     assert tuple(map(types.count, order)) == counts
     assert remarks.sentences() == ()
     raw = lines.path.read_text(encoding="utf-8").split("\n")
-    for line, tokens, tags in found:
+    for line, tokens, tags in result:
         rows = raw[line - 1 : line - 1 + len(tokens)]
         assert rows == [f"{a}\t{b}" for a, b in zip(tokens, tags, strict=True)]
     assert recognise(lines.path).reading.format == "conll"
@@ -66,7 +66,7 @@ def test_published_sentences_are_read_as_counted(assets, name, sentences, words,
 
 @given(tagged, st.sampled_from(["\t", " ", "  "]), st.sampled_from(["\n", "\r\n", "\r"]))
 @tries(150)
-def test_what_is_written_is_read_as_it_was(rows, between, end):
+def test_written_sentences_round_trip(rows, between, end):
     body = [[f"{a}{between}{b}" for a, b in sentence] for sentence in rows]
     content = (end * 2).join(end.join(sentence) for sentence in body) + end
     words = [a for sentence in rows for a, _ in sentence]
@@ -75,8 +75,8 @@ def test_what_is_written_is_read_as_it_was(rows, between, end):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.conll"
         if is_plain and tells_columns:
-            found, _ = read(path, "\ufeff" + content)
-            assert found == [tuple(zip(*sentence, strict=True)) for sentence in rows]
+            result, _ = read(path, "\ufeff" + content)
+            assert result == [tuple(zip(*sentence, strict=True)) for sentence in rows]
         else:  # some lines may be taken for comments or beginnings, even all of them
             path.write_text(content, encoding="utf-8", newline="")
             _, some, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
@@ -134,9 +134,9 @@ def test_columns_and_comments_of_published_forms(tmp_path):
 )
 def test_odd_lines_are_understood(tmp_path, content, expected, notes):
     for end in ("\n", "\r\n"):
-        sentences, told = read(tmp_path / "x.conll", content.replace("\n", end))
+        sentences, remarks = read(tmp_path / "x.conll", content.replace("\n", end))
         assert [words for words, _ in sentences] == expected
-        assert notes in told and (notes or not told)
+        assert notes in remarks and (notes or not remarks)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_odd_lines_are_understood(tmp_path, content, expected, notes):
         (b"x O\ncaf\xe9 O\n", 2, "not text in utf-8"),
     ],
 )
-def test_a_wrong_row_is_named(tmp_path, content, line, says):
+def test_a_wrong_row_is_reported(tmp_path, content, line, says):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.conll", content)
     assert caught.value.line == line
@@ -173,7 +173,7 @@ def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
         read(tmp_path / "x.conll", "y O\n\n" + "x O\n" * 11)
 
 
-def test_sentences_are_read_as_they_are_asked_for(tmp_path):
+def test_sentences_are_read_lazily(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("x O\n\nbroken\n", encoding="utf-8")
     _, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
@@ -200,5 +200,5 @@ def test_sentences_are_read_as_they_are_asked_for(tmp_path):
     ],
 )
 def test_tagged_words_are_recognised(content, suffix, is_conll):
-    found = guess_conll(content.splitlines(keepends=True), suffix, True)
-    assert (found is not None) == is_conll
+    result = guess_conll(content.splitlines(keepends=True), suffix, True)
+    assert (result is not None) == is_conll

@@ -38,16 +38,16 @@ def rows(folder: Path) -> tuple[TableReader, list[tuple[str, ...]]]:
 
 
 def test_a_sub_folder_is_a_label(films):
-    found = recognise(films / "train")
-    assert found.reading.format == "folder"
-    assert found.mapping == Mapping(text="text", label="label")
+    guess = recognise(films / "train")
+    assert guess.reading.format == "folder"
+    assert guess.mapping == Mapping(text="text", label="label")
     table, cells = rows(films / "train")
     assert table.columns == ("text", "label", "file")
     assert cells[0] == ("neg film 0", "neg", "neg/0.txt")
     assert [label for _, label, _ in cells] == ["neg"] * 4 + ["pos"] * 4
-    said = " ".join(table.notes)
-    assert "“unsup” have no label" in said and "outside the sub-folders" in said
-    assert preview(films / "train", found.reading, rows=3).rows[2].cells[0] == "neg film 2"
+    notes = " ".join(table.notes)
+    assert "“unsup” have no label" in notes and "outside the sub-folders" in notes
+    assert preview(films / "train", guess.reading, rows=3).rows[2].cells[0] == "neg film 2"
 
 
 def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
@@ -88,7 +88,7 @@ def test_a_long_text_becomes_several_rows(tmp_path, monkeypatch):
     assert "several rows" in table.notes[0]
 
 
-def test_a_file_that_is_no_text_is_named(tmp_path):
+def test_a_file_that_is_not_text_is_reported(tmp_path):
     folder = made(tmp_path / "x", a="fine", b="also")
     (folder / "b.txt").write_bytes(bytes(range(256)) * 40)
     with pytest.raises(BadFile, match=r"b\.txt: this is a binary file"):
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path):
         (("a", "b", "c", "d"), True),
     ],
 )
-def test_documents_are_told_from_parts(tmp_path, names, is_one):
+def test_documents_are_distinguished_from_splits(tmp_path, names, is_one):
     folder = made(tmp_path / "x", **dict.fromkeys(names, "text"))
     assert is_text_folder(folder) == is_one
 
@@ -125,7 +125,7 @@ def test_a_change_anywhere_in_it_changes_its_digest(tmp_path):
     assert source_digest(folder) != before
 
 
-def test_each_file_is_read_in_its_own_encoding_and_it_is_told(tmp_path: Path) -> None:
+def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path: Path) -> None:
     folder = made(tmp_path / "mails", **{f"{n:02}": f"a mail ☂ number {n}" for n in range(20)})
     (folder / "03.txt").write_bytes("Grüße aus Köln, für Zoë".encode("cp1252"))
     (folder / "04.txt").write_bytes("ein Gruß ☂".encode("utf-16"))
@@ -137,9 +137,9 @@ def test_each_file_is_read_in_its_own_encoding_and_it_is_told(tmp_path: Path) ->
     assert texts[2] == "a mail ☂ number 2" and texts[3] == "Grüße aus Köln, für Zoë"
     assert texts[4] == "ein Gruß ☂" and texts[5] == "plain letters without a mark"
     assert texts[6].endswith("one �")
-    said = " ".join(table.notes)
-    assert "File not in utf-8, read as cp1252: once, in line 4." in said
-    assert "read as utf-16" in said and "“�”: once, in line 7" in said
+    notes = " ".join(table.notes)
+    assert "File not in utf-8, read as cp1252: once, in line 4." in notes
+    assert "read as utf-16" in notes and "“�”: once, in line 7" in notes
 
 
 def test_the_first_file_does_not_decide_for_the_others(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_first_file_does_not_decide_for_the_others(tmp_path: Path) -> None:
     assert [text for text, _ in cells] == ["schöne Grüße", "schöne Grüße ☂", "noch mehr Grüße"]
 
 
-def test_the_encoding_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_encoding_can_be_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, folder = tmp_path / "table.csv", tmp_path / "mails"
     folder.mkdir()
     text = "καλημέρα κόσμε"
@@ -157,8 +157,8 @@ def test_the_encoding_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture
     for name in "abcd":
         (folder / f"{name}.txt").write_bytes(text.encode("cp1253"))
     for source in (table, folder):
-        found = recognise(source, encoding="cp1253")
-        assert next(iter(read(source, found.reading))).cells[0] == text
+        guess = recognise(source, encoding="cp1253")
+        assert next(iter(read(source, guess.reading))).cells[0] == text
         assert main(["check", str(source), "--encoding", "cp1253", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["encoding"] == "cp1253"
         assert main(["job", "--data", str(source), "--encoding", "cp1253"]) == 0

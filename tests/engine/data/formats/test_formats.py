@@ -22,7 +22,7 @@ from tests.engine.data.formats.tagged_lines import added
 from tests.engine.data.imported import imported
 
 PAGE = Path(__file__).parents[4] / "docs" / "DATA.md"
-FILES = [name for name, one in FORMATS.items() if one.suffixes]
+FILES = [name for name, form in FORMATS.items() if form.suffixes]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def reviews(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_says_its_name_and_title(name):
+def test_a_format_has_a_name_and_a_title(name):
     one = FORMATS[name]
     assert one.name == name and one.title and bool(one.suffixes) is (one.open_folder is None)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
@@ -57,7 +57,7 @@ def test_every_consumer_knows_every_format(name, capsys):
     assert one.title in " ".join(capsys.readouterr().out.split())
 
 
-def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path):
+def test_a_folder_with_files_of_other_formats_is_no_folder_of_texts(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text("a text")
     assert is_text_folder(tmp_path) and holds_texts(tmp_path)
@@ -69,7 +69,7 @@ def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path):
             other.unlink()
 
 
-def test_a_format_that_is_not_there_is_named(tmp_path):
+def test_an_unknown_format_is_reported(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a text")
     with pytest.raises(StudioError, match="no file format “punched cards”"):
@@ -78,9 +78,9 @@ def test_a_format_that_is_not_there_is_named(tmp_path):
 
 def test_a_format_from_outside_is_recognised_read_and_imported(tmp_path, tagged):
     file = reviews(tmp_path)
-    found = recognise(file)
-    assert found.reading.format == tagged.name and found.mapping is not None
-    shown = preview(file, found.reading)
+    guess = recognise(file)
+    assert guess.reading.format == tagged.name and guess.mapping is not None
+    shown = preview(file, guess.reading)
     assert shown.columns == ("text", "label") and shown.rows[0].cells == ("a lovely film", "good")
     dataset = imported(file, tmp_path / "v")
     assert dataset.spec.labels == {"bad": 20, "good": 20}

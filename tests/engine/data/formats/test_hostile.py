@@ -28,9 +28,7 @@ def test_a_hostile_file_gives_all_its_rows(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_a_hostile_file_is_refused_in_a_sentence_that_names_the_place(
-    case: Case, tmp_path: Path
-) -> None:
+def test_a_hostile_file_is_refused_with_the_position(case: Case, tmp_path: Path) -> None:
     path = tmp_path / case.name
     case.make(path)
     with pytest.raises(BadFile) as caught:

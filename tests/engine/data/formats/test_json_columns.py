@@ -139,8 +139,8 @@ def test_most_rows_are_cut_by_columns_also_of_a_packed_file(tmp_path, monkeypatc
     rows = [*good[:200], '{"text": ["a", "b"], "label": 2.50, "sure": true}', *good]
     file.write_bytes(gzip.compress("\n".join(rows).encode()))
     table = read(file, READING)
-    found = [row for batch in table.batches() for row in batch.rows()]
-    assert len(found) == 601
-    assert found[200] == (201, ('["a", "b"]', "2.50", "true"))
+    rows_read = [row for batch in table.batches() for row in batch.rows()]
+    assert len(rows_read) == 601
+    assert rows_read[200] == (201, ('["a", "b"]', "2.50", "true"))
     assert 201 in seen and len(seen) < 60
     assert "“sure” is null, read as an empty cell: 600 times, first in line 1." in table.notes

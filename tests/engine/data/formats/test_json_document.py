@@ -37,24 +37,24 @@ def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:
     packed = tmp_path / "packed.json.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     archive = tmp_path / "all.zip"
-    with zipfile.ZipFile(archive, "w") as made:
-        made.write(file, "in/intents.json")
-        made.writestr("in/other.txt", "a text")
+    with zipfile.ZipFile(archive, "w") as target:
+        target.write(file, "in/intents.json")
+        target.writestr("in/other.txt", "a text")
     assert list_parts(packed) == [packed / "train", packed / "validation"]
     for part in (packed / "train", archive / "in" / "intents.json" / "train"):
-        found = recognise(part)
-        assert found.columns == ("text", "label")
-        assert [row.cells for row in read(part, found.reading)] == [("a b", "x"), ("c d", "y")]
+        guess = recognise(part)
+        assert guess.columns == ("text", "label")
+        assert [row.cells for row in read(part, guess.reading)] == [("a b", "x"), ("c d", "y")]
 
 
-def test_without_a_name_the_splits_are_named_and_none_is_read(tmp_path: Path) -> None:
+def test_without_a_split_name_the_splits_are_listed_and_none_is_read(tmp_path: Path) -> None:
     file = written(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="train, validation are splits") as raised:
         recognise(file)
     assert "intents.json/train" in raised.value.advice
 
 
-def test_a_list_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_a_missing_list_is_refused_and_the_available_ones_are_named(tmp_path: Path) -> None:
     file = written(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="no list “dev” in it") as raised:
         recognise(file / "dev")
@@ -67,7 +67,7 @@ def test_a_list_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path)
         recognise(table / "train")
 
 
-def test_other_documents_and_broken_ones_stay_whole(tmp_path: Path) -> None:
+def test_other_and_broken_documents_stay_unchanged(tmp_path: Path) -> None:
     one = written(tmp_path / "one.json", {"train": ROWS})
     mixed = written(tmp_path / "mixed.json", {"train": ROWS, "labels": ["x", "y"]})
     cut = tmp_path / "cut.json"

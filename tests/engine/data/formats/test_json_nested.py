@@ -30,17 +30,17 @@ def written(file: Path, items: list[object]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["reviews.jsonl", "reviews.json"])
-def test_values_of_nested_objects_are_columns_and_said_to_be(tmp_path: Path, name: str) -> None:
+def test_values_of_nested_objects_become_columns_with_a_note(tmp_path: Path, name: str) -> None:
     file = written(tmp_path / name, [*REVIEWS, {"id": 20, "review": None, "by": {"age": 3}}])
-    found = recognise(file)
-    assert found.columns == ("id", "review.text", "review.stars", "by.name", "by.age")
-    assert found.mapping is not None and found.mapping.text == "review.text"
-    table = read(file, found.reading)
+    guess = recognise(file)
+    assert guess.columns == ("id", "review.text", "review.stars", "by.name", "by.age")
+    assert guess.mapping is not None and guess.mapping.text == "review.text"
+    table = read(file, guess.reading)
     rows = [row.cells for row in table]
     assert rows[1] == ("1", "a film number 1", "1", "Ann", "")
     assert rows[20] == ("20", "", "", "", "3")
-    said = "“review” has several values, each of which is a column."
-    assert said in table.notes and not any("null" in note for note in table.notes)
+    message = "“review” has several values, each of which is a column."
+    assert message in table.notes and not any("null" in note for note in table.notes)
 
 
 def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> None:
@@ -61,12 +61,12 @@ def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
     table = read(file, recognise(file).reading)
     assert table.columns == ("id", "review.text", "review.stars", "by.name", "review", "by")
     assert list(table)[20].cells == ("20", "new", "", "", '{"new": 1}', "nobody")
-    taken = [{"a": {"b": 1}, "a.b": 2}]
-    assert nested_names(taken, Remarks()) == {}
+    expected = [{"a": {"b": 1}, "a.b": 2}]
+    assert nested_names(expected, Remarks()) == {}
     assert flatten({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
-def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatch) -> None:
+def test_null_instead_of_an_object_gives_the_same_note(tmp_path: Path, monkeypatch) -> None:
     """Also in blocks that pyarrow could parse."""
     small_blocks(monkeypatch, looked_at=1)
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
@@ -92,7 +92,7 @@ ITEMS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b"]), VALUES), mi
 
 @tries(300)
 @given(items=ITEMS)
-def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
+def test_any_objects_are_read_completely(tmp_path_factory, items) -> None:
     file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
     how = Reading(format="jsonl")
     with pytest.MonkeyPatch.context() as patch:
@@ -107,10 +107,10 @@ def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
 
 def leaves(item: dict[str, object]) -> list[str]:
     """Every value that is no null or empty object, in some order."""
-    found: list[str] = []
+    result: list[str] = []
     for value in item.values():
         if isinstance(value, dict):
-            found += leaves(value)
+            result += leaves(value)
         elif value is not None:
-            found.append(json.dumps(value))
-    return sorted(found)
+            result.append(json.dumps(value))
+    return sorted(result)

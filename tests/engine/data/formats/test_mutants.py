@@ -24,19 +24,19 @@ VALUES = [None, True, -1, 10**9, 1.5, "", "x", [], {}, ["[PAD]"], {"type": "Spli
 
 def mutated(source: bytes, chance: random.Random) -> bytes:
     """The bytes with one to six changes: bits, insertions, deletions, copies."""
-    found = bytearray(source)
+    mutant = bytearray(source)
     for _ in range(chance.randint(1, 6)):
-        place = chance.randint(0, len(found))
+        index = chance.randint(0, len(mutant))
         match chance.randint(0, 3):
-            case 0 if place < len(found):
-                found[place] ^= 1 << chance.randint(0, 7)
+            case 0 if index < len(mutant):
+                mutant[index] ^= 1 << chance.randint(0, 7)
             case 1:
-                del found[place : place + chance.randint(1, 30)]
+                del mutant[index : index + chance.randint(1, 30)]
             case 2:
-                found[place:place] = found[chance.randint(0, len(found)) :][:500]
+                mutant[index:index] = mutant[chance.randint(0, len(mutant)) :][:500]
             case _:
-                found[place:place] = chance.choice(PARTS) * chance.choice([1, 1, 1, 3, 50])
-    return bytes(found)
+                mutant[index:index] = chance.choice(PARTS) * chance.choice([1, 1, 1, 3, 50])
+    return bytes(mutant)
 
 
 def test_mutated_data_gives_rows_or_a_sentence(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def changed(value: object, chance: random.Random) -> object:
             return {name: inner for name, inner in value.items() if name != key}
         return {**value, key: changed(value[key], chance)}
     if isinstance(value, list) and value and chance.random() < 0.8:
-        place = chance.randrange(len(value))
-        return [*value[:place], changed(value[place], chance), *value[place + 1 :]]
+        index = chance.randrange(len(value))
+        return [*value[:index], changed(value[index], chance), *value[index + 1 :]]
     return chance.choice(VALUES)
 
 
@@ -91,9 +91,9 @@ def test_a_mutated_tokenizer_works_or_is_refused(tmp_path: Path, times: int) -> 
             mutant = changed(mutant, chance)
         (tmp_path / "tokenizer.json").write_text(json.dumps(mutant), encoding="utf-8")
         try:
-            found = Tokenizer.from_folder(tmp_path)
-            ids = found.encode_many(["ab [MASK] x"])[0][0]
-            assert all(0 <= number < found.size for number in ids)
+            result = Tokenizer.from_folder(tmp_path)
+            ids = result.encode_many(["ab [MASK] x"])[0][0]
+            assert all(0 <= number < result.size for number in ids)
             outcomes["works"] += 1
         except BadCheckpoint:
             outcomes["refused"] += 1

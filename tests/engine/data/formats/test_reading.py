@@ -33,7 +33,7 @@ tables = st.integers(1, 4).flatmap(
 @given(tables)
 @example([("\x00", "\ufeff"), ('"', "\r"), ("\x1c\u2028", ",")])
 @tries(300)
-def test_what_csv_writer_writes_is_read_as_it_was(rows):
+def test_output_of_csv_writer_round_trips(rows):
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,9 +60,9 @@ def test_an_imported_table_holds_every_cell_and_line(rows):
         )
         dataset = open_dataset(into)
         dataset.verify()
-        found = dataset.page(0, 100)
+        result = dataset.page(0, 100)
     assert spec.columns == tuple(names)
-    assert [tuple(row[name] for name in names) for row in found] == rows
+    assert [tuple(row[name] for name in names) for row in result] == rows
 
 
 @given(st.lists(st.dictionaries(cell, cell, min_size=1, max_size=4), min_size=1, max_size=6))
@@ -91,18 +91,18 @@ def test_json_lines_are_read_as_they_were(items):
 )
 def test_published_data_sets_are_recognised(assets, name, header, mapping, rows):
     path = assets / "datasets" / name
-    found = recognise(path)
-    assert found.reading.format == "tsv" and not found.reading.quoted
-    assert found.reading.header is header
-    assert found.mapping == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+    guess = recognise(path)
+    assert guess.reading.format == "tsv" and not guess.reading.quoted
+    assert guess.reading.header is header
+    assert guess.mapping == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
     lines = [line for line in path.read_bytes().splitlines() if line.strip()]
-    table = read(path, found.reading)
+    table = read(path, guess.reading)
     read_rows = list(table)
     assert len(read_rows) == rows == len(lines) - header
     assert read_rows[-1].line == len(lines)
 
 
-def test_every_cell_of_an_unquoted_table_is_what_stands_between_the_tabs(assets):
+def test_cells_of_an_unquoted_table_are_split_at_tabs_only(assets):
     path = assets / "datasets" / "mrpc" / "train.tsv"
     lines = path.read_text(encoding="utf-8").split("\n")
     for row in read(path, recognise(path).reading):
@@ -111,9 +111,9 @@ def test_every_cell_of_an_unquoted_table_is_what_stands_between_the_tabs(assets)
 
 def test_plain_text_of_books_becomes_paragraphs(assets):
     path = assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt"
-    found = recognise(path)
-    rows = list(read(path, found.reading))
-    assert found.reading.format == "text" and found.mapping == Mapping(text="text")
+    guess = recognise(path)
+    rows = list(read(path, guess.reading))
+    assert guess.reading.format == "text" and guess.mapping == Mapping(text="text")
     assert any("\n" in row.cells[0] for row in rows)
     joined = "".join(row.cells[0] for row in rows)
     assert "".join(joined.split()) == "".join(path.read_text(encoding="utf-8").split())
@@ -157,7 +157,7 @@ def test_a_wrong_encoding_names_line_and_column(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_says_so(tmp_path):
+def test_an_unreadable_file_is_reported(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n", encoding="utf-8")
     path.chmod(0)
@@ -181,9 +181,9 @@ def test_a_preview_is_cut(tmp_path):
 def test_reading_can_be_followed_and_stopped(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("text\n" + "some text\n" * 50_000, encoding="utf-8")
-    told = []
-    list(read(path, Reading(), lambda done, total: told.append((done, total))))
-    assert told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
+    updates = []
+    list(read(path, Reading(), lambda done, total: updates.append((done, total))))
+    assert updates == sorted(updates) and updates[-1] == (path.stat().st_size,) * 2
     with pytest.raises(Cancelled):
         list(read(path, Reading(), cancelled=lambda: True))
 
@@ -205,7 +205,7 @@ MAPPED = Mapping(text="text", label="label")
         (MAPPED, {str(n): 1 for n in range(500)}, "on a scale"),
     ],
 )
-def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
+def test_obstacles_to_classification_are_reported(mapping, labels, says):
     counts = labels or {}
     empty = {"label": counts[""]} if "" in counts else {}
     rows = sum(counts.values())
@@ -231,21 +231,21 @@ def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
     path = tmp_path / "long.jsonl"
     lines = ['{"text": "some words"}\n'] * 300 + ['{"text": "more", "late": "x"}\n', "broken"]
     path.write_text("".join(lines), encoding="utf-8")
-    found = recognise(path)
-    assert found.columns == ("text",)
-    assert len(preview(path, found.reading).rows) == 200
+    guess = recognise(path)
+    assert guess.columns == ("text",)
+    assert len(preview(path, guess.reading).rows) == 200
     with pytest.raises(BadFile, match="line 302"):
-        read(path, found.reading)
+        read(path, guess.reading)
     path.write_text("".join(lines[:-1]), encoding="utf-8")
-    assert read(path, found.reading).columns == ("text", "late")
+    assert read(path, guess.reading).columns == ("text", "late")
 
 
 def test_triplets_are_recognised_by_their_names(tmp_path):
     file = tmp_path / "triplets.csv"
     rows = [f"query number {n},a good answer {n},a bad answer {n}" for n in range(20)]
     file.write_text("\n".join(["anchor,positive,negative", *rows]), encoding="utf-8")
-    found = recognise(file)
-    assert found.mapping == Mapping(text="anchor", pair="positive", negative="negative")
+    guess = recognise(file)
+    assert guess.mapping == Mapping(text="anchor", pair="positive", negative="negative")
     rows = [f"{('positive', 'negative')[n % 2]},anchor number {n} is here" for n in range(20)]
     file.write_text("\n".join(rows), encoding="utf-8")
     assert not recognise(file).reading.header, "a label in the first row is no name"

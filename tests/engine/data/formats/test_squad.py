@@ -48,52 +48,56 @@ def test_published_questions_are_read_as_counted(
     assets, name, questions, answered, contexts, titles
 ):
     remarks = Remarks()
-    found = read_squad(Lines(assets / "datasets" / "squad2-devhalf" / name, "utf-8"), remarks)
-    assert len(found) == questions and remarks.sentences() == ()
-    assert sum(bool(one.answers) for one in found) == answered
-    assert len({id(one.context) for one in found}) == contexts
-    assert len({one.title for one in found}) == titles
-    for one in found:
-        for text, start in one.answers:
-            assert one.context[start : start + len(text)] == text
+    questions_read = read_squad(
+        Lines(assets / "datasets" / "squad2-devhalf" / name, "utf-8"), remarks
+    )
+    assert len(questions_read) == questions and remarks.sentences() == ()
+    assert sum(bool(question.answers) for question in questions_read) == answered
+    assert len({id(question.context) for question in questions_read}) == contexts
+    assert len({question.title for question in questions_read}) == titles
+    for entry in questions_read:
+        for text, start in entry.answers:
+            assert entry.context[start : start + len(text)] == text
 
 
 def test_both_versions_are_read(tmp_path):
     path = tmp_path / "x.json"
     newer = asked("q2", is_impossible=True, answers=[], plausible_answers=[{"text": "mat"}])
-    found = read(path, b"\xef\xbb\xbf" + json.dumps(whole(asked(), newer)).encode())
+    questions_read = read(path, b"\xef\xbb\xbf" + json.dumps(whole(asked(), newer)).encode())
     first = Question("q1", "Cats", CONTEXT, "Who sat?", (Answer("cat", 4),))
-    assert found == [first, Question("q2", "Cats", CONTEXT, "Who sat?", ())]
+    assert questions_read == [first, Question("q2", "Cats", CONTEXT, "Who sat?", ())]
     older = {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [asked(7)]}]}]}
     assert read(path, older) == [first._replace(id="7", title="")]
     assert read(path, {"data": []}) == []
 
 
-def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
-    moved = asked(answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}])
-    for questions, said in (
-        ([moved], "its nearest occurrence was used: once, question q1."),
-        ([moved, moved | {"id": "q2"}], "2 times, first question q1."),
+def test_a_misplaced_answer_is_moved_to_the_nearest_occurrence(tmp_path):
+    shifted = asked(
+        answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}]
+    )
+    for questions, note_end in (
+        ([shifted], "its nearest occurrence was used: once, question q1."),
+        ([shifted, shifted | {"id": "q2"}], "2 times, first question q1."),
     ):
         remarks = Remarks()
-        found = read(tmp_path / "x.json", whole(*questions), remarks)
-        assert found[0].answers == (Answer("cat", 30), Answer("The", 0))
+        questions_read = read(tmp_path / "x.json", whole(*questions), remarks)
+        assert questions_read[0].answers == (Answer("cat", 30), Answer("The", 0))
         (note,) = remarks.sentences()
-        assert note.endswith(said)
+        assert note.endswith(note_end)
 
 
 @given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(-5, 20))
 @tries(300)
-def test_the_nearest_place_is_the_nearest_of_all(context, text, start):
-    places = [n for n in range(len(context)) if context.startswith(text, n)]
+def test_the_nearest_occurrence_is_chosen_among_all(context, text, start):
+    positions = [n for n in range(len(context)) if context.startswith(text, n)]
     near = min(max(start, 0), len(context))
-    expected = min(places, key=lambda n: (abs(n - near), n), default=None)
+    expected = min(positions, key=lambda n: (abs(n - near), n), default=None)
     assert find_nearest(context, text, start) == expected
 
 
 @given(st.text(max_size=40), st.data())
 @tries(150)
-def test_any_span_of_any_context_is_read_as_it_was(context, data):
+def test_any_span_of_any_context_round_trips(context, data):
     start = data.draw(st.integers(0, len(context)))
     text = context[start : data.draw(st.integers(start, len(context)))]
     answers = [{"text": text, "answer_start": start}] if text else []
@@ -103,7 +107,7 @@ def test_any_span_of_any_context_is_read_as_it_was(context, data):
     assert one.context == context and one.answers == ((Answer(text, start),) if text else ())
 
 
-def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
+def test_a_lone_surrogate_is_replaced_without_shifting_offsets(tmp_path):
     context = "a \ud800 cat"
     content = {"data": [{"paragraphs": [{"context": context, "qas": [asked()]}]}]}
     (one,) = read(tmp_path / "x.json", content)
@@ -125,7 +129,7 @@ def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
         (b'{"data":\n "\xff"}', 2, 3, "not text in utf-8"),
     ],
 )
-def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, says):
+def test_invalid_json_is_reported_with_its_position(tmp_path, content, line, column, says):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.json", content)
     assert (caught.value.line, caught.value.column) == (line, column)
@@ -164,7 +168,7 @@ def test_wrong_json_is_named_with_its_place(tmp_path, content, line, column, say
         (whole(asked("x" * 10_000, question=1)), "of question xxx"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, content, says):
+def test_problems_are_reported(tmp_path, content, says):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.json", content)
     assert says in caught.value.problem
@@ -172,7 +176,7 @@ def test_what_is_wrong_is_named(tmp_path, content, says):
     assert len(str(caught.value)) < 350
 
 
-def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path, monkeypatch):
+def test_a_file_too_large_for_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.strict_json.MAX_DOCUMENT_BYTES", 100)
     with pytest.raises(BadFile, match="larger than"):
         read(tmp_path / "x.json", whole(asked()))

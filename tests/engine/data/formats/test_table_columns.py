@@ -126,16 +126,16 @@ def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("told", ["sep=;", "SEP=;", '"sep=;"'])
 @pytest.mark.parametrize("header", [True, False])
-def test_the_line_that_tells_excel_the_delimiter_is_no_row(tmp_path, told, end, header):
+def test_the_delimiter_line_for_excel_is_no_row(tmp_path, told, end, header):
     file = tmp_path / "told.csv"
     names = ["text;label"] if header else []
     rows = [f"a film, number {n};{n % 2}" for n in range(30)]
     content = end.join([told, *names, *rows]).encode()
     assert_alike(file, content, delimiter=";", header=header)
-    found = recognise(file)
-    assert (found.reading.delimiter, found.reading.header) == (";", header)
-    assert found.columns == (("text", "label") if header else ("column 1", "column 2"))
-    table = read(file, found.reading)
+    guess = recognise(file)
+    assert (guess.reading.delimiter, guess.reading.header) == (";", header)
+    assert guess.columns == (("text", "label") if header else ("column 1", "column 2"))
+    table = read(file, guess.reading)
     read_rows = list(table)
     assert [row.cells for row in read_rows] == [tuple(row.split(";")) for row in rows]
     assert read_rows[0].line == 2 + header and table.notes == ()
@@ -160,13 +160,13 @@ ROWS = [f"a film number {n};{'good' if n % 2 else 'bad'}" for n in range(40)]
         ["sep=;", "My reviews"],
     ],
 )
-def test_titles_above_the_header_are_skipped_and_said(tmp_path, titles):
+def test_titles_above_the_header_are_skipped_and_noted(tmp_path, titles):
     file = tmp_path / "titles.csv"
     content = "\n".join([*titles, "review;verdict", *ROWS]).encode()
     assert_alike(file, content, delimiter=";")
-    found = recognise(file)
-    assert (found.columns, found.reading.header) == (("review", "verdict"), True)
-    table = read(file, found.reading)
+    guess = recognise(file)
+    assert (guess.columns, guess.reading.header) == (("review", "verdict"), True)
+    table = read(file, guess.reading)
     rows = list(table)
     assert [row.cells for row in rows] == [tuple(row.split(";")) for row in ROWS]
     assert rows[0].line == 4
@@ -186,9 +186,9 @@ def test_titles_above_the_header_are_skipped_and_said(tmp_path, titles):
 def test_what_may_be_a_header_or_stands_above_none_is_no_title(tmp_path, lines, columns):
     file = tmp_path / "rows.csv"
     assert_alike(file, "\n".join(lines).encode(), delimiter=";")
-    found = recognise(file)
-    assert found.columns == columns
-    assert not any("above the header" in note for note in read(file, found.reading).notes)
+    guess = recognise(file)
+    assert guess.columns == columns
+    assert not any("above the header" in note for note in read(file, guess.reading).notes)
 
 
 def test_titles_stand_above_a_table_and_are_called_unlike_columns():

@@ -38,8 +38,8 @@ def old_excel(path: Path) -> Path:
     book = xlwt.Workbook()
     sheet = book.add_sheet("Data")
     for number, row in enumerate([NAMES, *ROWS]):
-        for place, cell in enumerate(row):
-            sheet.write(number, place, cell)
+        for column, cell in enumerate(row):
+            sheet.write(number, column, cell)
     book.save(str(path))
     return path
 
@@ -62,10 +62,12 @@ def open_document(path: Path, rows: str) -> Path:
 def ods_rows(rows: list[list[object]], repeated: int = 1) -> str:
     def cell(value: object) -> str:
         if isinstance(value, str):
-            said = f'office:value-type="string"><text:p>{value}</text:p>'
+            attributes = f'office:value-type="string"><text:p>{value}</text:p>'
         else:
-            said = f'office:value-type="float" office:value="{value}"><text:p>{value}</text:p>'
-        return f"<table:table-cell {said}</table:table-cell>"
+            attributes = (
+                f'office:value-type="float" office:value="{value}"><text:p>{value}</text:p>'
+            )
+        return f"<table:table-cell {attributes}</table:table-cell>"
 
     start = f'<table:table-row table:number-rows-repeated="{repeated}">'
     return "".join(f"{start}{''.join(map(cell, row))}</table:table-row>" for row in rows)
@@ -84,12 +86,12 @@ def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path):
         open_document(tmp_path / "a.ods", ods_rows([list(NAMES), *ROWS]) + empty),
     ]
     for file in files:
-        found = recognise(file)
-        assert found.reading == Reading(format="excel", header=True), file
-        assert found.columns == NAMES
-        assert found.mapping == Mapping(text="text", label="label")
+        guess = recognise(file)
+        assert guess.reading == Reading(format="excel", header=True), file
+        assert guess.columns == NAMES
+        assert guess.mapping == Mapping(text="text", label="label")
         assert cells(file) == TEXTS, file
-        assert [row.line for row in read(file, found.reading)] == [2, 3, 4]
+        assert [row.line for row in read(file, guess.reading)] == [2, 3, 4]
 
 
 def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path):
@@ -109,20 +111,20 @@ def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path):
     assert cells(packed / "in" / "book.xlsx" / "Two") == [("c",)]
 
 
-def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_path):
+def test_a_sheet_of_remarks_before_the_table_is_skipped(tmp_path):
     table = filled(["text", "label"], ["a b", "x"], ["c d", "y"])
     about = xlsx(tmp_path / "about.xlsx", {"About": filled(["Made in March"]), "Data": table})
     assert list_parts(about) == [about / "Data", about / "About"]
-    found = read(about, recognise(about).reading)
-    assert found.columns == ("text", "label")
-    assert found.notes == ("The sheet “Data” was read; there is also “About”.",)
+    guess = read(about, recognise(about).reading)
+    assert guess.columns == ("text", "label")
+    assert guess.notes == ("The sheet “Data” was read; there is also “About”.",)
     texts = filled(*([f"text {n}"] for n in range(9)))
     book = xlsx(tmp_path / "texts.xlsx", {"Texts": texts, "Sources": table})
     assert list_parts(book) == [book / "Texts", book / "Sources"]
     assert cells(book)[0] == ("text 0",), "what has more rows is no remark"
 
 
-def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path):
+def test_common_quirks_of_sheets_are_read_as_intended(tmp_path):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.merge_range("C2:F2", "Reviews of 2026")
         sheet.write_row("C3", ["text", "label", "when", "seen"])
@@ -162,13 +164,13 @@ def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path):
 
 def test_rows_without_a_header_are_rows(tmp_path):
     book = xlsx(tmp_path / "n.xlsx", {"S": filled(*[["a text of words", n % 2] for n in range(9)])})
-    found = recognise(book)
-    assert not found.reading.header and found.columns == ("column 1", "column 2")
-    assert len(preview(book, found.reading).rows) == 9
+    guess = recognise(book)
+    assert not guess.reading.header and guess.columns == ("column 1", "column 2")
+    assert len(preview(book, guess.reading).rows) == 9
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "ods rows", "ods columns"])
-def test_a_cell_far_away_takes_no_memory(tmp_path, kind):
+def test_a_distant_cell_takes_no_memory(tmp_path, kind):
     file = tmp_path / f"far.{kind[:4].strip()}"
     if kind == "xlsx":
         xlsx(file, {"Far": filled(["a"], *[[]] * 300_000, [""] * 300 + ["b"])})

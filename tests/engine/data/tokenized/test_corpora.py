@@ -107,9 +107,9 @@ def test_memory_stays_bounded_whatever_the_size(tmp_path: Path) -> None:
     stored(tmp_path / "corpus", texts, group=4_000)
     command = [sys.executable, "-c", WORK, str(tmp_path / "corpus"), str(tmp_path)]
     done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
-    taken = json.loads(done.stdout)
-    assert taken.pop("rows") > SIZE, "all texts at once take more than their size"
-    assert 0 < max(taken.values()) < ROOM, taken
+    expected = json.loads(done.stdout)
+    assert expected.pop("rows") > SIZE, "all texts at once take more than their size"
+    assert 0 < max(expected.values()) < ROOM, expected
 
 
 def words(count: int) -> list[str]:
@@ -129,16 +129,16 @@ def test_the_number_of_threads_makes_no_difference(tmp_path: Path) -> None:
     stored(tmp_path / "corpus", texts, group=70)
     (tmp_path / "vocabulary").mkdir()
     Tokenizer(learn_vocabulary(texts, 60, True)).save(tmp_path / "vocabulary")
-    found = []
+    result = []
     for threads in ("1", "4"):
         out = tmp_path / threads
-        given = {"TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": threads}
+        variables = {"TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": threads}
         folders = [str(tmp_path / "corpus"), str(tmp_path / "vocabulary"), str(out)]
         command = [sys.executable, "-c", CUT, *folders]
-        subprocess.run(command, env=environment() | given, check=True)
+        subprocess.run(command, env=environment() | variables, check=True)
         files = sorted(file for file in out.rglob("*") if file.suffix in (".bin", ".npy"))
-        found.append({str(file.relative_to(out)): sha256(file) for file in files})
-    assert found[0] == found[1] and len(found[0]) == 11
+        result.append({str(file.relative_to(out)): sha256(file) for file in files})
+    assert result[0] == result[1] and len(result[0]) == 11
 
 
 def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
@@ -146,24 +146,24 @@ def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
     parts = [("train", "validation", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
     dataset = stored(tmp_path / "corpus", texts, 270, parts)
     for part in ALL_PARTS:
-        there, here = dataset.stream(part).texts, dataset.rows(part).texts
-        assert list(there) == list(here) == list(there) and len(there) == len(here)
-        assert there[3] == here[3] and there[-1] == here[-1]
-        assert there[5:90:7] == here[5:90:7] and there[-4:] == here[-4:]
+        there, by_row = dataset.stream(part).texts, dataset.rows(part).texts
+        assert list(there) == list(by_row) == list(there) and len(there) == len(by_row)
+        assert there[3] == by_row[3] and there[-1] == by_row[-1]
+        assert there[5:90:7] == by_row[5:90:7] and there[-4:] == by_row[-4:]
         with pytest.raises(IndexError):
-            there[len(here)]
+            there[len(by_row)]
     assert list(dataset.stream("train").texts)[-1] == "text 999"
 
 
 def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
     texts = [f"{n}" for n in range(2_000)]
     parts = ["validation" if n < 100 else "train" for n in range(2_000)]
-    found = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
-    assert isinstance(found, StoredTexts)
-    some = [int(text) for text in found.sample(80, np.random.default_rng(0))]
+    result = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
+    assert isinstance(result, StoredTexts)
+    some = [int(text) for text in result.sample(80, np.random.default_rng(0))]
     assert len(some) == len(set(some)) == 80 and min(some) >= 100
     assert len({number // 100 for number in some}) == 8
-    assert found.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
+    assert result.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
 
 
 def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
         open_dataset(tmp_path / "corpus")
 
 
-def test_an_array_that_grew_is_one_of_numpy(tmp_path: Path) -> None:
+def test_a_grown_array_is_a_numpy_array(tmp_path: Path) -> None:
     for count in (0, 1, 450_000):
         path = tmp_path / f"{count}.npy"
         with GrowingArray(path, np.int32) as file:

@@ -84,14 +84,14 @@ def refuse() -> Iterator[str]:
     yield ""
 
 
-def test_files_are_made_once(tmp_path):
+def test_files_are_written_once(tmp_path):
     first = tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")
     again = tokenize_stream(refuse(), TOKENIZER, 16, tmp_path / "a")
     assert rows_of(again) == rows_of(first)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_files_are_noticed_and_made_anew(tmp_path, name):
+def test_damaged_files_are_noticed_and_rebuilt(tmp_path, name):
     first = rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
     content = (tmp_path / "a" / name).read_bytes()
     (tmp_path / "a" / name).write_bytes(content[: len(content) // 2])
@@ -114,17 +114,17 @@ def test_an_interrupted_packing_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_progress_is_told(tmp_path):
-    told: list[tuple[int, int]] = []
+def test_progress_is_reported(tmp_path):
+    progress: list[tuple[int, int]] = []
     tokenize_examples(
-        ["a"] * 4_500, None, TOKENIZER, 8, tmp_path / "a", lambda d, t: told.append((d, t))
+        ["a"] * 4_500, None, TOKENIZER, 8, tmp_path / "a", lambda d, t: progress.append((d, t))
     )
-    assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
-    told.clear()
+    assert progress == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+    progress.clear()
     tokenize_stream(
-        ["a"] * 4_500, TOKENIZER, 8, tmp_path / "b", lambda d, t: told.append((d, t)), 4_500
+        ["a"] * 4_500, TOKENIZER, 8, tmp_path / "b", lambda d, t: progress.append((d, t)), 4_500
     )
-    assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+    assert progress == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
 
 
 def test_large_vocabularies_keep_their_ids(tmp_path):
@@ -134,7 +134,7 @@ def test_large_vocabularies_keep_their_ids(tmp_path):
     assert tokenized.ids(0).tolist() == [2, 5, 70_004, 3]
 
 
-def test_the_key_changes_with_all_that_matters():
+def test_the_key_depends_on_all_relevant_settings():
     other = Tokenizer(WordPiece(tokens=TOKENIZER.vocabulary.tokens, lowercase=False))
     keys = {
         cache_key("data", TOKENIZER, 16, "train"),

@@ -42,15 +42,15 @@ def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[
 @given(
     lengths=st.lists(
         st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=2, max_size=6
-    ).filter(lambda found: any(len(one) > 1 for one in found)),
+    ).filter(lambda result: any(len(length) > 1 for length in result)),
     longest=st.integers(5, 40),
     following=st.floats(0.05, 0.95),
     seed=st.integers(0, 9),
 )
-def test_every_pair_is_what_its_class_says(
+def test_every_pair_matches_its_class(
     tokenizer, tmp_path_factory, lengths, longest, following, seed
 ):
-    texts = [document(64 * n, one) for n, one in enumerate(lengths)]
+    texts = [document(64 * n, length) for n, length in enumerate(lengths)]
     folder = tmp_path_factory.mktemp("pairs") / "tokenized"
     tokenized, classes = tokenize_pairs(texts, tokenizer, longest, folder, following, seed)
     assert len(tokenized) == len(classes) > 0
@@ -69,15 +69,17 @@ def test_every_pair_is_what_its_class_says(
         assert kind == NOT_NEXT or (same and second[0] > first[-1])
 
 
-def test_the_share_of_true_pairs_is_as_asked(tokenizer, tmp_path):
+def test_the_fraction_of_true_pairs_is_as_requested(tokenizer, tmp_path):
     texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(2000)]
-    for share in (0.2, 0.8):
-        tokenized, classes = tokenize_pairs(texts, tokenizer, 32, tmp_path / str(share), share, 1)
+    for fraction in (0.2, 0.8):
+        tokenized, classes = tokenize_pairs(
+            texts, tokenizer, 32, tmp_path / str(fraction), fraction, 1
+        )
         assert (tokenized.lengths < 16).mean() > 0.02, "some inputs are short"
-        _, again = tokenize_pairs([], tokenizer, 32, tmp_path / str(share), share, 1)
+        _, again = tokenize_pairs([], tokenizer, 32, tmp_path / str(fraction), fraction, 1)
         assert (again == classes).all(), "what stands there is taken"
-        spread = np.sqrt(share * (1 - share) / len(classes))
-        assert abs((classes == IS_NEXT).mean() - share) < 4 * spread
+        spread = np.sqrt(fraction * (1 - fraction) / len(classes))
+        assert abs((classes == IS_NEXT).mean() - fraction) < 4 * spread
 
 
 def test_the_same_seed_gives_the_same_pairs(tokenizer, tmp_path):
@@ -97,7 +99,7 @@ def test_other_lengths_use_the_same_sentences(tokenizer, tmp_path):
     assert (tmp_path / "sentences" / "documents.npy").is_file()
 
 
-def test_texts_of_one_sentence_are_refused_in_words(tokenizer, tmp_path):
+def test_texts_of_one_sentence_are_refused_with_a_message(tokenizer, tmp_path):
     with pytest.raises(StudioError, match="two sentences") as caught:
         tokenize_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "tokenized", 0.5, 0)
     assert "turn off N" in caught.value.advice

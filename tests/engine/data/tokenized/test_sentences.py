@@ -73,7 +73,7 @@ def test_the_lines_of_wrapped_text_are_joined(width: int, line_end: str) -> None
     assert sentences(f"{paragraph}{line_end * 2}{paragraph}") == TOLD * 2
 
 
-def test_a_sentence_in_each_line_stays_one() -> None:
+def test_one_sentence_per_line_is_not_split() -> None:
     assert sentences("\n".join(TOLD)) == TOLD
     plain = [line.lower().replace(".", "") for line in TOLD]
     assert sentences("\n".join(plain)) == plain
@@ -91,12 +91,12 @@ def test_an_empty_line_ends_a_sentence_also_in_wrapped_text() -> None:
     assert sentences(f"A heading without a stop\n\n{text}")[0] == "A heading without a stop"
 
 
-def test_a_line_that_goes_on_with_a_small_letter_ends_no_sentence() -> None:
+def test_a_line_continued_in_lower_case_ends_no_sentence() -> None:
     text = "A line that is\nlonger than the others, by far, in this text\nof three. So.\nThe end."
     assert len(sentences(text)) == 3
 
 
-def test_a_word_that_is_cut_at_a_hyphen_stays_one() -> None:
+def test_a_word_broken_at_a_hyphen_stays_together() -> None:
     text = "There stood at last the house of his well-\nknown friend, and it was a long way away.\n"
     (one,) = sentences(text)
     assert "well-known friend" in one
