@@ -1,4 +1,4 @@
-"""Only the model is extracted from an archive, and all of it."""
+"""The whole model, and nothing else, is extracted from an archive."""
 
 import io
 import tarfile

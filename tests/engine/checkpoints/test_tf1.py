@@ -61,7 +61,7 @@ def test_the_checksum_is_that_of_the_standard(content, checksum):
 
 
 def test_the_sum_of_powers_that_shortens_a_message_is_zero():
-    """1 followed by so many zero bits, for each of the four exponents."""
+    """Each exponent as a 1 followed by that many zero bits."""
 
     def power(exponent: int) -> int:
         state = 1 << 31

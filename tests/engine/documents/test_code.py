@@ -114,7 +114,7 @@ def assert_equal(run_code: str, model: FineTuned) -> None:
 
 
 def places(kinds: Iterable[str]) -> list[Any]:
-    """By each library; most graphs are made only with --long."""
+    """By each library; most graphs are exported only with --long."""
     marks = {kind: () if kind in GRAPHS else pytest.mark.long for kind in kinds}
     return [
         *((kind, "transformers") for kind in kinds),

@@ -132,7 +132,7 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
 
 
 def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier) -> None:
-    """Two choices of one example, of which the second is padded."""
+    """Two choices of one example, the second padded."""
     network = load(classifier).network
     tokens = torch.tensor([[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]])
     batch = Batch(tokens, torch.zeros_like(tokens), tokens != 0, torch.zeros(1), None)

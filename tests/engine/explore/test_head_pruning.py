@@ -114,7 +114,7 @@ def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
 
 
 def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
-    """Its outputs are those of the model with these heads ablate."""
+    """Its outputs are those of the model with these heads ablated."""
     network = known.checkpoint.network
     every = units(network)
     if known.family == "albert":

@@ -123,7 +123,7 @@ def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, mon
 
 
 def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch) -> None:
-    """A map of all texts so far for each few more would take as long as their vectors."""
+    """Mapping all texts after every few would cost as much as encoding them."""
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
@@ -153,7 +153,7 @@ def test_points_without_tsne_lie_between_neighbours(monkeypatch) -> None:
     [(20, 19 / 3, "exact"), (95, 30.0, "exact"), (101, 30.0, "barnes_hut")],
 )
 def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch) -> None:
-    """A third of the texts is the perplexity, 30 at most; many texts are approximated."""
+    """The perplexity is a third of the texts, at most 30; many texts are approximated."""
     monkeypatch.setattr(text_map, "MAX_EXACT", 100)
     x = np.random.default_rng(6).normal(size=(count, 5))
     options = {"init": "pca", "random_state": text_map.SEED, "method": method}

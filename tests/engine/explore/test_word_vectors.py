@@ -60,7 +60,7 @@ def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
 
 
 def test_random_pairs_are_of_different_texts() -> None:
-    """Tokens of one text are alike, those of different texts orthogonal."""
+    """Tokens of one text are equal, those of different texts orthogonal."""
     texts = [torch.zeros((2, 5, 4)) for _ in range(3)]
     for number, text in enumerate(texts):
         text[..., number] = 1 + number

@@ -58,7 +58,7 @@ def exported(tmp_path: Path, kind: str = "text_classification", **wanted: object
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reload exports in this process, which is quicker."""
+    """Reload exports in this process, which is faster."""
 
     def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
         return reloading.load_and_run(request)

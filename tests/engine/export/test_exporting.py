@@ -51,7 +51,7 @@ def test_a_tensorflow_export_is_loaded_again(tmp_path):
 
 
 def test_the_clean_process_ends_with_its_input(tmp_path):
-    """So that it never outlives a window that was killed."""
+    """So it never outlives a killed window."""
     request = Request(
         form="hf", folder=tmp_path, outputs=(), examples=BUILT_IN, max_length=10, max_tokens=1
     )
@@ -327,7 +327,7 @@ BROKEN = (
 
 
 def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, here):
-    """Each part that a writer could get wrong, corrupted after writing."""
+    """Each part of a checkpoint, corrupted after writing."""
     write = exporting._write
     for why, corrupt in BROKEN:
 

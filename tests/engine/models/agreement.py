@@ -10,7 +10,7 @@ from engine.models.network import Network
 
 
 def theirs(kind: type, folder: Path, complete: bool = True) -> nn.Module:
-    """The checkpoint as transformers loads it; nothing missing and nothing over."""
+    """The checkpoint, loaded by transformers without missing or unexpected tensors."""
     model, info = kind.from_pretrained(
         folder, attn_implementation="eager", output_loading_info=True, local_files_only=True
     )
@@ -29,7 +29,7 @@ def assert_close(ours: Tensor, other: Tensor) -> None:
 
 @torch.no_grad()
 def assert_equal(ours: Network, model: nn.Module, given: tuple[Tensor, Tensor, Tensor]) -> None:
-    """Hidden states of every layer, attention of every head, and what each head says."""
+    """Hidden states of every layer, attention and outputs of every head."""
     ids, segments, real = given
     inputs = {"input_ids": ids, "attention_mask": real.long()}
     if ours.spec.segment_rows > 1:

@@ -1,4 +1,4 @@
-"""Small folders of each family, as transformers saves them, with weights that are far apart."""
+"""Small folders of each family, as transformers saves them, with widely spread weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,7 +192,7 @@ OWN_NETWORKS = tuple({FAMILIES[name].network: name for name in reversed(OTHERS)}
 
 
 def write_tokenizer(family: str, folder: Path) -> Path:
-    """A tokenizer of the family's own kind."""
+    """A tokenizer of the kind the family uses."""
     folder.mkdir(parents=True, exist_ok=True)
     if family == "roberta":
         return byte_level(folder, TEXTS, 500)
@@ -213,7 +213,7 @@ def class_of(family: str, suffix: str) -> Any:
 
 
 def published_model(family: str, suffix: str, **more: Any) -> Any:
-    """A model of transformers with random weights; biases and norms are not what they begin as."""
+    """A model of transformers with random weights, biases and norms included."""
     example = EXAMPLES[family]
     torch.manual_seed(3)
     config = getattr(transformers, f"{example.classes}Config")(**{**example.sizes, **more})

@@ -1,4 +1,4 @@
-"""Hostile and broken model folders, each made from a good one, with the expected refusal.
+"""Hostile and broken model folders, each derived from a valid one, with the expected refusal.
 
 `CASES` maps a name to a function that spoils a good folder and returns the folder to load, and to
 what the refusal says. A payload, wherever it is hidden, would touch the file `canary`.
@@ -324,7 +324,7 @@ def sparse_file_of_petabytes(folder: Path) -> None:
 
 
 def _index(target: Callable[[Path], object]) -> Spoil:
-    """An index that names what `target` gives; the weights lie outside, good and complete."""
+    """An index that names the file returned by `target`; the valid weights lie outside."""
 
     def spoil(folder: Path) -> None:
         tensors = load_file(folder / SAFE)
@@ -379,7 +379,7 @@ def shards_with_the_same_tensors(folder: Path) -> None:
 
 
 class Payload:
-    """Touches the canary when it is unpickled the careless way."""
+    """Creates the canary when unpickled unsafely."""
 
     def __init__(self, canary: Path, call: Callable[..., object] = os.system) -> None:
         self.canary, self.call = canary, call
@@ -431,7 +431,7 @@ def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = 
 
 
 def _far_offset(content: bytes) -> bytes:
-    """An archive whose list of members begins at a place beyond all numbers of the system."""
+    """An archive whose member list starts at an impossibly large offset."""
     index = content.rindex(b"PK\x06\x06") + 48  # zip64: offset of the central directory
     return content[:index] + b"\xff" * 8 + content[index + 8 :]
 

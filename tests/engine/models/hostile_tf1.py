@@ -138,7 +138,7 @@ def make_entry(shared: int, key: bytes, value: bytes) -> bytes:
 
 
 def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
-    """A table of one piece of data and an index with any places."""
+    """A table of one data block and an index with any offsets."""
     index = b"".join(
         make_entry(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
     )
@@ -212,14 +212,14 @@ def table_changed(folder: Path) -> None:
 def rebuilt(
     folder: Path, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]
 ) -> None:
-    """Put `change` of the entries of the index in their place."""
+    """Replace the index entries by `change` of them."""
     path = folder / INDEX
     entries = read_table(path.read_bytes())
     path.write_bytes(build_table(sorted((change(entries) or entries).items())))
 
 
 def rewrite(folder: Path, name: bytes, **values: Any) -> None:
-    """Let the index say another thing of one tensor."""
+    """Change the index entry of one tensor."""
     entry = replace(open_bundle(folder, INDEX).entries[name.decode()], **values)
     rebuilt(folder, lambda entries: entries.update({name: pack_entry(entry)}))
 

@@ -1,4 +1,4 @@
-"""Tiny networks, batches and checkpoint folders, made in a moment."""
+"""Tiny networks, batches and checkpoint folders."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def sized(tokenizer: Tokenizer, **more: object) -> BertSpec:
 
 
 def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
-    """A network with fresh weights, wide enough apart that a mistake shows."""
+    """A network whose fresh weights are spread enough to reveal mistakes."""
     torch.manual_seed(seed)
     model = Network(spec.model_copy(update={"initializer_range": 0.2}), heads)
     with torch.no_grad():
@@ -37,7 +37,7 @@ def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network
 
 
 def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
-    """A vocabulary that is smaller than the network's."""
+    """A vocabulary smaller than that of the network."""
     path = folder / "words.txt"
     path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
     result = Tokenizer.from_vocabulary(path, lowercase=True)
@@ -56,7 +56,7 @@ def folder(path: Path, heads: Heads = ALL, spec: BertSpec = SPEC, **more: object
 def batch(
     spec: BertSpec = SPEC, sequences: int = 3, tokens: int = 11
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens, segments and which are real; all but the first sequence are padded."""
+    """Tokens, segments and attention mask; all but the first sequence are padded."""
     drawn = torch.Generator().manual_seed(5)
     shape = (sequences, tokens)
     ids = torch.randint(0, spec.vocab_size, shape, generator=drawn)

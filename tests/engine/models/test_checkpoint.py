@@ -1,4 +1,4 @@
-"""Checkpoint folders: what is saved comes back, and what does not fit is said or refused."""
+"""Checkpoint folders survive a round trip; mismatches are reported or refused."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def assert_same(first: Network, other: Network) -> None:
 
 
 def rewritten(folder: Path, change) -> None:
-    """Put `change` of the stored tensors in their place."""
+    """Replace the stored tensors by `change` of them."""
     tensors = load_file(folder / SAFE)
     result = change(tensors) or tensors
     save_file({name: t.contiguous() for name, t in result.items()}, folder / SAFE, {"format": "pt"})
@@ -327,7 +327,7 @@ def test_safetensors_are_preferred_and_pickles_ignored(tmp_path):
 
 
 def sharded(folder: Path, suffix: str = ".safetensors") -> None:
-    """Deal the tensors out to two files with an index."""
+    """Split the tensors into two files with an index."""
     tensors = load_file(folder / SAFE)
     (folder / SAFE).unlink()
     stem = "model" if suffix == ".safetensors" else "pytorch_model"

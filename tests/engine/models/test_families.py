@@ -1,4 +1,4 @@
-"""Every family held against transformers: both ways, every head, everything to 1e-5."""
+"""Every family compared with transformers: both directions, every head, to 1e-5."""
 
 import json
 from pathlib import Path
@@ -70,7 +70,7 @@ CASES = [  # a family with the network of another one is read as that one
 def random_batch(
     family: str, sequences: int = 3, tokens: int = 11
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens, segments and which are real; what is not real is padding, and nothing else is."""
+    """Tokens, segments and attention mask; only masked tokens are padding."""
     example = EXAMPLES[family]
     ids, segments, real = small.batch(example.spec, sequences, tokens)
     pad = example.spec.fixed_pad_id or 0
@@ -84,7 +84,7 @@ def as_in_files(model: torch.nn.Module, tensors: dict[str, Tensor]) -> dict[str,
 
 
 def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
-    """Tensors of transformers with what is fused there in its parts."""
+    """Tensors of transformers, with fused ones split."""
     result = dict(tensors)
     for stem, count in FAMILIES[family].fused.items():
         for whole in [name for name in result if stem in name]:
@@ -157,7 +157,7 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_gradients_are_those_of_transformers(family, tmp_path):
-    """Of every parameter, through the quick way, with padding in the batch."""
+    """Of every parameter, through the fast attention, with padding in the batch."""
     folder, model = published_folder(
         family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **STILL[family]
     )

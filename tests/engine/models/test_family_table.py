@@ -1,4 +1,4 @@
-"""Every family in the table has all that its consumers ask for; nothing else has to know of it."""
+"""The family table is complete for all its consumers."""
 
 import json
 from pathlib import Path

@@ -31,7 +31,7 @@ WAYS: dict[str, Callable[[Network], None]] = {
 
 
 class Casts(TorchDispatchMode):
-    """Notes which tensors are copied to another type."""
+    """Records which tensors are cast."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -144,7 +144,7 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
 
 @times(20, 200)
 def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
-    """Cut anywhere, as a transfer that breaks off leaves it; as one file or as the other."""
+    """Truncated anywhere, like an interrupted transfer, in either file."""
     tensors = load_file(good / "model.safetensors")
     chance = random.Random(9)
     for number in range(count):

@@ -32,7 +32,7 @@ TWICE = ("rope_parameters", "layer_types")  # say again, in another form, what e
 
 
 class Good(NamedTuple):
-    """A folder that nothing is wrong with, and what its config says."""
+    """A valid folder and its config."""
 
     family: Family
     folder: Path
@@ -55,7 +55,7 @@ def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def refusal(folder: Path, everywhere: bool = True) -> str:
-    """Message for a folder, a single sentence; `everywhere`: other readers refuse it, too."""
+    """The one-sentence refusal of a folder; `everywhere`: other readers refuse it, too."""
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem, advice = raised.value.problem, raised.value.advice
@@ -158,7 +158,7 @@ def without_one(folder: Path) -> None:
 
 
 def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
-    """Of the tensor that is a matrix of the first layer."""
+    """Corrupt a matrix of the first layer."""
 
     def spoil(folder: Path) -> None:
         tensors = load_file(folder / "model.safetensors")

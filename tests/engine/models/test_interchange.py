@@ -1,4 +1,4 @@
-"""Interchange with transformers: what agrees, and what only we read."""
+"""Interchange with transformers: equal outputs, and models that only we read."""
 
 import pytest
 import torch

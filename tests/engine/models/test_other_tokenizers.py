@@ -65,7 +65,7 @@ def suffixed(folder: Path) -> dict:
 
 
 def encode_bytes(folder: Path) -> dict:
-    """A RoBERTa's tokens under a BERT."""
+    """RoBERTa's tokenizer with a BERT network."""
     byte_level(folder, TEXTS, 500)
     return {"pad_token_id": 1}
 
@@ -93,13 +93,13 @@ def pieces(folder: Path) -> dict:
 
 
 def of_xlm_roberta(folder: Path) -> dict:
-    """The Unigram of XLM-RoBERTa, under itself."""
+    """The Unigram of XLM-RoBERTa with its own network."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
     return {}
 
 
 def camembert(folder: Path) -> dict:
-    """The Unigram of CamemBERT, which numbers its special tokens otherwise."""
+    """The Unigram of CamemBERT, whose special tokens have other ids."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "camembert")
     return {}
 

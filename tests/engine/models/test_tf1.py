@@ -1,4 +1,4 @@
-"""TensorFlow checkpoints are read, and written as TensorFlow does."""
+"""TensorFlow checkpoints are read, and written as by TensorFlow."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def test_we_write_what_tensorflow_wrote(tmp_path):
 
 
 def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
-    """Each byte, once each: it is refused, or says the same."""
+    """Any changed byte is refused or changes nothing."""
     folder = shutil.copytree(WRITTEN / "shards", tmp_path / "shards")
     whole, expected = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
     problems = []

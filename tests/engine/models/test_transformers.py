@@ -28,7 +28,7 @@ ASSETS = {
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_published_checkpoints_give_the_same_numbers(assets, name, tmp_path):
-    """So do they when they are saved here and loaded by transformers."""
+    """The same, saved here and loaded by transformers."""
     folder = assets / "models" / name
     if not (folder / "config.json").exists():
         pytest.skip(f"{name} is not here")

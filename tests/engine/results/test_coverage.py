@@ -80,7 +80,7 @@ def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Int
 
 
 def less_than_another(rng: np.random.Generator) -> Interval:
-    """The accuracy of a model minus that of one that is right in fewer of the same rows."""
+    """Accuracy of a model minus that of a weaker one on the same rows."""
     first, second = classes(rng), classes(rng)
     better = measures(first)[0]
     right = np.where(rng.random(ROWS) < 0.8, first.numbers("score"), 0)

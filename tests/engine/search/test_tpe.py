@@ -36,12 +36,12 @@ RANGED = SearchSpec(
 
 
 def bowl(rate: float, other: float) -> float:
-    """Best, 0, at a rate of 5e-5 and a batch of 32, as is common in fine-tuning."""
+    """Best (0) at a rate of 5e-5 and a batch of 32, as is common in fine-tuning."""
     return -((math.log10(rate / 5e-5)) ** 2) - (math.log2(other / 32) / 3) ** 2
 
 
 def valley(rate: float, other: float) -> float:
-    """Best, 0, at a rate of 1e-4 and a warm-up over a tenth."""
+    """Best (0) at a rate of 1e-4 and a warm-up of 10 %."""
     return -((math.log10(rate / 1e-4)) ** 2) - 4 * (other - 0.1) ** 2
 
 

@@ -242,7 +242,7 @@ def test_mkl_uses_packed_weights_only():
 
 
 def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
-    """MKL's has room to spare, for which old memory would be kept."""
+    """MKL's block has spare space, which would keep old memory alive."""
     done = list[str]()
 
     def noted(*_: torch.Tensor) -> None:

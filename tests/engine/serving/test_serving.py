@@ -42,7 +42,7 @@ def starter():
 
 
 def prepared(monkeypatch, checkpoint, times, kinds):
-    """Every kind is so many times as quick as float32."""
+    """A prepared `Serving`, with every kind `times` as fast as float32."""
     result = Serving(checkpoint)
     monkeypatch.setattr(serving, "_seconds", lambda x, _: times if x is result.exact else 1.0)
     for _ in result.prepare(kinds):

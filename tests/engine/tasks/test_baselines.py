@@ -155,7 +155,7 @@ def question_rows(*questions: tuple[str, str]) -> Rows:
 
 
 def training_rows(answerable: bool) -> Rows:
-    """Many passages, so that some words are common; some unanswerable questions."""
+    """Many passages with common words, and some unanswerable questions."""
     known = question_rows(BUILT, ("In which city was Ada?", "London"))
     other = Rows(["Why?"] * 24, FILLER, answers=[""] * 24)
     if answerable:

@@ -1,4 +1,4 @@
-"""Evaluate questions, answered as in a worker."""
+"""Evaluations, answered as in a worker."""
 
 import shutil
 from pathlib import Path

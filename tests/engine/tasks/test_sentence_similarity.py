@@ -101,7 +101,7 @@ def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
 
 @pytest.mark.parametrize("name", POOLINGS)
 def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
-    """In its current layout, and in the older one with the encoder in a subfolder."""
+    """In the current layout, and in the older one with the encoder in a subfolder."""
     sentence = POOLINGS[name]
     new_encoder(tmp_path / "encoder", tokenizer)
     encoder = modules.Transformer(str(tmp_path / "encoder"), max_seq_length=sentence.max_length)

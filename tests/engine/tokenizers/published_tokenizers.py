@@ -31,7 +31,7 @@ MASK = {
 
 def learned_unigram(library: Tokenizer, texts: Iterable[str], size: int,
                     special: Sequence[str]) -> Tokenizer:  # fmt: skip
-    """A Unigram of these texts, its pieces in an order that does not change with the process.
+    """A Unigram of these texts, with its pieces in a reproducible order.
 
     The trainer adds up and breaks ties in the order of a hash table, which each process draws;
     which pieces it drops may still depend on it if the texts have more than `size`.

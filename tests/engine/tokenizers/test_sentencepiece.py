@@ -33,7 +33,7 @@ NAMES = {  # in the file: padding, unknown, beginning, end
 
 
 def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.SentencePieceProcessor:
-    """A folder with a file of SentencePiece alone, as that class has it."""
+    """A folder with only the SentencePiece file of this class."""
     folder.mkdir(exist_ok=True)
     pad, unknown, begin, end, (pad_id, unk_id, bos_id, eos_id) = NAMES[tokenizer]
     result = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Every entry of a tokenizer_config.json is read, refused, or can change no token."""
+"""Every entry of a tokenizer_config.json is read, refused, or affects no token."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Texts become the pieces that the published tokenizers give."""
+"""Texts have the tokens of the published tokenizers."""
 
 import json
 from itertools import product

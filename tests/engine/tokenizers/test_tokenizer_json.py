@@ -39,7 +39,7 @@ def bert(**flags: Any) -> dict[str, Any]:
 
 
 def wordpiece(**parts: Any) -> dict[str, Any]:
-    """The tokenizer.json of a BERT with other parts in the place of its own."""
+    """The tokenizer.json of a BERT with some parts replaced."""
     ids = {piece: number for number, piece in enumerate(dict.fromkeys(PIECES))}
     truncation = {"direction": "Right", "max_length": 6, "strategy": "LongestFirst", "stride": 0}
     whole = content(
@@ -55,7 +55,7 @@ def wordpiece(**parts: Any) -> dict[str, Any]:
 
 
 def around(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
-    """A template with so many [SEP] between two texts."""
+    """A template with `between` [SEP] tokens between two texts."""
 
     def special(name: str, segment: int = 0) -> dict[str, Any]:
         return {"SpecialToken": {"id": name, "type_id": segment}}
@@ -371,7 +371,7 @@ ODD = (None, True, -1, 10**12, 0.5, "", "x" * 200, [], {}, [[]], {"type": "NFC"}
 
 
 def places(value: Any, path: tuple = ()) -> list[tuple]:
-    """The way to every value in a JSON."""
+    """The path to every value in a JSON document."""
     if not isinstance(value, dict | list):
         return [path]
     few = list(value.items() if isinstance(value, dict) else enumerate(value))[:6]

@@ -69,7 +69,7 @@ def test_texts_are_split_only_if_no_token_spans_a_space(vocabulary, parts):
 
 
 class Counted:
-    """Encodes a word as its length, and keeps what it was asked."""
+    """Encodes a word as its length, and records the requested words."""
 
     def __init__(self) -> None:
         self.asked = list[str]()

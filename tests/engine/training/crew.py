@@ -22,7 +22,7 @@ class Crew(Process):
         super().__init__(__file__, loopback())
 
     def train(self, run: RunFolder, ranks: int, stop_after: int = 0) -> list[int]:
-        """Let so many ranks train `run`; their exit codes."""
+        """Train `run` with `ranks` processes; returns their exit codes."""
         run.clear_stop()
         codes: list[int] = self.ask(str(run.path), ranks, stop_after)
         return codes

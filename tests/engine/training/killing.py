@@ -83,11 +83,11 @@ def main() -> None:
 
 
 def _deaf(event: object) -> None:
-    """Hear nothing."""
+    """Ignore events."""
 
 
 def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
-    """Set the trap; returns the event handler."""
+    """Install the failure; returns the event handler."""
     if where == "evaluating":
         original = evaluation.evaluate_network
 
@@ -115,7 +115,7 @@ def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
 
 
 def _strike(names: tuple[str, ...], number: int, happen: Callable[[], object]) -> None:
-    """Let `happen` what happens at the call `number`, from 1, of the functions of `os`."""
+    """Run `happen` at call `number` (from 1) of the functions of `os`."""
     calls = 0
 
     def struck(original: Callable[..., Any]) -> Callable[..., Any]:

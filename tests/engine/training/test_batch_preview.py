@@ -66,7 +66,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 def check_pieces(rows: tuple[BatchRow, ...]) -> None:
-    """Each piece to guess, and how it is shown; padding behind."""
+    """Each target token and how it is shown, with padding at the end."""
     for row in rows:
         for target in row.targets:
             piece = row.tokens[target.position]

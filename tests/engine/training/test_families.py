@@ -35,7 +35,7 @@ STEPS = 6
 
 
 def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> JobSpec:
-    """The job, but from a checkpoint that transformers saved."""
+    """The job, starting from a checkpoint that transformers saved."""
     start = published_folder(family, "ForMaskedLM", folder / "theirs", initializer_range=0.1)[0]
     settings = {"steps": 20, "max_length": 40, "learning_rate": 5e-3, **training}
     changed = job.training.model_copy(update=settings)
@@ -64,7 +64,7 @@ def class_for(family: str, folder: Path) -> JobSpec:
 
 @pytest.mark.parametrize("family", EVERY)
 def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
-    """Nor does it to compute the activations of the layers twice."""
+    """Recomputing the activations of the layers changes nothing either."""
     job = class_for(family, tmp_path)
     calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
     assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
@@ -128,7 +128,7 @@ def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(
 
 
 def _whole(published: str, fused: dict[str, int]) -> str:
-    """The name of the tensor in a file of which this one is a part."""
+    """Name in the file of the tensor that contains this one."""
     for stem, count in fused.items():
         for number in range(count):
             published = published.replace(f"{stem}{number}.", stem)

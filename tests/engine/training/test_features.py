@@ -1,4 +1,4 @@
-"""Feature extraction: layers read, probes, caching, and the layer sweep."""
+"""Feature extraction: layers, probes, caching, and the layer sweep."""
 
 import json
 from functools import partial

@@ -25,7 +25,7 @@ from engine.training.fold_runs import predict_folds
 
 
 class Stored(NamedTuple):
-    """A version of a data set, and a model that learned it."""
+    """A version of a data set, and a model fine-tuned on it."""
 
     version: Path
     base: Path
@@ -43,7 +43,7 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 @pytest.fixture(scope="module")
 def undisturbed(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
-    """The folder of two folds, the probabilities, and what was told."""
+    """The folder of two folds, the probabilities, and the progress calls."""
     folder, calls = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
     args, options = arguments(stored, folder)
     return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls

@@ -35,7 +35,7 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 @pytest.fixture
 def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Share even the smallest batch; which threads took part."""
+    """Split even the smallest batch; returns the participating threads."""
     took_part = set[int]()
 
     def noted(seed: int):
@@ -49,7 +49,7 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def trained(folder: Path, job: JobSpec, stop_after: int = STEPS) -> list[float]:
-    """The losses of a run that is stopped once on its way."""
+    """The losses of a run that is stopped once and resumed."""
     run, losses = small.new_run(folder, job), list[float]()
 
     def tell(event: Event) -> None:
@@ -138,7 +138,7 @@ def test_summed_gradients_are_those_of_torch(
 
 
 def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:
-    """Two rows that are alike get a half each: with the same dropout, the same loss."""
+    """Each half gets one of two equal rows, whose losses would agree under equal dropout."""
     values = list[float]()
     losses = TextClassificationLearner.losses
 

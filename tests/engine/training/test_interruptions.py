@@ -1,4 +1,4 @@
-"""Runs that are killed, stopped, starved or misled anywhere end as the undisturbed one.
+"""Runs that are interrupted anywhere end like an uninterrupted one.
 
 All with --long; `test_loop.py` and its neighbours try each fault once or twice in every run.
 """
@@ -29,7 +29,7 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
 
 
 def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:
-    """A run that has ended undisturbed, and a fresh one that has its vocabulary."""
+    """A finished run, and a fresh one with its vocabulary."""
     calm, run = (small.new_run(folder / name, job) for name in ("calm", "run"))
     assert work(calm.path) == 0
     shutil.copytree(calm.cache, run.cache)

@@ -102,7 +102,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
 
 
 def stopped_at(run: RunFolder, step: int, kind: type[Saved | Measured] = Saved) -> RunFolder:
-    """Train until an event of a step, as a person stops it."""
+    """Train until an event of a step, then stop as a user does."""
 
     def stop(event: object) -> None:
         if isinstance(event, kind) and event.step >= step:

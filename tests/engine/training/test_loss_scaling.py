@@ -175,7 +175,7 @@ def test_a_loss_that_is_nan_at_any_scale_ends_the_run(
 
 
 def test_the_vocabulary_gradient_is_that_of_the_scaled_loss() -> None:
-    """Shares of a large vocabulary are far below what fp16 knows, and they all count together."""
+    """Probabilities over a large vocabulary underflow in fp16, but their sum matters."""
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
     targets, result = torch.randint(0, 20_000, (300,)), []

@@ -19,7 +19,7 @@ from tests.often import times
 
 
 def assert_close(first: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
-    """Equal but for rounding; the bias of keys gets nothing else, and Adam enlarges it."""
+    """Equal up to rounding, which is the whole gradient of key biases, and Adam enlarges it."""
     for name, weight in first.items():
         if not name.endswith("key.bias"):
             assert (weight - other[name]).abs().max() < 1e-4, name

@@ -42,7 +42,7 @@ PIECES: dict[str, int] = {}
 
 
 def first_run(tmp_path: Path, job: JobSpec) -> RunFolder:
-    """A run that has its vocabulary, and PIECES with it."""
+    """A run with its own vocabulary, which includes PIECES."""
     run = small.new_run(tmp_path / "vocabulary", job)
     assert work(run.path) == 0
     pieces = (run.checkpoint_folders()[-1] / "vocab.txt").read_text("utf-8").splitlines()
@@ -90,7 +90,7 @@ def test_the_step_and_the_line_of_the_source_are_named(
 def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """The same step is taken later, when it is sound: nothing of the bad one is left."""
+    """The step is repeated later with finite values, without traces of the bad one."""
     job = small.pretraining(tmp_path, steps=12)
     calm = small.new_run(tmp_path / "calm", job)
     assert work(calm.path) == 0

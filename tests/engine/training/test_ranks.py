@@ -72,7 +72,7 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 @pytest.fixture(scope="module")
 def calm(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """Curves of one process: MLM and NSP, 20 steps, without dropout."""
+    """A run of one process: MLM and NSP, 20 steps, without dropout."""
     folder = tmp_path_factory.mktemp("calm")
     job = pairs(folder, steps=20, evaluate_every=10, save_every=10, dropout=0.0, learning_rate=1e-3)
     run = small.new_run(folder / "run", job)
@@ -99,7 +99,7 @@ def last_ended(run: RunFolder) -> Ended:
 
 
 def check_curves(alone: RunFolder, both: RunFolder) -> None:
-    """Two ranks emitted the curves and notes of one process."""
+    """Check that two ranks emitted the curves and notes of one process."""
     assert distance(alone, both) < CLOSE
     points = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
     assert max(Counter(points).values()) == 1  # by one rank alone
@@ -213,7 +213,7 @@ def test_sharded_weights_learn_the_same(calm: RunFolder, crew: Crew, tmp_path: P
 
 
 def load(checkpoint: Path) -> dict[str, torch.Tensor]:
-    """All that a checkpoint and its optimiser hold."""
+    """All tensors of a checkpoint and its optimiser."""
     result = {}
     for file in ("model.safetensors", "resume/optimiser.safetensors"):
         tensors = safetensors.torch.load_file(checkpoint / file)
@@ -351,7 +351,7 @@ def get_rank(worker: int, number: int) -> psutil.Process:
 def test_killed_ranks_end_the_run_and_it_resumes(
     numbers: tuple[int, ...], crew: Crew, tmp_path: Path
 ) -> None:
-    """So does a worker, with which its ranks end."""
+    """A worker, which ends its ranks, does so too."""
     job = small.with_hardware(
         small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), processes=2
     )

@@ -71,7 +71,7 @@ def test_the_count_is_that_of_a_whole_run() -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run that nothing disturbed."""
+    """An uninterrupted run."""
     folder = tmp_path_factory.mktemp("calm")
     run = small.new_run(folder / "run", short(folder))
     assert work(run.path) == 0

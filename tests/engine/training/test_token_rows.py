@@ -24,7 +24,7 @@ from tests.engine.training import small
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run with next sentence, whose validation rows make more than one batch."""
+    """A run with next-sentence prediction and several validation batches."""
     folder = tmp_path_factory.mktemp("tokens")
     job = small.pretraining(folder, steps=8, evaluate_every=4, batch_size=4)
     job = job.model_copy(update={"task": job.task.model_copy(update={"nsp": True})})

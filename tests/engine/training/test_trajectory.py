@@ -52,7 +52,7 @@ def tag_job(batch: Batch) -> Tensor:
 def assert_losses_of_transformers(
     job: JobSpec, model: str, labels: Labels, folder: Path, close: float, has_segments: bool = True
 ) -> list[float]:
-    """Train with both; gives the losses of ours."""
+    """Train with both; returns our losses."""
     run, ours = small.new_run(folder / "run", job), list[float]()
 
     def tell(event: Event) -> None:
@@ -119,7 +119,7 @@ def of_sst2(folder: Path, assets: Path) -> JobSpec:
 
 
 def of_wnut17(folder: Path, assets: Path) -> JobSpec:
-    """Its first sentences, to the end of one."""
+    """Its first whole sentences."""
     text = (assets / "datasets/wnut17/wnut17train.conll").read_text(encoding="utf-8")
     sentences = text.replace("\r\n", "\n").split("\n\n")[:300]
     (folder / "wnut17.conll").write_text("\n\n".join(sentences) + "\n", encoding="utf-8")

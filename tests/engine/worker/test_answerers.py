@@ -28,7 +28,7 @@ quick = pytest.mark.skipif(not is_available("float16"), reason="no float16 here"
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
-    """Ask a desk whose every model has a quick way, and get its answer."""
+    """Answer a question with reduced precision prepared for every model."""
     monkeypatch.setattr(serving, "MIN_SPEEDUP", 0.0)
     context = WorkerContext(tmp_path, lambda _: None)
 
@@ -125,7 +125,7 @@ def list_questions(module):
 
 
 def test_every_question_has_an_answerer_and_every_kind_one_class():
-    """A file of `engine/messages` that asks something is answered by one of the workers."""
+    """One of the workers answers each module of questions in `engine/messages`."""
     packages = (engine.messages.__path__, engine.messages.explore.__path__)
     prefixes = ("engine.messages.", "engine.messages.explore.")
     questions = [

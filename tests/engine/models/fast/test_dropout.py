@@ -47,7 +47,7 @@ def test_dropout_follows_the_seed_alone():
 
 
 def test_gaps_are_drawn_until_they_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gaps drawn first are too short once in a billion times."""
+    """The first gaps are too short once in a billion times."""
 
     class Unlucky:
         def standard_exponential(self, number: int, dtype: type) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_gaps_are_drawn_until_they_suffice(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_VALUES, 2)])
 def test_values_are_dropped_independently(count: int, times: int) -> None:
-    """Also across the borders of the blocks that are drawn."""
+    """Also across the boundaries of drawn blocks."""
     draws, fraction = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
     for row in rows:

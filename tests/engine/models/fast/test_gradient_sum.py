@@ -24,7 +24,7 @@ def every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Tied(nn.Module):
-    """A table that is a decoder, too, and two layers, the upper of which is gone through twice."""
+    """A tied embedding and two layers, the upper of which is applied twice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def gradients(network: nn.Module) -> dict[str, Tensor]:
 
 
 def halves() -> tuple[Tensor, Tensor]:
-    """Tokens [TOKENS], and as many of [5, 4], which are too many for their room on the way back."""
+    """Tokens [TOKENS] and [5, 4], too many for the gradient buffer."""
     return torch.randint(0, WORDS, (TOKENS,)), torch.randint(0, WORDS, (5, 4))
 
 
@@ -61,7 +61,7 @@ def alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
 
 
 def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
-    """Gradients of both halves, of which one is done before the other begins."""
+    """Gradients of both halves, computed one after the other."""
     torch.manual_seed(1)
     inputs, summed = halves(), GradientSum(index_weights(network.parameters()), 2)
     for number in (first, 1 - first):

@@ -25,7 +25,7 @@ def tables() -> tuple[TokenEmbedding, TokenEmbedding]:
 
 
 def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Tokens, many of them twice, and what comes back for them."""
+    """Tokens, many of them repeated, and their gradients."""
     for shape in ((40,), (4, 9), (1,), (90,)):
         yield torch.randint(0, ROWS, shape), torch.randn(*shape, SIZE)
 

@@ -1,4 +1,4 @@
-"""Cross-entropy over a vocabulary, some rows at a time."""
+"""Cross-entropy over a vocabulary, computed in chunks of rows."""
 
 from contextlib import nullcontext
 
@@ -32,7 +32,7 @@ def test_a_loss_in_parts_is_that_of_torch(rows):
 @pytest.mark.parametrize("rows", [0, 5, ROWS + 3, 2 * ROWS + 3], ids=str)
 @pytest.mark.parametrize("there", [False, True])
 def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
-    """In one part and in two, which are kept for the way back, and in more than there is room."""
+    """In one chunk, in two that are cached for the backward pass, and in more than fit."""
     torch.manual_seed(2)
     width = 2 * ROWS
     inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]
