@@ -9,11 +9,11 @@ PATIENCE = 60_000  # ms; a worker may be asked first
 
 
 def question(qtbot: QtBot, title: str = "") -> Question:
-    """The open question, once there is one with this in its title."""
+    """Wait for an open question with this text in its title."""
 
-    def found() -> list[Question]:
+    def find_questions() -> list[Question]:
         shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
         return [dialog for dialog in shown if dialog.isVisible() and title in dialog.windowTitle()]
 
-    qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
-    return found()[0]
+    qtbot.waitUntil(lambda: bool(find_questions()), timeout=PATIENCE)
+    return find_questions()[0]

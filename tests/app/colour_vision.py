@@ -43,7 +43,7 @@ TO_XYZ = np.array(
 )
 
 
-def seen(name: str, vision: str) -> Floats:
+def simulate(name: str, vision: str) -> Floats:
     """CIE L*a*b* [3] (D65) of the colour “#rrggbb” as seen with this vision."""
     colour = QColor(name)
     coded = np.array([colour.redF(), colour.greenF(), colour.blueF()])

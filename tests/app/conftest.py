@@ -62,7 +62,7 @@ def no_window_by_mistake() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A trash of the test's own."""
+    """A separate trash for the test."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data" / "Trash" / "files"
 
@@ -115,9 +115,9 @@ class AskedWorker:
     working: Callable[[Working], object]
     cancelled: bool = False
 
-    def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
+    def cancel(self, exited: Callable[[], object] = lambda: None) -> None:
         self.cancelled = True
-        gone()
+        exited()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Work off the window's thread, and what becomes of its result."""
+"""Background tasks and the delivery of their results."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch) -> None:
     def work() -> None:
         raise StudioError("The file is empty.")
 
-    background.run(an_owner(), work, lambda _: None, came.append)
+    background.run(make_owner(), work, lambda _: None, came.append)
     qtbot.waitUntil(lambda: bool(came))
     assert str(came[0]) == "The file is empty."
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: came.append(error))
@@ -43,7 +43,7 @@ def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch) -> None:
     def fail() -> None:
         raise ValueError("a mistake")
 
-    background.run(an_owner(), fail, lambda _: None)
+    background.run(make_owner(), fail, lambda _: None)
     qtbot.waitUntil(lambda: len(came) == 2)
     assert isinstance(came[-1], ValueError)
 
@@ -63,13 +63,13 @@ def test_nothing_arrives_after_a_cancel(qtbot) -> None:
         seen.append(work(progress))
         return seen[0]
 
-    job = background.run(an_owner(), watched, came.append, came.append, progress=lambda *_: None)
+    job = background.run(make_owner(), watched, came.append, came.append, progress=lambda *_: None)
     assert begun.wait(5)
     job.cancel()
     go_on.set()
     qtbot.waitUntil(job.is_over)
     last: list[int] = []
-    background.run(an_owner(), lambda: 1, last.append)
+    background.run(make_owner(), lambda: 1, last.append)
     qtbot.waitUntil(lambda: bool(last))
     assert seen == ["cancelled"] and not came
 
@@ -83,7 +83,7 @@ def test_nothing_arrives_when_the_owner_is_deleted(qtbot) -> None:
     go_on.set()
     qtbot.waitUntil(job.is_over)
     last: list[int] = []
-    background.run(an_owner(), lambda: 1, last.append)
+    background.run(make_owner(), lambda: 1, last.append)
     qtbot.waitUntil(lambda: bool(last))
     assert not came
 
@@ -98,7 +98,7 @@ def test_progress_is_reported_and_always_the_last(qtbot) -> None:
         return "ready"
 
     background.run(
-        an_owner(), work, results.append, progress=lambda done, total: steps.append((done, total))
+        make_owner(), work, results.append, progress=lambda done, total: steps.append((done, total))
     )
     qtbot.waitUntil(lambda: bool(results))
     assert steps[-1] == (10_000, 10_000)
@@ -114,7 +114,7 @@ def _forget_owners():
 _owners: list[QObject] = []
 
 
-def an_owner() -> QObject:
+def make_owner() -> QObject:
     """An owner that lives until the end of the test."""
     _owners.append(QObject())
     return _owners[-1]
@@ -151,14 +151,14 @@ def test_hanging_tasks_leave_threads_for_others(qtbot) -> None:
     go_on = threading.Event()
     came: list[int] = []
     for _ in range(background.MIN_THREADS - 1):
-        background.run(an_owner(), lambda: go_on.wait(60), lambda _: None)
-    background.run(an_owner(), lambda: 1, came.append)
+        background.run(make_owner(), lambda: go_on.wait(60), lambda _: None)
+    background.run(make_owner(), lambda: 1, came.append)
     qtbot.waitUntil(lambda: bool(came))
     go_on.set()
     assert background.finish()
 
 
 def test_the_window_waits_briefly_for_a_task_that_holds_the_gil() -> None:
-    background.run(an_owner(), lambda: 1, lambda _: None)
+    background.run(make_owner(), lambda: 1, lambda _: None)
     assert sys.getswitchinterval() == pytest.approx(background.SWITCH_INTERVAL)
     assert background.finish()

@@ -206,7 +206,7 @@ AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py Exp
                     "app/palette.py Palette"}  # fmt: skip
 
 
-def dialogs_of_the_program() -> set[str]:
+def dialog_classes() -> set[str]:
     """Every place that asks a question, and every final class of dialogs."""
     asking, bases = set(), {}
     for file in sorted((ROOT / "app").rglob("*.py")):
@@ -223,10 +223,10 @@ def dialogs_of_the_program() -> set[str]:
                 if {call.removeprefix("dialogs.") for call in calls} & ASKING:
                     asking.add(f"{name} {node.name}")
     dialogs = {"QDialog"}
-    while found := {
+    while subclasses := {
         key for key, of in bases.items() if of & dialogs and _class(key) not in dialogs
     }:
-        dialogs |= set(map(_class, found))
+        dialogs |= set(map(_class, subclasses))
     used = {base for of in bases.values() for base in of}
     leaves = {key for key in bases if _class(key) in dialogs - used}
     return asking | {key for key in leaves if not key.startswith(QUESTIONS)}
@@ -264,13 +264,13 @@ def default_of(dialog: Dialog) -> QPushButton | None:
 
 
 def test_the_table_has_every_dialog_of_the_program() -> None:
-    assert set(DIALOGS) | set(ELSEWHERE) == dialogs_of_the_program()
+    assert set(DIALOGS) | set(ELSEWHERE) == dialog_classes()
     assert not set(DIALOGS) & set(ELSEWHERE)
     assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
 
 
 def assert_whole(dialog: Dialog, size: tuple[int, int]) -> None:
-    """Fail if a part of the dialog lies outside of it, or the dialog outside of the screen."""
+    """Fail if a part lies outside the dialog, or the dialog outside the screen."""
     assert dialog.width() <= size[0] and dialog.height() <= available_area(dialog).height()
     inside = dialog.rect()
     QApplication.processEvents()  # areas that scroll give their content its width then

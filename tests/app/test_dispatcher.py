@@ -28,12 +28,12 @@ class Watched:
         self.qtbot, self.home = qtbot, home
         self.record: Record = open_record(home.record, home.backups)
         self.dispatcher = Dispatcher(self.record, home)
-        self.heard: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
         for name in ("run_added", "run_changed", "run_removed", "measured", "noted", "ended"):
             getattr(self.dispatcher, name).connect(
-                lambda *values, name=name: self.heard.append((name, *values))
+                lambda *values, name=name: self.events.append((name, *values))
             )
-        self.dispatcher.refused.connect(lambda *values: self.heard.append(("refused", *values)))
+        self.dispatcher.refused.connect(lambda *values: self.events.append(("refused", *values)))
 
     def begin(self) -> "Watched":
         with self.qtbot.waitSignal(self.dispatcher.settled, timeout=PATIENCE):
@@ -55,9 +55,9 @@ class Watched:
         self.qtbot.waitUntil(lambda: self.run(run_id).step == 3, timeout=PATIENCE)
         return self.run(run_id)
 
-    def hears(self, *wanted: object) -> None:
+    def wait_for_event(self, *wanted: object) -> None:
         self.qtbot.waitUntil(
-            lambda: any(event[: len(wanted)] == wanted for event in self.heard), timeout=PATIENCE
+            lambda: any(event[: len(wanted)] == wanted for event in self.events), timeout=PATIENCE
         )
 
 
@@ -84,16 +84,16 @@ def watched(watch: Callable[[], Watched]) -> Watched:
 
 def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job())
-    assert watched.heard == [("run_added", run_id)]
+    assert watched.events == [("run_added", run_id)]
     watched.until(run_id, "finished")
-    watched.hears("run_changed", run_id)
-    watched.hears("noted", run_id, "One text was cut.")
-    watched.hears("measured", run_id)
-    watched.qtbot.waitUntil(lambda: any(event[0] == "ended" for event in watched.heard))
-    (end,) = [event[1] for event in watched.heard if event[0] == "ended"]
+    watched.wait_for_event("run_changed", run_id)
+    watched.wait_for_event("noted", run_id, "One text was cut.")
+    watched.wait_for_event("measured", run_id)
+    watched.qtbot.waitUntil(lambda: any(event[0] == "ended" for event in watched.events))
+    (end,) = [event[1] for event in watched.events if event[0] == "ended"]
     assert isinstance(end, RunEnd)
     assert (end.run_id, end.state, end.by_user) == (run_id, "finished", False)
-    points = [point for event in watched.heard if event[0] == "measured" for point in event[2]]  # type: ignore[attr-defined]
+    points = [point for event in watched.events if event[0] == "measured" for point in event[2]]  # type: ignore[attr-defined]
     assert all(isinstance(point, Measured) for point in points)
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
 
@@ -133,10 +133,10 @@ def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job())
     watched.until(run_id, "finished")
     watched.dispatcher.resume(run_id)
-    watched.hears("refused", run_id)
+    watched.wait_for_event("refused", run_id)
     watched.dispatcher.adopt(watched.home.root)
-    watched.hears("refused", "")
-    problems = [str(values[1]) for name, *values in watched.heard if name == "refused"]
+    watched.wait_for_event("refused", "")
+    problems = [str(values[1]) for name, *values in watched.events if name == "refused"]
     assert "cannot be resumed" in problems[0] and "is not a run folder" in problems[1]
 
 
@@ -144,19 +144,19 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path) -> None:
     elsewhere = RunFolder.create(tmp_path / "elsewhere" / "run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
     watched.dispatcher.adopt(elsewhere.path)
-    watched.hears("run_added", "run")
+    watched.wait_for_event("run_added", "run")
     folder = watched.run("run").folder
     trashed: list[tuple[Trashed, ...]] = []
     watched.dispatcher.trashed.connect(trashed.append)
     watched.dispatcher.remove("run")
-    watched.hears("run_removed", "run")
+    watched.wait_for_event("run_removed", "run")
     assert not folder.exists() and elsewhere.path.exists()
     with watched.record.read() as session:
         assert all_runs(session) == []
     watched.qtbot.waitUntil(lambda: bool(trashed))
-    watched.heard.clear()
+    watched.events.clear()
     watched.dispatcher.restore(trashed[0])
-    watched.hears("run_added", "run")
+    watched.wait_for_event("run_added", "run")
     assert folder.exists() and watched.run("run").state == "finished"
 
 
@@ -171,7 +171,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     created: list[str] = []
     watched.dispatcher.branch(source, 4, job, created.append)
     watched.qtbot.waitUntil(lambda: bool(created), timeout=PATIENCE)
-    watched.hears("run_added", created[0])
+    watched.wait_for_event("run_added", created[0])
     watched.qtbot.waitUntil(lambda: watched.run(created[0]).step == 6, timeout=PATIENCE)
     run = watched.until(created[0], "finished")
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
@@ -181,7 +181,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
 
     watched.dispatcher.branch(source, 5, job, created.append)
-    watched.hears("refused", source)
+    watched.wait_for_event("refused", source)
     assert len(created) == 1
 
 

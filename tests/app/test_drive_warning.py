@@ -9,19 +9,19 @@ from engine.system.drives import Drive
 
 
 @pytest.mark.parametrize(
-    "drive, said",
+    "drive, warning",
     [
         (Drive("network", "nfs4"), "network drive (nfs4)"),
         (Drive("synced", "Dropbox"), "synchronised by Dropbox"),
         (Drive("local", ""), ""),
     ],
 )
-def test_a_shared_drive_is_reported_once(qapp, home, tmp_path, monkeypatch, drive, said) -> None:
+def test_a_shared_drive_is_reported_once(qapp, home, tmp_path, monkeypatch, drive, warning) -> None:
     monkeypatch.setattr("app.studio.detect_drive", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):
         warn_about_drive(home, settings, notices)
-    assert [said in notice.problem for notice in notices.shown] == ([True] if said else [])
+    assert [warning in notice.problem for notice in notices.shown] == ([True] if warning else [])
     (home.root / "studio (conflicted copy).db").touch()
     warn_about_drive(home, settings, notices)
     assert "conflicting copies" in notices.shown[-1].problem

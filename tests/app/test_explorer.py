@@ -31,9 +31,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def explorer(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Explorer]:
     explorer = Explorer(tmp_path / "cache", settings)
-    explorer.heard = []
+    explorer.answers = []
     explorer.deaths = []
-    explorer.answered.connect(explorer.heard.append)
+    explorer.answered.connect(explorer.answers.append)
     explorer.died.connect(explorer.deaths.append)
     yield explorer
     explorer.close()
@@ -41,8 +41,8 @@ def explorer(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Explorer]:
 
 def wait_for(qtbot, explorer: Explorer, number: int):
     """The answer to a question."""
-    qtbot.waitUntil(lambda: any(a.to == number for a in explorer.heard), timeout=PATIENCE)
-    return next(a for a in explorer.heard if a.to == number)
+    qtbot.waitUntil(lambda: any(a.to == number for a in explorer.answers), timeout=PATIENCE)
+    return next(a for a in explorer.answers if a.to == number)
 
 
 def test_questions_are_answered_and_closing_ends_worker_and_files(qtbot, explorer, tiny):
@@ -89,7 +89,7 @@ def test_typing_builds_no_queue_and_kinds_do_not_replace_each_other(qtbot, explo
     """Of forty questions in a row the first and the last are answered, in this order."""
     numbers = [explorer.ask(FillMask(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
     wait_for(qtbot, explorer, numbers[-1])
-    assert [answer.to for answer in explorer.heard] == [numbers[0], numbers[-1]]
+    assert [answer.to for answer in explorer.answers] == [numbers[0], numbers[-1]]
     assert not explorer.is_busy
     first = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     explorer.ask(Attend(checkpoint=tiny, text="a"))
@@ -97,7 +97,7 @@ def test_typing_builds_no_queue_and_kinds_do_not_replace_each_other(qtbot, explo
     heads = explorer.ask(Attend(checkpoint=tiny, text="b"))
     others = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
     wait_for(qtbot, explorer, others)
-    assert [answer.to for answer in explorer.heard][2:] == [first, words, heads, others]
+    assert [answer.to for answer in explorer.answers][2:] == [first, words, heads, others]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -150,7 +150,7 @@ def test_a_newer_question_replaces_one_that_was_lost(qtbot, explorer, tiny, monk
     lost = explorer.ask(FillMask(checkpoint=tiny, text="a"))
     newer = explorer.ask(FillMask(checkpoint=tiny, text="ab"))
     wait_for(qtbot, explorer, newer)
-    assert [answer.to for answer in explorer.heard] == [newer]
+    assert [answer.to for answer in explorer.answers] == [newer]
     assert lost != newer
 
 
@@ -192,7 +192,7 @@ def test_files_of_a_killed_window_are_removed_at_the_next_start(qtbot, tmp_path,
     explorer.close()
 
 
-class Heard:
+class Recorder:
     """Calls of a OneTimeWorker."""
 
     def __init__(self) -> None:
@@ -209,15 +209,15 @@ class Heard:
 
 
 def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny):
-    heard = Heard()
+    recorder = Recorder()
     into = tmp_path / "imported"
-    one_time_worker = heard.run(Import(folder=tiny, into=into), tmp_path, settings)
-    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
-    assert isinstance(heard.done[0], Imported)
-    assert heard.done[0].info.layers == 2
-    assert "mlm" in heard.done[0].info.task_heads
-    assert heard.working
-    assert heard.refused == []
+    one_time_worker = recorder.run(Import(folder=tiny, into=into), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(recorder.done), timeout=PATIENCE)
+    assert isinstance(recorder.done[0], Imported)
+    assert recorder.done[0].info.layers == 2
+    assert "mlm" in recorder.done[0].info.task_heads
+    assert recorder.working
+    assert recorder.refused == []
     assert one_time_worker.is_over()
     assert (into / "config.json").is_file()
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
@@ -230,33 +230,33 @@ def test_a_refused_one_time_question_has_a_reason(qtbot, tmp_path, settings, mon
         "print(json.dumps({'kind': 'refused', 'to': 0, 'problem': 'x'}), flush=True)\n"
         "sys.stdin.read()",
     )
-    heard = Heard()
-    heard.run(Examine(folder=tmp_path), tmp_path, settings)
-    qtbot.waitUntil(lambda: bool(heard.refused), timeout=PATIENCE)
-    assert heard.done == [] and heard.refused[0].problem == "x"
+    recorder = Recorder()
+    recorder.run(Examine(folder=tmp_path), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(recorder.refused), timeout=PATIENCE)
+    assert recorder.done == [] and recorder.refused[0].problem == "x"
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
 def test_a_question_whose_process_dies_is_refused(qtbot, tmp_path, settings, monkeypatch, tiny):
     fake_worker(monkeypatch, "import os; os.abort()")
-    heard = Heard()
-    heard.run(Examine(folder=tiny), tmp_path, settings)
-    qtbot.waitUntil(lambda: bool(heard.refused), timeout=PATIENCE)
-    assert "stopped" in heard.refused[0].problem
+    recorder = Recorder()
+    recorder.run(Examine(folder=tiny), tmp_path, settings)
+    qtbot.waitUntil(lambda: bool(recorder.refused), timeout=PATIENCE)
+    assert "stopped" in recorder.refused[0].problem
 
 
 def test_a_cancelled_or_ownerless_question_is_silent(qtbot, tmp_path, settings, tiny, light):
-    heard = Heard()
-    one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings)
+    recorder = Recorder()
+    one_time_worker = recorder.run(Examine(folder=tiny), tmp_path, settings)
     one_time_worker.cancel()
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
-    assert (heard.done, heard.refused) == ([], [])
-    heard, owner = Heard(), QObject()
-    one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings, owner)
+    assert (recorder.done, recorder.refused) == ([], [])
+    recorder, owner = Recorder(), QObject()
+    one_time_worker = recorder.run(Examine(folder=tiny), tmp_path, settings, owner)
     owner.deleteLater()
     qtbot.waitUntil(one_time_worker.is_over, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
-    assert (heard.done, heard.refused) == ([], [])
+    assert (recorder.done, recorder.refused) == ([], [])
 
 
 @pytest.fixture
@@ -283,10 +283,10 @@ def test_a_standby_worker_answers_one_question_of_its_program(qtbot, standby, ti
     assert standby.pid == waiting, "there is one at a time"
     process = standby.take("explore")
     assert process.pid == waiting and standby.pid == 0
-    heard = Heard()
-    heard.ask(FillMask(checkpoint=tiny, text="a [MASK]"), process)
-    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
-    assert isinstance(heard.done[0], MaskFilled)
+    recorder = Recorder()
+    recorder.ask(FillMask(checkpoint=tiny, text="a [MASK]"), process)
+    qtbot.waitUntil(lambda: bool(recorder.done), timeout=PATIENCE)
+    assert isinstance(recorder.done[0], MaskFilled)
     assert started(qtbot, standby) != waiting
 
 

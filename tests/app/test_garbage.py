@@ -19,8 +19,8 @@ def collector(qtbot: QtBot) -> Iterator[Collector]:
     (gc.enable if was_on else gc.disable)()
 
 
-class Circle(QObject):
-    """Refers to itself, so that only a search for circles frees it."""
+class Cycle(QObject):
+    """Refers to itself, so that only the cycle collector frees it."""
 
     freed_in: ClassVar[list[int]] = []
 
@@ -35,25 +35,25 @@ class Circle(QObject):
 
 
 def test_cycles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot: QtBot) -> None:
-    Circle.freed_in.clear()
-    Circle()
+    Cycle.freed_in.clear()
+    Cycle()
     allocating = threading.Thread(target=lambda: [[i] for i in range(100_000)])
     allocating.start()
     allocating.join()
-    assert Circle.freed_in == []
+    assert Cycle.freed_in == []
     keep = [[i] for i in range(2_000)]
-    qtbot.waitUntil(lambda: bool(Circle.freed_in))
-    assert set(Circle.freed_in) == {threading.get_ident()}
+    qtbot.waitUntil(lambda: bool(Cycle.freed_in))
+    assert set(Cycle.freed_in) == {threading.get_ident()}
     assert len(keep) == 2_000
 
 
 def test_surviving_objects_are_scanned_at_most_once(collector: Collector) -> None:
     for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
-        Circle.freed_in.clear()
-        Circle()
+        Cycle.freed_in.clear()
+        Cycle()
         keep, frozen = [[i] for i in range(2_000)], gc.get_freeze_count()
         keeps()
-        assert Circle.freed_in == freed, keeps
+        assert Cycle.freed_in == freed, keeps
         assert gc.get_freeze_count() >= frozen + len(keep)
         gc.unfreeze()
         gc.collect()

@@ -1,4 +1,4 @@
-"""The command palette finds by any word of a name, and does what is chosen."""
+"""The command palette finds any word of a name and runs the chosen command."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -21,7 +21,7 @@ def window(qtbot) -> QWidget:
     return widget
 
 
-def opened(window: QWidget, commands: list[Command]) -> Palette:
+def open_palette(window: QWidget, commands: list[Command]) -> Palette:
     palette = Palette(commands, window)
     palette.open()
     return palette
@@ -39,7 +39,7 @@ def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
 
 def test_typing_and_enter_run_the_chosen_command(qtbot, window: QWidget) -> None:
     done: list[str] = []
-    palette = opened(
+    palette = open_palette(
         window,
         [
             command("Home", act=lambda: done.append("home")),
@@ -55,7 +55,7 @@ def test_typing_and_enter_run_the_chosen_command(qtbot, window: QWidget) -> None
 
 
 def test_later_results_are_appended(qtbot, window: QWidget) -> None:
-    palette = opened(window, [command("Home")])
+    palette = open_palette(window, [command("Home")])
     qtbot.keyClicks(palette.line, "first")
     assert not palette.shown() and palette.no_results.isVisible()
     palette.add([command("My first run", "Run")])
@@ -64,7 +64,7 @@ def test_later_results_are_appended(qtbot, window: QWidget) -> None:
 
 
 def test_markup_in_a_name_is_shown_literally(window: QWidget) -> None:
-    palette = opened(window, [command("<b>x</b>\u202ereversed", "Run")])
+    palette = open_palette(window, [command("<b>x</b>\u202ereversed", "Run")])
     index = palette.view.model().index(0, 0)
     assert index.data() == "<b>x</b>\\u202ereversed"
     palette.grab()
@@ -73,7 +73,7 @@ def test_markup_in_a_name_is_shown_literally(window: QWidget) -> None:
 
 
 def test_ten_thousand_names_are_searched_between_two_keystrokes(qtbot, window: QWidget) -> None:
-    palette = opened(window, [command(f"Run number {n}", "Run") for n in range(10_000)])
+    palette = open_palette(window, [command(f"Run number {n}", "Run") for n in range(10_000)])
     qtbot.keyClicks(palette.line, "9999")  # the watchdog fails a key that takes too long
     assert [c.title for c in palette.shown()] == ["Run number 9999"]
     palette.close()

@@ -31,7 +31,7 @@ def job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def gone(home: Home) -> bool:
+def is_idle(home: Home) -> bool:
     return not is_held(home.runner_lock)
 
 
@@ -43,7 +43,7 @@ def test_jobs_are_trained_in_the_background_in_order(home, job_file, capsys) -> 
     with record.read() as session:
         assert [run.state for run in all_runs(session)] == ["finished", "finished"]
     record.close()
-    until(lambda: gone(home))
+    until(lambda: is_idle(home))
     assert home.runner_log.read_text().count(": finished") == 2
     assert main(["queue"]) == 0
     assert "The queue is empty." in capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_a_job_starts_after_the_run_that_is_named(home, job_file, capsys) -> Non
     assert main(["queue", str(job_file), "--after", "before", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)
     assert RunFolder(Path(listed["folder"])).waits_for() == "first"
-    until(lambda: gone(home))
+    until(lambda: is_idle(home))
 
 
 def test_the_queue_is_printed_as_json_and_a_failure_is_reported(home, job_file, capsys) -> None:
@@ -76,10 +76,10 @@ def test_the_queue_is_printed_as_json_and_a_failure_is_reported(home, job_file, 
     assert listed["name"] == "broken" and listed["state"] == "queued"
     assert Path(listed["folder"]).parent == home.runs
     assert "Not every run has finished." in printed.err
-    until(lambda: gone(home))
+    until(lambda: is_idle(home))
 
 
 def test_the_program_is_its_own_runner(home: Home) -> None:
     """In the packaged program the runner is the program itself."""
     assert main(["--queue-runner"]) == 0
-    assert home.record.exists() and gone(home)
+    assert home.record.exists() and is_idle(home)

@@ -13,7 +13,7 @@ from tests.engine.runs import fake_worker
 
 
 @pytest.fixture
-def told(home: Home) -> Home:
+def two_runs(home: Home) -> Home:
     """A home with two runs; one has a name, notes, a star and tags."""
     record = open_record(home.record, home.backups)
     for name in ("one", "two"):
@@ -31,9 +31,9 @@ def told(home: Home) -> Home:
     return home
 
 
-def test_runs_are_moved_from_one_home_to_another(told, tmp_path, monkeypatch, capsys) -> None:
+def test_runs_are_moved_from_one_home_to_another(two_runs, tmp_path, monkeypatch, capsys) -> None:
     file = tmp_path / "night.zip"
-    two = str(told.runs / "two")
+    two = str(two_runs.runs / "two")
     assert (
         main(["export-runs", "the best night", two, "--to", str(file), "--checkpoints", "best"])
         == 0
@@ -58,14 +58,14 @@ def test_runs_are_moved_from_one_home_to_another(told, tmp_path, monkeypatch, ca
     assert "already in the list of runs" in capsys.readouterr().err
 
 
-def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, told) -> None:
+def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, two_runs) -> None:
     assert main(["export-runs", "nothing", "--to", str(tmp_path / "x.zip")]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()
     (tmp_path / "bad.zip").write_bytes(b"PK nothing")
     assert main(["import-runs", str(tmp_path / "bad.zip")]) == 1
     assert "bad.zip cannot be opened as runs" in capsys.readouterr().err
-    assert not list(told.cache.glob("unpacked-*"))
+    assert not list(two_runs.cache.glob("unpacked-*"))
     RunFolder.create(tmp_path / "one", fake_worker.job("one"))
     args = ["export-runs", str(tmp_path / "one"), "one", "--to", str(tmp_path / "x.zip")]
     assert main(args) == 1

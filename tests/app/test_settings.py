@@ -1,4 +1,4 @@
-"""Preferences are kept, and a damaged file never stops the start."""
+"""Preferences are saved, and a damaged file never prevents the start."""
 
 import json
 import random

@@ -54,7 +54,7 @@ def start(script: str, path: Path) -> subprocess.Popen[str]:
     )
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def read_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
 
@@ -67,7 +67,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
 def test_only_one_of_several_processes_gets_the_home(home: Home) -> None:
     racers = [start(CLAIMING, home.lock) for _ in range(6)]
     try:
-        results = [said(racer) for racer in racers]
+        results = [read_line(racer) for racer in racers]
     finally:
         end(*racers)
     assert sorted(results) == ["mine"] + ["theirs"] * 5
@@ -75,7 +75,7 @@ def test_only_one_of_several_processes_gets_the_home(home: Home) -> None:
 
 def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
     owner = start(CLAIMING, home.lock)
-    assert said(owner) == "mine"
+    assert read_line(owner) == "mine"
     os.kill(owner.pid, signal.SIGKILL)
     end(owner)
     assert home.lock.exists(), "the file is left, and its lock is gone"
@@ -90,7 +90,7 @@ def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home) -> 
     owner = _owner(home, rings)
     second = start(RINGING, home.root)
     qtbot.waitUntil(lambda: second.poll() is not None, timeout=60_000)
-    assert said(second) == "heard" and rings == [True]
+    assert read_line(second) == "heard" and rings == [True]
     end(second)
     owner.deleteLater()
 

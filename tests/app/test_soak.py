@@ -23,8 +23,8 @@ MINUTES = float(os.environ.get("BERT_STUDIO_SOAK", "4"))
 GROWTH = 50_000_000  # bytes
 
 
-def taken(process: psutil.Process) -> tuple[int, int, int]:
-    """Bytes of memory, open files and threads, once nothing is under way."""
+def measure(process: psutil.Process) -> tuple[int, int, int]:
+    """Bytes of memory, open files and threads when idle."""
     gc.collect()
     return process.memory_info().rss, process.num_fds(), threading.active_count()
 
@@ -58,7 +58,7 @@ def test_memory_does_not_grow_in_a_long_session(qtbot, studio: Studio) -> None:
             notices.close(notices.shown[0])
         qtbot.wait(30)
         if rounds % 5 == 0:
-            looks.append(taken(process))
+            looks.append(measure(process))
     first, last = looks[len(looks) // 3], looks[-1]
     print(f"{rounds} rounds in {MINUTES:g} minutes: first third and end {first}, {last}")
     assert last[0] - first[0] < GROWTH

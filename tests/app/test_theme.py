@@ -14,7 +14,7 @@ from app.theme import CHART, Role, chart_pen
 from app.widgets import buttons
 from app.widgets.page import Card, EmptyState
 from app.widgets.text.labels import Text
-from tests.app.colour_vision import VISIONS, difference, seen
+from tests.app.colour_vision import VISIONS, difference, simulate
 
 CLOSE = 14  # CIEDE2000 below which two series also need different dashes
 LIGHT, DARK = {role: role.light for role in Role}, {role: role.dark for role in Role}
@@ -48,7 +48,7 @@ def test_every_text_is_readable_on_every_background(colours: dict[Role, str]) ->
 
 def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp: object) -> None:
     for colours, vision in product((LIGHT, DARK), VISIONS):
-        shown = [seen(colours[role], vision) for role in CHART]
+        shown = [simulate(colours[role], vision) for role in CHART]
         apart = {(n, m): difference(shown[n], shown[m]) for n, m in combinations(range(8), 2)}
         assert min(apart.values()) >= 10, (vision, min(apart, key=apart.__getitem__))
         first = [apart[pair] for pair in apart if max(pair) < 4]
@@ -74,7 +74,7 @@ def test_series_of_one_colour_differ_in_their_dashes(qapp: object) -> None:
 
 
 def test_chart_colours_are_not_used_outside_charts() -> None:
-    """Who needs one for another reason takes it by what it means, from the theme."""
+    """Other code uses the named colours of the theme."""
     meanings = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
     assert len(set(meanings)) == len(meanings)
     firsts = {theme.SEGMENTS[0], theme.SIDES[0], theme.SIGNS[0]}

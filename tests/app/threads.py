@@ -1,4 +1,4 @@
-"""Threads in the place of workers: the start of a process with torch takes 2 s of CPU time."""
+"""Threads instead of workers: starting a process with torch takes 2 s of CPU time."""
 
 from pathlib import Path
 
@@ -31,14 +31,14 @@ class FakeWorkers:
                 answers.append(Refused(problem=error.problem, advice=error.advice))
             return answers
 
-        def tell(told: list[Answer]) -> None:
-            for one in told:
+        def deliver(answers: list[Answer]) -> None:
+            for reply in answers:
                 if not worker.is_cancelled:
-                    way = done if one.is_final else on_partial
-                    (refused if isinstance(one, Refused) else way)(one)
+                    way = done if reply.is_final else on_partial
+                    (refused if isinstance(reply, Refused) else way)(reply)
 
         if not self.is_held:
-            background.run(self._guard, work, tell)
+            background.run(self._guard, work, deliver)
         return worker
 
 

@@ -51,7 +51,7 @@ def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
             shown.deleteLater()
             QApplication.processEvents()
 
-    def open_one() -> MainWindow:
+    def open_window() -> MainWindow:
         close()
         studio = Studio(home, Notices())
         shown = MainWindow(studio)
@@ -61,7 +61,7 @@ def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
         shown.begin()
         return shown
 
-    yield open_one
+    yield open_window
     close()
 
 
@@ -80,7 +80,7 @@ def page(window: MainWindow, key: str) -> Any:
 
 
 def last_figures(folder: Path) -> dict[tuple[str, int], float | None]:
-    """The last word on every point that time does not touch."""
+    """The last value of every point, without timings."""
     events, _ = RunFolder(folder).events_after(0)
     return {
         (e.name, e.step): e.value

@@ -31,14 +31,14 @@ def page(qtbot, studio: Studio) -> HomePage:
 
 
 @pytest.fixture
-def went(studio: Studio) -> list[tuple[str, object]]:
+def visits(studio: Studio) -> list[tuple[str, object]]:
     """Target page of a click."""
-    gone: list[tuple[str, object]] = []
-    studio.go.connect(lambda key, argument: gone.append((key, argument)))
-    return gone
+    visits: list[tuple[str, object]] = []
+    studio.go.connect(lambda key, argument: visits.append((key, argument)))
+    return visits
 
 
-def trained(studio: Studio, name: str, number: int) -> None:
+def add_run(studio: Studio, name: str, number: int) -> None:
     """A finished run in the record."""
     job = JobSpec(
         name=name,
@@ -62,26 +62,26 @@ def rows(page: HomePage) -> list[RunRow]:
     return [row for row in page.findChildren(RunRow) if not row.isHidden()]
 
 
-def test_the_cards_lead_to_the_pages(qtbot, page, went) -> None:
+def test_the_cards_lead_to_the_pages(qtbot, page, visits) -> None:
     page.show()
     qtbot.mouseClick(page.cards[0], Qt.MouseButton.LeftButton)
     for card in page.cards[1:]:
         card.setFocus()
         qtbot.keyClick(card, Qt.Key.Key_Return)
-    assert went == [
+    assert visits == [
         ("train", {"task": "text_classification"}),
         ("explore", None),
         ("train", {"task": "pretraining"}),
     ]
 
 
-def test_the_first_step_opens_the_completed_wizard(qtbot, page, went, monkeypatch) -> None:
+def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypatch) -> None:
     monkeypatch.setattr(home_view, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_view, "sample_data", lambda: Path(__file__))
     page.show()
     qtbot.waitUntil(page.first.isVisible)
     page.begin.click()
-    assert went == [("train", {"preset": "first"})]
+    assert visits == [("train", {"preset": "first"})]
 
 
 def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path) -> None:
@@ -91,8 +91,8 @@ def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_pat
     assert not page.first.isVisible() and not page.runs.isVisible()
 
 
-def test_recent_runs_show_their_best_and_open(qtbot, page, studio, went, screen) -> None:
-    trained(studio, "My <b>first</b> run", 1)
+def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, screen) -> None:
+    add_run(studio, "My <b>first</b> run", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
@@ -102,11 +102,11 @@ def test_recent_runs_show_their_best_and_open(qtbot, page, studio, went, screen)
     screen(page, "home")
     qtbot.mouseClick(row, Qt.MouseButton.LeftButton)
     page.runs.all.click()
-    assert went == [("runs", {"run": "run-1"}), ("runs", None)]
+    assert visits == [("runs", {"run": "run-1"}), ("runs", None)]
 
 
 def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> None:
-    trained(studio, "First", 1)
+    add_run(studio, "First", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
@@ -116,7 +116,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     with qtbot.waitSignal(page.state.runs_changed):
         studio.dispatcher.run_changed.emit("run-1")
     assert rows(page) == [row] and row.name.full_text() == "Renamed"
-    trained(studio, "Second", 2)
+    add_run(studio, "Second", 2)
     studio.dispatcher.run_added.emit("run-2")
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
 

@@ -1,4 +1,4 @@
-"""The Settings page: every choice is at once true, and kept."""
+"""The Settings page: every choice takes effect immediately and is saved."""
 
 import keyring
 import pytest

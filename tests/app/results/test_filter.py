@@ -1,4 +1,4 @@
-"""The filter as a sentence whose parts are changed, added and taken away by the keyboard."""
+"""The filter as a sentence whose parts are changed, added and removed by keyboard."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ TAGGED = tagged([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
 
 @pytest.fixture
 def open_filter(qtbot, tmp_path) -> Open:
-    """The filter of predictions, in a window of its own that has the keyboard."""
+    """The filter of predictions, in a separate window that has the focus."""
 
     def make(predictions: Predictions) -> FilterBar:
         notices = Notices()
@@ -59,7 +59,7 @@ def open_filter(qtbot, tmp_path) -> Open:
     return make
 
 
-def said(bar: FilterBar) -> list[str]:
+def chip_texts(bar: FilterBar) -> list[str]:
     return [chip.text() for chip in bar.chips]
 
 
@@ -82,7 +82,7 @@ def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot) -> None:
     assert editor.values[0].currentText() == "bad"
     with qtbot.waitSignal(state.listed):
         QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
-    assert said(bar) == ["gold is not “bad”", "predicted is “bad”"]
+    assert chip_texts(bar) == ["gold is not “bad”", "predicted is “bad”"]
     assert state.rows.tolist() == [1]
     assert bar.chips[0].hasFocus()
     assert state.chosen_by("confusion") == ()  # whose cell is no longer what was clicked
@@ -96,11 +96,11 @@ def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter,
     qtbot.waitUntil(bar.editor.isVisible)
     QTest.keyClicks(bar.editor.values[0], "nothing")
     QTest.keyClick(bar.editor.values[0], Qt.Key.Key_Escape)
-    assert said(bar) == ["the prediction is wrong", "“text” contains “so”"]
+    assert chip_texts(bar) == ["the prediction is wrong", "“text” contains “so”"]
     assert bar.chips[1].hasFocus()
     bar.remove_buttons[0].setFocus()
     QTest.keyClick(bar.remove_buttons[0], Qt.Key.Key_Space)
-    assert said(bar) == ["“text” contains “so”"]
+    assert chip_texts(bar) == ["“text” contains “so”"]
     assert bar.remove_buttons[0].hasFocus()
     assert_accessible(bar)
     assert bar.chips[0].accessibleName() == "Change: “text” contains “so”"
@@ -125,7 +125,7 @@ def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot) -> No
     QTest.keyClicks(editor.values[0], "]$")
     with qtbot.waitSignal(bar._state.listed):
         QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
-    assert said(bar) == ["“text” matches s[o]$"]
+    assert chip_texts(bar) == ["“text” matches s[o]$"]
     assert bar._state.rows.tolist() == [1]
     assert bar.chips[0].hasFocus()
 

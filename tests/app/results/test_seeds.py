@@ -16,7 +16,7 @@ from engine.record.follow import record_folder
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
-from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, opened, results_of
+from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, open_results, results_of
 from tests.engine.cli.test_results import of_seeds
 from tests.engine.results.made import classified
 from tests.engine.training import small
@@ -55,8 +55,8 @@ def runs(studio, tmp_path) -> Runs:
     return runs
 
 
-def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
-    view = opened(studio, qtbot, results_of(shown))
+def compare(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
+    view = open_results(studio, qtbot, results_of(shown))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     view.comparison.compare_with(Other("First", predictions_file(other / "results", "validation")))
     qtbot.waitUntil(view.comparison.isVisible)
@@ -64,7 +64,7 @@ def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsV
 
 
 def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path, capsys) -> None:
-    card = compared(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
+    card = compare(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
@@ -87,12 +87,12 @@ def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) 
         Predictions(facts, predictions.table).write(
             predictions_file(runs["first", seed] / "results", "validation")
         )
-    view = opened(studio, qtbot, results_of(runs["first", 2]))
+    view = open_results(studio, qtbot, results_of(runs["first", 2]))
     qtbot.waitUntil(view.headline.seeds.isVisible)
     assert view.headline.seeds.text() == (
         "Mean of 3 runs (seeds 1, 2, 3): 60.0 % · 95 % interval 35.2 % to 84.8 %"
     )
-    alone = opened(studio, qtbot, results_of(runs["second", 1]))
+    alone = open_results(studio, qtbot, results_of(runs["second", 1]))
     qtbot.waitUntil(lambda: alone.rows.model.rowCount() == 5)
     assert not alone.headline.seeds.isVisible()
 
@@ -100,7 +100,7 @@ def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) 
 def test_two_runs_of_the_same_settings_are_compared_by_their_rows_only(studio, runs, qtbot):
     predictions = classified(GOLD, PREDICTED, text=TEXTS)
     predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
-    card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
+    card = compare(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
     assert card.claim.isVisible()
     assert not card.seeds_claim.isVisible()
     assert not card.seeds_about.isVisible()
@@ -156,7 +156,7 @@ def test_the_same_training_on_an_earlier_version_is_compared_automatically(studi
     assert find_earlier(studio.record, slow.results, known.info) is None, "its settings differ"
     assert find_earlier(studio.record, tmp_path / "elsewhere", known.info) is None
 
-    view = opened(studio, qtbot, results_of(second.path))
+    view = open_results(studio, qtbot, results_of(second.path))
     qtbot.waitUntil(view.comparison.isVisible)
     assert view.comparison.about.text().startswith("First: ")
     view.comparison.stop.click()

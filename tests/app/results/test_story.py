@@ -12,7 +12,7 @@ from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 from tests.app.asking import question
-from tests.app.results.test_view import opened
+from tests.app.results.test_view import open_results
 from tests.engine.training.small import classifying
 
 PATIENCE = 90_000  # ms; a worker loads torch first
@@ -33,7 +33,7 @@ def trained(tmp_path_factory) -> RunFolder:
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_run_is_read_sliced_opened_tested_and_compared_with_baselines(qtbot, studio, trained):
-    view = opened(studio, qtbot, run_results(trained))
+    view = open_results(studio, qtbot, run_results(trained))
     (stored,) = stored_predictions(trained.results)
     rows, listed = stored.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
@@ -45,11 +45,11 @@ def test_a_run_is_read_sliced_opened_tested_and_compared_with_baselines(qtbot, s
     filled = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
     matrix.pressed.emit(filled)
     qtbot.waitUntil(lambda: listed.rowCount() == counts[filled])
-    gone: list[tuple[str, dict[str, object]]] = []
-    studio.go.connect(lambda page, argument: gone.append((page, argument)))
+    requests: list[tuple[str, dict[str, object]]] = []
+    studio.go.connect(lambda page, argument: requests.append((page, argument)))
     view.rows.table.setCurrentIndex(listed.index(0, 0))
     qtbot.keyClick(view.rows.table, Qt.Key.Key_Return)
-    ((page, sent),) = gone
+    ((page, sent),) = requests
     assert page == "explore" and sent["text"] and sent["label"] in ("good", "bad")
     assert Path(str(sent["model"])).is_dir()
 

@@ -55,8 +55,8 @@ def results_of(folder: Path) -> ResultsSource:
     )
 
 
-def opened(studio: Studio, qtbot: QtBot, of: ResultsSource) -> ResultsView:
-    view = ResultsView(studio, of)
+def open_results(studio: Studio, qtbot: QtBot, source: ResultsSource) -> ResultsView:
+    view = ResultsView(studio, source)
     qtbot.addWidget(view)
     view.resize(1000, 560)
     view.show()
@@ -72,7 +72,7 @@ def show(studio, qtbot, tmp_path) -> Show:
             GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
         predictions.write(tmp_path / "results" / "validation.parquet")
-        view = opened(studio, qtbot, results_of(tmp_path))
+        view = open_results(studio, qtbot, results_of(tmp_path))
         view.resize(width, height)
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
         qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
@@ -109,7 +109,7 @@ def test_a_precision_with_inexact_digits_is_named(show, studio, tmp_path, qtbot)
     predictions = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
     facts = predictions.info.model_copy(update={"precision": "bf16"})
     replace(predictions, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
-    view = opened(studio, qtbot, results_of(tmp_path / "short"))
+    view = open_results(studio, qtbot, results_of(tmp_path / "short"))
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
     assert "Explore" in view.headline.about.toolTip()
 
@@ -172,10 +172,10 @@ def test_rows_are_searched_and_sorted(show, qtbot) -> None:
 
 
 def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path) -> None:
-    view, gone = show(), []
-    studio.go.connect(lambda page, argument: gone.append((page, argument)))
+    view, requests = show(), []
+    studio.go.connect(lambda page, argument: requests.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
-    (page, argument), *_ = gone
+    (page, argument), *_ = requests
     assert page == "explore"
     assert argument["model"] == tmp_path
     assert (argument["text"], argument["pair"]) == ("poor", None)
@@ -200,7 +200,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     predictions = masked_tokens()
     predictions.write(tmp_path / "results" / "validation.parquet")
     unigram(predictions).write(tmp_path / "results" / "unigram-validation.parquet")
-    view, gone = opened(studio, qtbot, results_of(tmp_path)), []
+    view, requests = open_results(studio, qtbot, results_of(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.full_text() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
@@ -209,13 +209,13 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     table.setCurrentIndex(table.model().index(0, 0))
     QTest.keyClick(table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 20)
-    studio.go.connect(lambda page, argument: gone.append((page, argument)))
+    studio.go.connect(lambda page, argument: requests.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
-    assert gone[0][1]["panel"] == "words" and "[MASK]" in gone[0][1]["text"]
+    assert requests[0][1]["panel"] == "words" and "[MASK]" in requests[0][1]["text"]
 
 
 def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
-    view = opened(studio, qtbot, results_of(tmp_path))
+    view = open_results(studio, qtbot, results_of(tmp_path))
     assert view.score.isVisible()
     view.state.open(tmp_path / "gone.parquet")
     qtbot.waitUntil(view.problem.isVisible)
@@ -223,7 +223,7 @@ def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
 
 
 def test_no_part_vanishes_in_a_short_window(show) -> None:
-    """Everything together scrolls, and short labels leave their room to the texts."""
+    """Everything together scrolls, and short labels leave their space to the texts."""
     view = show(width=960, height=380)
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     view.comparison.show()
@@ -237,7 +237,7 @@ def test_no_part_vanishes_in_a_short_window(show) -> None:
 
 
 class FakeWorker:
-    """Answers at once what a worker would: the five rows, with all of them right."""
+    """Answers immediately as a worker would: the five rows, all of them right."""
 
     def __init__(self, refuses: bool = False, notes: bool = False) -> None:
         self.asked: list[Evaluate] = []
@@ -431,13 +431,15 @@ def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path) 
 
 
 @pytest.mark.parametrize(
-    "baseline, said",
+    "baseline, verdict",
     [
         (["bad"] * 60, "The model beats them."),
         (["good"] * 60, "The model is not clearly better than Majority. What usually helps:"),
     ],
 )
-def test_the_score_is_compared_with_baselines(studio, qtbot, tmp_path, monkeypatch, baseline, said):
+def test_the_score_is_compared_with_baselines(
+    studio, qtbot, tmp_path, monkeypatch, baseline, verdict
+):
     gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
     folder = tmp_path / "results"
     classified(gold, gold, text=texts).write(predictions_file(folder, "validation"))
@@ -450,16 +452,16 @@ def test_the_score_is_compared_with_baselines(studio, qtbot, tmp_path, monkeypat
         done(BaselinesFitted(files=(file,)))
 
     monkeypatch.setattr(studio, "one_time_worker", fit)
-    of = replace(
+    source = replace(
         results_of(tmp_path),
         baselines=lambda facts: FitBaselines(
             data=FileData(path=tmp_path), into=folder, task=facts.task, labels=facts.labels
         ),
     )
-    view = opened(studio, qtbot, of)
+    view = open_results(studio, qtbot, source)
     qtbot.waitUntil(view.baselines.fit.isVisible)
     view.baselines.fit.click()
-    qtbot.waitUntil(lambda: said in view.baselines.verdict.text())
+    qtbot.waitUntil(lambda: verdict in view.baselines.verdict.text())
     assert view.baselines.verdict.text().startswith("Baselines: Majority ")
     assert not view.baselines.fit.isVisible()
 

@@ -19,8 +19,8 @@ class ThreadedExplorer(FakeExplorer):
 
     def ask(self, question: Question) -> int:
         number = super().ask(question)
-        tell = self.answered.emit
-        FakeWorkers(self.scratch, self).start(self.asked[-1], tell, tell, on_partial=tell)
+        emit = self.answered.emit
+        FakeWorkers(self.scratch, self).start(self.asked[-1], emit, emit, on_partial=emit)
         return number
 
 

@@ -55,7 +55,7 @@ def model(tuned, tmp_path_factory):
     return folder
 
 
-def opened(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
+def open_tab(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
     tab.show_model(checkpoint, "films")
     qtbot.waitUntil(lambda: tab.trying is not None)
     return tab
@@ -65,7 +65,7 @@ def best(model: FineTuned) -> Path:
     return model.run.checkpoint(model.run.best_step() or 0)
 
 
-def saved(qtbot: Any, tab: UseTab, path: Path) -> None:
+def save_report(qtbot: Any, tab: UseTab, path: Path) -> None:
     """Press the button, and name a file."""
     qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
     dialog = tab.findChild(QFileDialog)
@@ -78,7 +78,7 @@ def saved(qtbot: Any, tab: UseTab, path: Path) -> None:
 
 def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
     path = tmp_path / "report.html"
-    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
     page = path.read_text(encoding="utf-8")
     images = Images(page).found
     sections = [section for section, _ in images]
@@ -91,7 +91,7 @@ def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model
 
 def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
     path = tmp_path / "report.pdf"
-    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
     content = path.read_bytes()
     assert content.startswith(b"%PDF") and len(PAGES.findall(content)) >= 3
     assert "Good or bad".encode("utf-16-be") in content
@@ -100,7 +100,7 @@ def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
 
 
 def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
-    opened(qtbot, tab, best(model))
+    open_tab(qtbot, tab, best(model))
     assert_accessible(tab)
     assert_distinct_keys(tab)
     qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
@@ -114,13 +114,13 @@ def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
 
 def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
     assert tab.report.isHidden()
-    opened(qtbot, tab, best(model))
+    open_tab(qtbot, tab, best(model))
     assert not tab.report.isHidden()
     shutil.copytree(best(model), tmp_path / "model")
     tab.show_model(tmp_path / "model", "a model")
     qtbot.waitUntil(tab.report.isHidden)
     assert tab.apply.isEnabled()
-    opened(qtbot, tab, best(model))
+    open_tab(qtbot, tab, best(model))
     tab.show_model(None, "")
     assert tab.report.isHidden()
 
@@ -136,7 +136,7 @@ def test_a_failed_write_is_reported(qtbot, tab, model, tmp_path, studio, monkeyp
         raise OSError(errno.ENOSPC, "no space left", str(path))
 
     monkeypatch.setattr(atomic_write, "_flush", full)
-    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
     assert "full" in str(errors[0])
     assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
 
@@ -148,7 +148,7 @@ def test_a_run_without_results_writes_nothing(qtbot, tab, model, tmp_path, studi
     content = file.read_bytes()
     file.unlink()
     try:
-        saved(qtbot, opened(qtbot, tab, best(model)), tmp_path / "report.pdf")
+        save_report(qtbot, open_tab(qtbot, tab, best(model)), tmp_path / "report.pdf")
     finally:
         file.write_bytes(content)
     assert "no results to report" in str(errors[0])
@@ -171,12 +171,12 @@ def test_the_report_is_in_the_language_of_the_window(qapp, model):
 
 
 def test_without_a_window_the_report_is_the_same(qtbot, tab, model, tmp_path, capsys):
-    here, there = tmp_path / "here.html", tmp_path / "there.html"
-    saved(qtbot, opened(qtbot, tab, best(model)), here)
-    assert app.__main__.main(["report", str(model.run.path), "--out", str(there)]) == 0
+    from_window, headless = tmp_path / "here.html", tmp_path / "there.html"
+    save_report(qtbot, open_tab(qtbot, tab, best(model)), from_window)
+    assert app.__main__.main(["report", str(model.run.path), "--out", str(headless)]) == 0
     assert "Saved as" in capsys.readouterr().out
-    pages = [Images(file.read_text(encoding="utf-8")).found for file in (here, there)]
+    pages = [Images(file.read_text(encoding="utf-8")).found for file in (from_window, headless)]
     assert [section for section, _ in pages[0]] == [section for section, _ in pages[1]]
-    assert "rows of sentences.csv" in there.read_text(encoding="utf-8")
+    assert "rows of sentences.csv" in headless.read_text(encoding="utf-8")
     assert app.__main__.main(["report", str(model.run.path), "--out", "report.doc"]) == 1
     assert ".html, .pdf" in capsys.readouterr().err

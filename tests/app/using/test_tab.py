@@ -19,7 +19,7 @@ from tests.engine.fine_tuned import KINDS, FineTuned
 PATIENCE = 90_000  # ms; a worker loads torch first
 
 
-def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
+def open_tab(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
     tab.show_model(model.checkpoint, "films")
     qtbot.waitUntil(lambda: tab.trying is not None)
     return tab
@@ -27,7 +27,7 @@ def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_text_is_tried_and_a_file_becomes_a_data_set(qtbot, tab, tuned, tmp_path, studio):
-    opened(qtbot, tab, tuned("text_classification"))
+    open_tab(qtbot, tab, tuned("text_classification"))
     a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab)
     a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path)
     the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, tmp_path, studio)
@@ -79,7 +79,7 @@ def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
 def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, studio, monkeypatch):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     model = tuned("multiple_choice")
-    opened(qtbot, tab, model)
+    open_tab(qtbot, tab, model)
     tab.apply_to(model.file)
     dialog: ApplyingDialog = tab.dialog
     state, box = dialog.state, dialog.choices.endings
@@ -119,7 +119,7 @@ def test_a_stopped_prediction_can_be_resumed(
 ):
     numbers = iter(range(1000, 2000))
     monkeypatch.setattr(studio.explorer, "ask", lambda _: next(numbers))
-    opened(qtbot, tab, tuned("text_classification"))
+    open_tab(qtbot, tab, tuned("text_classification"))
     file = tmp_path / "new.csv"
     file.write_text("text\na film\n")
     tab.apply_to(file)
@@ -174,7 +174,7 @@ def test_a_tab_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
 
 def test_the_code_and_the_card_can_be_copied(qtbot, tab, tuned):
     model = tuned("text_classification")
-    opened(qtbot, tab, model)
+    open_tab(qtbot, tab, model)
     qtbot.mouseClick(tab.elsewhere, Qt.MouseButton.LeftButton)
     dialog = tab.code
     qtbot.waitUntil(lambda: "# Good or bad" in dialog.card.text.toPlainText())

@@ -1,4 +1,4 @@
-"""A combo box shows that its text goes on, and says all of it."""
+"""A combo box elides a long text and shows it whole in a tooltip."""
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint
@@ -64,7 +64,7 @@ def test_a_box_of_its_preferred_size_shows_its_whole_text(qtbot: QtBot) -> None:
     for length in range(1, len(LONG) + 1):
         box = ComboBox()
         qtbot.addWidget(box)
-        text = LONG[:length].rstrip()  # Qt gives a blank at the end no room
+        text = LONG[:length].rstrip()  # Qt ignores a trailing blank
         box.addItem(text)
         box.resize(box.sizeHint())
         assert box.shown_text() == text

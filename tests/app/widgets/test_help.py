@@ -1,4 +1,4 @@
-"""The pages of help: one source for a tooltip and for who wants to know more."""
+"""The pages of help: one source for tooltips and longer explanations."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A widget that is made when it is needed: once, and not before."""
+"""A widget that is created once, when first needed."""
 
 from PySide6.QtWidgets import QLineEdit, QTabWidget
 from pytestqt.qtbot import QtBot

@@ -1,4 +1,4 @@
-"""Every choice of every setting has a name of its own in the window."""
+"""Every choice of every setting has its own name in the window."""
 
 from collections.abc import Iterator
 from typing import Literal, get_args, get_origin

@@ -16,13 +16,13 @@ Write = Callable[..., Path]
 def write(tmp_path: Path) -> Write:
     """`write(name, text)` creates a file and returns its path."""
 
-    def made(name: str, text: str, encoding: str = "utf-8") -> Path:
+    def write_file(name: str, text: str, encoding: str = "utf-8") -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode(encoding))
         return file
 
-    return made
+    return write_file
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def reviews(write: Write) -> Path:
 
 @pytest.fixture
 def twice(write: Write) -> Path:
-    """40 sentences, of which one is there twice, and another with two labels."""
+    """40 sentences: one is duplicated, another has two labels."""
     rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
     return write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
 

@@ -1,4 +1,4 @@
-"""The window takes every format of `FORMATS`, and one that is added from outside."""
+"""The window accepts every format of `FORMATS`, and one added from outside."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from engine.data.formats import FORMATS
 from tests.engine.data.formats.tagged_lines import added
 
 
-def taken(folder: Path) -> None:
+def assert_accepted(folder: Path) -> None:
     """Every suffix is offered, may be dropped, and is found in a folder."""
     suffixes = [suffix for format_ in FORMATS.values() for suffix in format_.suffixes]
     for suffix in dict.fromkeys(suffixes):
@@ -26,12 +26,12 @@ def taken(folder: Path) -> None:
 
 
 def test_the_window_accepts_every_format(tmp_path) -> None:
-    taken(tmp_path)
+    assert_accepted(tmp_path)
 
 
 def test_the_window_accepts_a_format_from_outside(qtbot, tmp_path, studio) -> None:
     with added() as added_format:
-        taken(tmp_path)
+        assert_accepted(tmp_path)
         whole = QWidget()
         qtbot.addWidget(whole)
         controls = FormatSection(ImportState(studio, studio.datasets), whole)

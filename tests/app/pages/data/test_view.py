@@ -16,7 +16,7 @@ from engine.data.datasets.store import open_dataset
 from engine.files.shipped import sample_data
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
-from tests.app.pages.data.dataset.test_view import opened, stored
+from tests.app.pages.data.dataset.test_view import open_view, store
 
 PATIENCE = 20_000  # ms
 
@@ -43,7 +43,7 @@ def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio) -> 
 
 
 def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodeltester) -> None:
-    stored(page, reviews)
+    store(page, reviews)
     studio.datasets_changed.emit()
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
     assert_distinct_keys(page)
@@ -59,7 +59,7 @@ def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodelte
 
 
 def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: page.state.sources.get(view.state.folder) == "same", timeout=PATIENCE)
     assert "Unchanged" in view.details.facts.values["Source status"].text()
     reviews.write_text(reviews.read_text() + "one more,1\n")
@@ -75,7 +75,7 @@ def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
 
 
 def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
-    spec = open_dataset(stored(page, reviews)).spec
+    spec = open_dataset(store(page, reviews)).spec
     known: dict = {}
     assert source_state(spec, known) == "same"
     (key,) = known
@@ -102,7 +102,7 @@ def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, 
 
 
 def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews, tmp_path) -> None:
-    folder = stored(page, reviews)
+    folder = store(page, reviews)
     away = folder.parents[2] / "away"
     shutil.move(folder, away)
     spec = json.loads((away / "spec.json").read_text())
@@ -115,7 +115,7 @@ def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews
     shutil.rmtree(studio.home.datasets / "reviews")
     away = tmp_path / "usb" / "reviews"
     away.parent.mkdir()
-    shutil.move(stored(page, reviews), away)
+    shutil.move(store(page, reviews), away)
     shutil.rmtree(studio.home.datasets / "reviews")
     assert page.accept_drop([away])
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)

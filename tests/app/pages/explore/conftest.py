@@ -76,7 +76,7 @@ def classifier(home: Home, checkpoints: Path) -> Path:
 
 
 class FakeExplorer(QObject):
-    """Keeps what it is asked; a test answers."""
+    """Records questions; a test answers."""
 
     answered = Signal(object)
     died = Signal(str)
@@ -104,14 +104,14 @@ class FakeExplorer(QObject):
     def refuse(self, question: Question, problem: str) -> None:
         self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))
 
-    def truly(self, question: Any) -> Any:
-        """Answer as the worker does; gives the last answer."""
+    def compute(self, question: Any) -> Any:
+        """Answer as the worker does; returns the last answer."""
         last = answer(question, self._desk)
         self.answered.emit(last)
         return last
 
     def fill(self, question: Any, *labels: str, causal: bool = False) -> Answer:
-        """Answer with `labels` for every hidden place; the actual piece has 1 %."""
+        """Answer with `labels` at every mask; the actual token has 1 %."""
         known = Tokenizer.from_folder(question.checkpoint)
         tokens = known.encode(question.text, question.pair, 32).tokens
         masked = set(question.masked)
@@ -170,7 +170,7 @@ def explorer(qtbot: Any, tmp_path: Path) -> FakeExplorer:
 
 @pytest.fixture(autouse=True)
 def _no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which models there are is the business of each test."""
+    """Each test provides its own models."""
     monkeypatch.setattr(library, "included_models", dict)
 
 
@@ -192,7 +192,7 @@ def entry(model: Path) -> ModelEntry:
 
 @pytest.fixture
 def explore(qtbot: Any, entry: ModelEntry) -> ExploreState:
-    """A explore of “the cat sat”, at rest."""
+    """The state for “the cat sat”, settled."""
     state = ExploreState()
     state.choose_model(entry)
     state.set_texts("the cat sat")

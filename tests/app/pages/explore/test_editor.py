@@ -14,12 +14,12 @@ def editor(qtbot) -> Editor:
     qtbot.addWidget(editor)
     editor.resize(600, 100)
     editor.show()
-    editor.told = []
-    editor.shortened.connect(editor.told.append)
+    editor.lengths = []
+    editor.shortened.connect(editor.lengths.append)
     return editor
 
 
-def pasted(text: str) -> QMimeData:
+def mime_data(text: str) -> QMimeData:
     data = QMimeData()
     data.setText(text)
     return data
@@ -27,25 +27,25 @@ def pasted(text: str) -> QMimeData:
 
 def test_long_texts_are_truncated_and_reported(qtbot, editor):
     for text in ("word " * 20_000, "x" * 100_000, "\n" * 100_000):
-        editor.insertFromMimeData(pasted(text))
+        editor.insertFromMimeData(mime_data(text))
         assert len(editor.toPlainText()) == MAX_CHARACTERS
-        assert editor.told[-1] == 100_000
+        assert editor.lengths[-1] == 100_000
         with qtbot.waitSignal(editor.edited):
             editor.clear()
-        assert editor.told[-1] == 0
+        assert editor.lengths[-1] == 0
     editor.set_text("x" * 100_000)
     assert len(editor.toPlainText()) == MAX_CHARACTERS
-    assert editor.told[-1] == 100_000
+    assert editor.lengths[-1] == 100_000
     editor.moveCursor(editor.textCursor().MoveOperation.End)
     qtbot.keyClicks(editor, "yz")
     assert editor.toPlainText() == "x" * MAX_CHARACTERS
-    assert editor.told[-1] == MAX_CHARACTERS + 1
+    assert editor.lengths[-1] == MAX_CHARACTERS + 1
     editor.selectAll()
-    data = pasted("<b>x</b>")
+    data = mime_data("<b>x</b>")
     data.setHtml("<b>bold</b>")
     editor.insertFromMimeData(data)
     assert editor.toPlainText() == "<b>x</b>", "it replaces the selection, without markup"
-    assert editor.told[-1] == 0
+    assert editor.lengths[-1] == 0
 
 
 def test_tab_leaves_the_editor(qtbot):

@@ -67,7 +67,7 @@ def page(make_page, model, other):
 
 
 def look(page, explorer, wait, panel, text, pair, other):
-    """Show a text in a panel; what it asks is answered, attention by as much for all."""
+    """Show a text in a panel and answer its questions with uniform attention."""
     count = len(explorer.asked)
     page.arrive({"text": text, "pair": pair})
     page.state.compare(other)
@@ -77,14 +77,14 @@ def look(page, explorer, wait, panel, text, pair, other):
     show(page, explorer, wait, panel, count)
 
 
-def show(page, explorer, wait, panel, asked):
+def show(page, explorer, wait, panel, count):
     """Bring a panel to the front; the questions from the number `asked` on are answered."""
     page.bench.set_offered(panel, True)
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_visible(panel))
-    while asked < len(explorer.asked):
-        question = explorer.asked[asked]
-        asked += 1
+    while count < len(explorer.asked):
+        question = explorer.asked[count]
+        count += 1
         if question.side == 0 or panel != "attention":
             answer(page, explorer, question)
     wait(lambda: not page.bench.docks["attention"].panel._state.maps.query.is_waiting)
@@ -102,7 +102,7 @@ def answer(page, explorer, question):
         file = ArrayFile(path=path, shape=shape, dtype="float32")
         explorer.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
     elif question.kind in ("fill_mask", "embed", "predict", "predict_next_sentence"):
-        explorer.truly(question)
+        explorer.compute(question)
 
 
 def content(page, panel):
@@ -129,7 +129,7 @@ def test_no_panel_scrolls_as_a_whole_and_controls_are_small(page, explorer, wait
 
 
 def test_panels_fit_at_double_scale() -> None:
-    """In a program of its own: Qt reads the factor once, when it starts."""
+    """In a separate process, since Qt reads the factor only at startup."""
     chosen = [f"{__file__}::{at_twice_the_pixels.__name__}", "-o", f"python_functions={TWICE}"]
     quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
     ran = subprocess.run(

@@ -17,7 +17,7 @@ def page(make_page, model):
 def wall(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
-    explorer.truly(explorer.of_kind("attend")[-1])
+    explorer.compute(explorer.of_kind("attend")[-1])
     wall = page.bench.docks["attention"].panel.overview.grid
     wait(lambda: wall.size_in_heads == (3, 2))
     return wall
@@ -36,7 +36,7 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     questions = {q.side: q for q in explorer.of_kind("fill_mask") if q.masked}
     assert [questions[side].heads_off for side in (0, 1)] == [((1, 1),), ()]
     assert questions[0].checkpoint == questions[1].checkpoint == model
-    after, before = (explorer.truly(questions[side]) for side in (0, 1))
+    after, before = (explorer.compute(questions[side]) for side in (0, 1))
     probabilities = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert probabilities[0] != pytest.approx(probabilities[1], abs=1e-9)
     assert (
@@ -87,10 +87,10 @@ def test_a_head_is_replaced_by_its_mean_over_texts(page, wall, wait, qtbot, expl
     wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
     question = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
     other = question.model_copy(update={"head_means": None})
-    mean, zero = (explorer.truly(q).predictions[0].ranked[0] for q in (question, other))
+    mean, zero = (explorer.compute(q).predictions[0].ranked[0] for q in (question, other))
     assert question.head_means is not None and mean.probability != zero.probability
     QTest.keyClick(box, Qt.Key.Key_Up)
-    assert page.state.first.ablation["head_means"] is None and "In their place" not in said_below(
+    assert page.state.first.ablation["head_means"] is None and "In their place" not in status_text(
         page
     )
     QTest.keyClick(box, Qt.Key.Key_Down)
@@ -100,7 +100,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(page, wall, wait, qtbot, expl
     assert_accessible(page.comparison)
 
 
-def said_below(page) -> str:
+def status_text(page) -> str:
     return page.comparison.status.full_text()
 
 
@@ -110,6 +110,6 @@ def test_slow_means_report_progress_until_zero_is_chosen(page, workers, wait):
     page.state.switch_head(0, 0)
     workers.is_held = True
     page.means.choose("mean")
-    assert page.means.replacement == "mean" and "Computing the means" in said_below(page)
+    assert page.means.replacement == "mean" and "Computing the means" in status_text(page)
     page.means.choose("zero")
-    assert page.means.replacement == "zero" and "Computing" not in said_below(page)
+    assert page.means.replacement == "zero" and "Computing" not in status_text(page)

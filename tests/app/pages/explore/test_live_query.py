@@ -1,4 +1,4 @@
-"""Questions about the study, and which answers count."""
+"""Live queries, and the answers they accept."""
 
 import pytest
 

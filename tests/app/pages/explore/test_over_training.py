@@ -28,7 +28,7 @@ STEPS = (0, 1, 2, 4, 8, 16, 24)
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def night_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("film")
     job = small.pretraining(folder, steps=24, save_every=12, evaluate_every=12, snapshot_every=600)
     job = job.model_copy(update={"name": "Night", "task": Pretraining()})
@@ -40,9 +40,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def run(made: RunFolder, home: Home) -> RunFolder:
+def run(night_run: RunFolder, home: Home) -> RunFolder:
     home.runs.mkdir(exist_ok=True)
-    return RunFolder(Path(shutil.copytree(made.path, home.runs / "night")))
+    return RunFolder(Path(shutil.copytree(night_run.path, home.runs / "night")))
 
 
 class Answering:
@@ -57,7 +57,7 @@ class Answering:
         newest = {(q.kind, q.side): q for q in questions}
         for question in newest.values():
             if not kinds or question.kind in kinds:
-                self.explorer.truly(question)
+                self.explorer.compute(question)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def answer(explorer: FakeExplorer) -> Answering:
 
 @pytest.fixture
 def settle(answer, wait) -> Callable[[ExplorePage], None]:
-    """Answer until everything that is seen belongs to the step."""
+    """Answer until everything visible belongs to the step."""
     return lambda page: wait(lambda: answer() or page.training_bar.state.is_answered)
 
 
@@ -262,11 +262,11 @@ def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path
     dialog.close()
     assert bar.series.is_running and bar.save.text() == "&Cancel saving"
 
-    def saved() -> bool:
+    def is_saved() -> bool:
         answer()
         return not bar.series.is_running
 
-    wait(saved)
+    wait(is_saved)
     names = sorted(file.name for file in folder.iterdir())
     predictions = [name for name in names if name.startswith("predictions")]
     assert [int(name[-12:-4]) for name in predictions] == list(STEPS)
@@ -277,11 +277,11 @@ def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path
     assert at(page) == 2, "where it was"
     assert "pictures in" in workshop.notices.shown[-1].problem
     bar.series.start(tmp_path / "nowhere")
-    wait(saved)
+    wait(is_saved)
     assert "could not be written" in workshop.notices.shown[-1].problem
 
 
-def listed(run: RunFolder, *steps: int) -> list[ModelEntry]:
+def list_entries(run: RunFolder, *steps: int) -> list[ModelEntry]:
     """Checkpoints of the run as the record lists them."""
     entries = [describe_model("Night", run.checkpoint(step), "run") for step in steps]
     return [replace(entry, run="night", step=n) for entry, n in zip(entries, steps, strict=True)]
@@ -296,14 +296,14 @@ def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -
 
 
 def test_a_run_that_deletes_the_checkpoint_leaves_the_step(page, workshop, wait, run, monkeypatch):
-    """As a run does that trains on and keeps its newest ones only."""
-    monkeypatch.setattr(workshop, "models", lambda: listed(run, 12, 24))
+    """Like a running training that keeps only its newest checkpoints."""
+    monkeypatch.setattr(workshop, "models", lambda: list_entries(run, 12, 24))
     page.choose(run.checkpoint(24))
     wait(lambda: page.state.first.model.run == "night")
     wait(page.training_bar.isVisible)
     click(page, 3)
     for left, chosen in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
-        monkeypatch.setattr(workshop, "models", lambda left=left: listed(run, *left))
+        monkeypatch.setattr(workshop, "models", lambda left=left: list_entries(run, *left))
         read_again(page, workshop, wait)
         assert page.state.first.checkpoint == snapshot_folder(run, 4)
         assert page.picker.chosen().path == chosen

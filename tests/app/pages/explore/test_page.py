@@ -1,4 +1,4 @@
-"""The page as a whole: the way in, and how its parts hang together."""
+"""The page as a whole: opening it, and how its parts interact."""
 
 import os
 import shutil
@@ -244,7 +244,7 @@ def test_an_input_of_the_history_is_restored_with_its_masks(ready, wait):
 
 
 def test_a_worker_is_loaded_before_chosen_texts_are_used(ready, workshop, wait, monkeypatch):
-    """Half of the time until the first numbers over many texts is that of loading torch."""
+    """Loading torch takes half of the time until the first statistics over many texts."""
     begun = []
     monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))
     ready.bench.show_panel("heads")

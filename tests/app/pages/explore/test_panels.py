@@ -1,4 +1,4 @@
-"""The table of panels: everybody who needs something of a panel finds it in its description."""
+"""The table of panels: each description has all that is needed of a panel."""
 
 import ast
 import sys
@@ -58,7 +58,7 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
         assert description.title in titles
         assert (key in page.toggles) == (not description.is_open)
         while count < len(explorer.asked):
-            explorer.truly(explorer.asked[count])
+            explorer.compute(explorer.asked[count])
             count += 1
         buttons = bench.docks[key].panel.findChildren(FigureButton)
         assert bool(buttons) == (key != "history")

@@ -1,4 +1,4 @@
-"""The switch for exact answers, and what is said of an answer."""
+"""The switch for exact answers, and the label of an answer."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def switch(explore, explorer, settings, qtbot):
     return switch
 
 
-def seen(explore, explorer, kind):
+def activate(explore, explorer, kind):
     live = kind(explore, explorer)
     for query in live.fills if kind is WordsState else (live,):
         query.set_active(True)
@@ -27,13 +27,13 @@ def seen(explore, explorer, kind):
 def test_only_predictions_may_be_fast(explore, explorer, switch):
     explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
-        seen(explore, explorer, kind)
+        activate(explore, explorer, kind)
     assert [(type(q), q.exact) for q in explorer.asked] == [(FillMask, False), (Attend, True)]
 
 
 def test_a_click_asks_for_an_exact_answer_each_time(explore, explorer, switch, settings, qtbot):
     explore.toggle_mask(2)
-    seen(explore, explorer, WordsState)
+    activate(explore, explorer, WordsState)
     switch.exact.click()
     assert [q.exact for q in explorer.asked] == [False, True]
     assert settings.preferences.exact_answers

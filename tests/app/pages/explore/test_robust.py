@@ -1,4 +1,4 @@
-"""Any text is shown as it is; with --long, no panel holds the window for more than 50 ms."""
+"""Any text is shown as it is; with --long, no panel blocks the window for more than 50 ms."""
 
 import gc
 
@@ -69,7 +69,7 @@ def look(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
     before = len(explorer.asked)
     paste(page, text)
-    wait(lambda: page.state.is_settled and page.state.first.text == shown_of(text))
+    wait(lambda: page.state.is_settled and page.state.first.text == displayed(text))
     if panel in ("tokens", "attention"):
         wait(lambda: len(explorer.asked) > before)
     if panel == "tokens":
@@ -90,7 +90,7 @@ def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
         wait(lambda panel=panel: page.bench.is_visible(panel) and page.bench.is_visible("history"))
         for text in TEXTS.values():
             look(page, explorer, model, wait, panel, text)
-            assert page.text.toPlainText() == shown_of(text), panel
+            assert page.text.toPlainText() == displayed(text), panel
     labels = page.findChildren(QLabel)
     assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
 
@@ -123,7 +123,7 @@ def test_no_text_blocks_the_window(qtbot, page, explorer, model, wait, watchdog,
     print(f"{len(TEXTS)} texts, none held the window for more than {BLOCKED * 1000:.0f} ms of work")
 
 
-def shown_of(text: str) -> str:
+def displayed(text: str) -> str:
     """Line ends as Qt's editor converts them, truncated as by the page."""
     lines = text.replace("\r\n", "\n").replace("\u2028", "\n")
     return lines[:MAX_CHARACTERS]

@@ -24,7 +24,7 @@ from engine.models.heads import Heads
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot_folder
 from tests.app.pages.explore.conftest import make_model
-from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
+from tests.app.pages.explore.test_over_training import night_run  # noqa: F401  # a run with snapshots
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0)
 LABELS = ("negative", "neutral", "positive")
@@ -43,7 +43,7 @@ class Hand:
         self.actions = 0
 
     def click(self, widget: QWidget, place: QPoint | None = None, twice=False) -> None:
-        """One action: a click, or a double-click, in the middle or at a place of a widget."""
+        """One action: a click, or a double-click, in the middle or at a point of a widget."""
         self.actions += 1
         press = QTest.mouseDClick if twice else QTest.mouseClick
         press(self.page.window().windowHandle(), LEFT, NONE, self.place(widget, place))
@@ -95,7 +95,7 @@ class Hand:
             self._answered += len(questions)
             newest = {(question.kind, question.side): question for question in questions}
             for question in newest.values():
-                self._explorer.truly(question)
+                self._explorer.compute(question)
             return bool(ready())
 
         self._wait(answered)
@@ -114,7 +114,7 @@ def hand(make_page, model, explorer, wait):
     assert 0 < used.actions <= MOST
 
 
-def chosen(hand: Hand, *lines: str) -> None:
+def choose_texts(hand: Hand, *lines: str) -> None:
     """Two actions: the panel Texts, and texts that are typed there."""
     hand.type(hand.panel("texts").typed, *lines)
     explore = hand.page.state
@@ -167,7 +167,7 @@ def test_which_head_follows_coreference_in_a_conllu_file(hand, home, tmp_path):
 
 def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(hand):
     """The tests of the panels count their actions."""
-    chosen(hand, *TEXTS)
+    choose_texts(hand, *TEXTS)
     runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")
     others = {"attention": "overview.list", "vectors": "texts", "attribution": "controls.target"}
     for key, name in (runs | others).items():
@@ -184,7 +184,7 @@ def test_what_did_fine_tuning_change(hand, home, model, wait):
     write(tuned, loaded.network, loaded.tokenizer, loaded.labels)
     hand.page.read_models()
     wait(hand.page.compare.isEnabled)
-    chosen(hand, *TEXTS)
+    choose_texts(hand, *TEXTS)
     hand.click(hand.page.compare)
     hand.until(lambda: hand.page.state.is_compared and hand.page.state.is_settled)
     view = hand.panel("difference")
@@ -195,8 +195,8 @@ def test_what_did_fine_tuning_change(hand, home, model, wait):
     assert len(view.texts.rows.rows) == len(TEXTS)
 
 
-def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  # noqa: F811
-    run = RunFolder(made.path)
+def test_what_was_learned_between_two_steps(make_page, explorer, wait, night_run):  # noqa: F811
+    run = RunFolder(night_run.path)
     page = make_page(run.checkpoint(24), "a warm film and a good end", SMALLEST)
     wait(page.training_bar.isVisible)
     hand, bar = Hand(page, explorer, wait), page.training_bar

@@ -16,7 +16,7 @@ SIZE = (900, 500)
 
 
 class Plain(Panel):
-    """A panel with one button, which keeps whether it was seen."""
+    """A panel with one button that records whether it is active."""
 
     def __init__(self, name):
         super().__init__()
@@ -29,8 +29,8 @@ class Plain(Panel):
         self.seen.append(active)
 
 
-def of(_: PanelContext) -> MakePanel:
-    """The bench is given what makes a panel by itself."""
+def plain(_: PanelContext) -> MakePanel:
+    """Unused: the bench gets a factory for each panel."""
     raise AssertionError
 
 
@@ -38,11 +38,13 @@ def of(_: PanelContext) -> MakePanel:
 def make(qtbot, settings):
     """`make()` opens a workbench with three panels, the last one closed, next to the others."""
 
-    def opened() -> Workbench:
+    def make_bench() -> Workbench:
         bench = Workbench(settings)
         for key, title in (("one", "One & only"), ("two", "Two")):
-            bench.add(PanelDescription(key, title, "text", "attention", of), partial(Plain, title))
-        aside = PanelDescription("aside", "Aside", "text", "attention", of, "right", False)
+            bench.add(
+                PanelDescription(key, title, "text", "attention", plain), partial(Plain, title)
+            )
+        aside = PanelDescription("aside", "Aside", "text", "attention", plain, "right", False)
         bench.add(aside, partial(Plain, "Aside"))
         bench.begin("one")
         qtbot.addWidget(bench)
@@ -52,7 +54,7 @@ def make(qtbot, settings):
         qtbot.waitUntil(lambda: bench.is_visible("one"), timeout=5000)
         return bench
 
-    return opened
+    return make_bench
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def act(menu: QMenu, text: str) -> None:
     action.trigger()
 
 
-def reopened(bench, settings) -> Workbench:
+def reopen(bench, settings) -> Workbench:
     """The same panels in the next session."""
     again = Workbench(settings)
     for dock in bench.docks.values():
@@ -82,34 +84,34 @@ def reopened(bench, settings) -> Workbench:
     return again
 
 
-def made(bench) -> list[str]:
-    """The panels that there are already."""
+def created(bench) -> list[str]:
+    """Titles of the panels created so far."""
     return sorted(shown.button.text() for shown in bench.findChildren(Plain))
 
 
 def test_a_panel_is_created_when_first_shown_or_restored_in_front(bench, make, settings):
-    assert made(bench) == ["One & only"]
+    assert created(bench) == ["One & only"]
     bench.show_panel("aside")
-    assert made(bench) == ["Aside", "One & only"]
+    assert created(bench) == ["Aside", "One & only"]
     assert list(bench.docks) == ["one", "two", "aside"]
-    assert made(bench) == ["Aside", "One & only"], "their names make none"
+    assert created(bench) == ["Aside", "One & only"], "their names make none"
     bench.show_panel("two")
     bench.set_shown(False)
-    again = reopened(bench, settings)
-    assert made(again) == ["Aside", "Two"]
+    again = reopen(bench, settings)
+    assert created(again) == ["Aside", "Two"]
     again.deleteLater()
 
 
 def test_a_panel_is_docked_at_the_side_by_its_menu(qtbot, bench):
     one, two = bench.docks["one"], bench.docks["two"]
-    for position, is_there in (
+    for position, is_docked in (
         ("left", lambda: two.geometry().right() < one.geometry().left()),
         ("right", lambda: two.geometry().left() > one.geometry().right()),
         ("below", lambda: two.geometry().top() > one.geometry().bottom()),
     ):
         act(two.menu_button.menu(), position)
         qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
-        qtbot.waitUntil(is_there, timeout=5000)
+        qtbot.waitUntil(is_docked, timeout=5000)
         qtbot.waitUntil(lambda: not two.title.isHidden(), timeout=5000)
         act(two.menu_button.menu(), "tabs")
         qtbot.waitUntil(
@@ -175,7 +177,7 @@ def test_the_arrangement_is_restored(bench, settings):
     bench.show_panel("aside")
     bench.close_panel("one")
     bench.set_shown(False)
-    again = reopened(bench, settings)
+    again = reopen(bench, settings)
     assert not again.is_open("one")
     assert again.is_open("aside")
     assert again.dockWidgetArea(again.docks["two"]) == Qt.DockWidgetArea.LeftDockWidgetArea

@@ -39,7 +39,7 @@ PATIENCE = 60_000  # ms; a worker loads torch first
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
 
 
-def opened(qtbot, page: ModelsPage, folder: Path) -> ModelView:
+def open_model(qtbot, page: ModelsPage, folder: Path) -> ModelView:
     """The page of a model, its folder read."""
     page.arrive(folder)
     qtbot.waitUntil(lambda: page.model is not None)
@@ -120,7 +120,7 @@ def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path)
     (broken / "config.json").write_text("{")
     studio.models_changed.emit()
     qtbot.waitUntil(lambda: "broken" in names(page))
-    view = opened(qtbot, page, broken)
+    view = open_model(qtbot, page, broken)
     assert not view.explore.isEnabled()
     assert view.delete.isEnabled(), "what is damaged can be thrown away"
     page.arrive(tmp_path / "nowhere")
@@ -132,7 +132,7 @@ def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path)
 
 
 def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little) -> None:
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
     assert facts["Layers (L)"] == "1"
@@ -157,14 +157,14 @@ def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little) -> Non
 
 
 def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, little) -> None:
-    view = opened(qtbot, page, little)
-    for button, went in (
+    view = open_model(qtbot, page, little)
+    for button, target in (
         (view.explore, ["explore", little]),
         (view.tune, ["train", {"model": little}]),
     ):
         with qtbot.waitSignal(studio.go) as signal:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-        assert signal.args == went
+        assert signal.args == target
     view.tabs.setCurrentIndex(1)
     whole = view.vocabulary.table.model().rowCount()
     qtbot.keyClicks(view.vocabulary.search, "[mask]")
@@ -186,7 +186,7 @@ def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, l
 def test_a_card_is_shown_literally(qtbot, page, little) -> None:
     card = f"# Title\n![x](file:///CANARY.png)\n{MARKUP}\n" + "y" * 50_000
     (little / "README.md").write_text(card)
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     view.tabs.setCurrentIndex(3)
     shown = view.card.text
     assert isinstance(shown, QPlainTextEdit)
@@ -198,7 +198,7 @@ def test_a_card_is_shown_literally(qtbot, page, little) -> None:
 def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little) -> None:
     for name in ("tokenizer.json", "vocab.txt"):
         (little / name).unlink(missing_ok=True)
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     assert "no vocabulary" in view.vocabulary.count.text()
     assert "no vocabulary" in view.tokenizer.problem.text()
     assert not view.tokenizer.text.isEnabled()
@@ -210,7 +210,7 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio) -> None:
     config = json.loads((folder / "config.json").read_text())
     config["model_type"] = MARKUP
     (folder / "config.json").write_text(json.dumps(config))
-    view = opened(qtbot, page, folder)
+    view = open_model(qtbot, page, folder)
     assert view.title.text() == folder.name
     shown = [label.text() for label in view.findChildren(Text)]
     assert any(MARKUP[:40] in text for text in shown), "what is wrong with it names the family"
@@ -218,7 +218,7 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio) -> None:
 
 
 def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, little) -> None:
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     for number in range(view.tabs.count()):
         view.tabs.setCurrentIndex(number)
         qtbot.wait(1)
@@ -232,7 +232,7 @@ def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, litt
 
 
 def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, trash) -> None:
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
     qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)
@@ -250,22 +250,22 @@ def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp
     base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
     words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
     with studio.record.session() as session:
-        for name, asked, state in (
+        for name, template, state in (
             ("done", base, "finished"),
             ("<b>waiting", base, "stopped"),
             ("its words", base.model_copy(update={"base_model": words}), "queued"),
             ("of another", job(), "stopped"),
         ):
-            named = asked.model_copy(update={"name": name})
+            named = template.model_copy(update={"name": name})
             add_run(session, RunFolder.create(tmp_path / folder_name(name), named), named, state)
-    view = opened(qtbot, page, little)
+    view = open_model(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    asked = question(qtbot)
-    message = " ".join(text.text() for text in asked.findChildren(Text))
+    dialog = question(qtbot)
+    message = " ".join(text.text() for text in dialog.findChildren(Text))
     assert "trained from it will be kept." in message
     assert "can no longer be resumed: " in message
     assert "“<b>waiting”" in message and "“its words”" in message and "another" not in message
-    asked.close()
+    dialog.close()
 
 
 def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, little) -> None:
@@ -282,7 +282,7 @@ def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, li
 def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
     model = small_checkpoint(studio.home.models / "small")
     studio.models_changed.emit()
-    view = opened(qtbot, page, model)
+    view = open_model(qtbot, page, model)
     qtbot.mouseClick(view.export, Qt.MouseButton.LeftButton)
     dialog = page.findChild(ExportDialog)
     assert dialog.state.name == "small"
@@ -299,7 +299,7 @@ def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
 # ── importing ────────────────────────────────────────────────────────────────────────────────
 
 
-def imported(qtbot, page: ModelsPage) -> None:
+def wait_for_import(qtbot, page: ModelsPage) -> None:
     qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
 
 
@@ -308,7 +308,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
     assert page.accept_drop([source / "config.json"])
     assert page.stack.currentWidget() is page.importing
     assert page.importing.progress.isVisible()
-    imported(qtbot, page)
+    wait_for_import(qtbot, page)
     assert page.importing.title.text() == "“small” was imported"
     loaded, fresh, left_over = page.importing.sections
     assert loaded.list.model().rowCount() > 30
@@ -331,7 +331,7 @@ def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, stu
     source = WRITTEN / "saved"
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
     assert page.accept_drop([source / "bert_config.json"])
-    imported(qtbot, page)
+    wait_for_import(qtbot, page)
     loaded, _, left_over = page.importing.sections
     assert loaded.list.model().rowCount() == 30
     assert left_over.list.model().rowCount() == 61
@@ -344,7 +344,7 @@ def test_a_folder_without_a_model_is_refused_with_a_reason(qtbot, page, studio, 
     source.mkdir()
     (source / "config.json").write_bytes(b"{")
     assert page.accept_drop([source])
-    imported(qtbot, page)
+    wait_for_import(qtbot, page)
     assert "could not be imported" in page.importing.title.text()
     assert "config.json" in page.state.problem.problem
     assert not page.state.problem.bug
@@ -361,7 +361,7 @@ def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> 
     payload = b"\x80\x02" + code.encode("latin-1") + f"touch {canary}".encode() + b"\x85R."
     (source / "pytorch_model.bin").write_bytes(payload)
     page.import_from(source)
-    imported(qtbot, page)
+    wait_for_import(qtbot, page)
     assert not page.state.problem.bug
     assert not canary.exists()
     assert not (studio.home.models / "evil").exists()

@@ -82,15 +82,15 @@ def test_the_graph_is_navigated_by_keys_and_opens_nodes(page, studio, chain, qtb
     qtbot.keyClick(picture, Qt.Key.Key_Down)
     qtbot.keyClick(picture, Qt.Key.Key_Up)
     assert before in (model_key(minilm()), "files:data.csv")
-    went: list[tuple[str, object]] = []
-    studio.go.connect(lambda where, argument: went.append((where, argument)))
+    requests: list[tuple[str, object]] = []
+    studio.go.connect(lambda where, argument: requests.append((where, argument)))
     state.select(model_key(minilm()))
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     state.open("files:data.csv")
-    assert went == [("models", minilm())], "a file that is gone is not opened"
+    assert requests == [("models", minilm())], "a file that is gone is not opened"
     state.select(second)
     qtbot.keyClick(picture, Qt.Key.Key_Return)
-    assert went[1:] == [("runs", {"run": chain[1]})]
+    assert requests[1:] == [("runs", {"run": chain[1]})]
 
 
 def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) -> None:

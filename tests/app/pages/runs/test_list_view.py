@@ -16,9 +16,9 @@ from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, row
 def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
     shown = page()
     assert shown.list.views.currentIndex() == 1
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(shown.list.first, Qt.MouseButton.LeftButton)
-    assert gone.args == ["train", {"preset": "first"}]
+    assert signal.args == ["train", {"preset": "first"}]
 
 
 def test_a_run_that_changes_stays_selected(page, studio, make_run, qtbot) -> None:

@@ -55,23 +55,23 @@ def test_the_queue_follows_a_drop_between_two_rows(row) -> None:
         assert result == (None if order is None else list(order))
 
 
-class Seen(QObject):
+class EventLog(QObject):
     """Records the drop events of the table."""
 
     def __init__(self, port: QWidget) -> None:
         super().__init__(port)
-        self.told: list[str] = []
+        self.events: list[str] = []
         self.place: QPoint | None = None  # a position that accepts the drop
         port.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QDropEvent):  # entered, moved, dropped
-            self.told.append(f"{event.type().name} at {event.position().toTuple()}")
+            self.events.append(f"{event.type().name} at {event.position().toTuple()}")
             self.place = event.position().toPoint()
         return False
 
 
-def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
+def drag(page: RunsPage, run_id: str, onto: QPoint) -> EventLog:
     """Press on a row, move to a position of the table, release there.
 
     The release waits until the table has received the position. If no drag began, as on a screen
@@ -82,7 +82,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
     column = page.list.model.column(Column.NAME)
     index = page.list.model.index(page.list.model.find_row(run_id), column)
     start = table.visualRect(index).center()
-    seen = Seen(port)
+    seen = EventLog(port)
     ways = itertools.cycle((0.5, 1.0))
 
     def at(place: QPoint) -> QPoint:
@@ -104,7 +104,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
         QTest.mouseMove(window, at(start + QPoint(0, 2)))
         QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
         QTest.qWait(500)  # ms; a drag that begins ends within it
-        if seen.told:
+        if seen.events:
             break
         QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(start))
     return seen
@@ -122,7 +122,7 @@ def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting
     seen = drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
 
     def is_moved() -> None:
-        assert names(shown) == ["third", "second", "first", "fourth", "done"], seen.told
+        assert names(shown) == ["third", "second", "first", "fourth", "done"], seen.events
 
     qtbot.waitUntil(is_moved, timeout=1000 * END_TIMEOUT)
 

@@ -69,11 +69,11 @@ def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtb
     qtbot.keyClicks(page.review.name, "my first")
     composed = page.state.job()
     assert composed is not None and composed.name == "my first"
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as signal:
         press(qtbot, page.next)
-    assert gone.args[0] == "runs"
+    assert signal.args[0] == "runs"
     with studio.record.read() as session:
-        assert run(session, gone.args[1]["run"]).parse_job() == composed
+        assert run(session, signal.args[1]["run"]).parse_job() == composed
 
 
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot) -> None:
@@ -85,9 +85,9 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     press(qtbot, page.next)
     assert not page.next.isEnabled()
     assert page.reason.text().startswith("Choose a data set")
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as signal:
         press(qtbot, page.data.import_button)
-    assert gone.args == ["data", {"import": True}]
+    assert signal.args == ["data", {"import": True}]
     pick(qtbot, page.data.list, "films")
     assert not page.next.isEnabled()
     assert "a pair needs two" in page.reason.text()
@@ -98,9 +98,9 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     assert page.state.choices.goal == SENTENCE
     assert page.next.isEnabled() and page.fixes.isHidden()
     buttons = page.base_model.findChildren(QPushButton)
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as signal:
         next(button for button in buttons if button.text() == "&Get a model…").click()
-    assert gone.args == ["models", {"get": True}]
+    assert signal.args == ["models", {"get": True}]
 
 
 def test_the_wizard_is_completed_by_keyboard(page, qtbot) -> None:

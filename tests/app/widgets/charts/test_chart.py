@@ -20,7 +20,7 @@ def test_peaks_and_levels_of_detail_keep_the_extremes() -> None:
     assert np.nanmax(values) == 50.0 and at[np.nanargmax(values)] == 500
     assert np.nanmin(values) == np.nanmin(y)
     assert (np.diff(at) >= 0).all()
-    assert np.isnan(values[2])  # a stretch without a number is a gap
+    assert np.isnan(values[2])  # a span without values is a gap
     line = Line("long", np.arange(100_000.0), np.sin(np.arange(100_000.0)))
     assert [len(x) for x, _ in line.levels][-1] < 2048
     span = Chart(Axis(), Axis(), (line,)).span()

@@ -1,4 +1,4 @@
-"""A figure that is kept: what is drawn, what is said, and the numbers behind it."""
+"""A saved figure: its drawing, its caption and its numbers."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def rows():
 
 
 @pytest.fixture
-def made() -> Figure:
+def sample() -> Figure:
     return Figure("head-3", TITLE, CAPTION, QSize(600, 200), paint, NUMBERS, rows)
 
 
@@ -49,16 +49,16 @@ def notices(qtbot) -> Notices:
 
 
 @pytest.fixture
-def button(qtbot, made, notices) -> FigureButton:
-    shown = FigureButton(lambda: made, notices)
+def button(qtbot, sample, notices) -> FigureButton:
+    shown = FigureButton(lambda: sample, notices)
     qtbot.addWidget(shown)
     return shown
 
 
 @pytest.mark.parametrize("scale", [1, 2])
-def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
-    picture = QImage.fromData(figure.png(made, scale))
-    size = figure.sheet_size(made)
+def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, sample, scale):
+    picture = QImage.fromData(figure.png(sample, scale))
+    size = figure.sheet_size(sample)
     assert picture.size() == size * scale
     assert picture.text("Title") == TITLE
     assert picture.text("Description") == CAPTION
@@ -73,25 +73,25 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
     assert paper == print_color(Role.SURFACE)
 
 
-def test_the_texts_of_an_svg_are_texts(qapp, made):
-    drawing = figure.svg(made).decode("utf-8")
+def test_the_texts_of_an_svg_are_texts(qapp, sample):
+    drawing = figure.svg(sample).decode("utf-8")
     assert "sans-serif" in drawing, "our font is installed nowhere else"
     assert "<title>Head 3 &lt;b&gt;&amp;</title>" in drawing
     texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
     assert "##word" in texts
     assert "Head 3 &lt;b&gt;&amp;" in texts
     assert "50 %s, {0}" in texts
-    size = figure.sheet_size(made)
+    size = figure.sheet_size(sample)
     assert f'viewBox="0 0 {size.width()} {size.height()}"' in drawing
     assert drawing.count('fill="#ff0000"') == 1
 
 
-def test_a_pdf_is_one_page_of_the_sheet_size(qapp, made):
-    content = figure.pdf(made)
+def test_a_pdf_is_one_page_of_the_sheet_size(qapp, sample):
+    content = figure.pdf(sample)
     assert content.startswith(b"%PDF-")
     assert content.count(b"/Type /Page\n") == 1
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", content)
-    size = figure.sheet_size(made)
+    size = figure.sheet_size(sample)
     assert float(box[1]) == pytest.approx(size.width() * 0.75, abs=1)
     assert float(box[2]) == pytest.approx(size.height() * 0.75, abs=1)
     streams = re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL)
@@ -107,8 +107,8 @@ def _inflated(stream: bytes) -> bytes:
         return b""
 
 
-def test_an_array_is_saved_bit_for_bit_and_a_table_keeps_every_digit_and_letter(made):
-    assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), NUMBERS)
+def test_an_array_is_saved_bit_for_bit_and_a_table_keeps_every_digit_and_letter(sample):
+    assert np.array_equal(np.load(io.BytesIO(figure.npy(sample.array))), NUMBERS)
     read = list(csv.reader(io.StringIO(figure.csv_text(rows()))))
     assert read[0] == ["from", "to", "weight"]
     assert read[1][1] == 'b "c"'
@@ -118,7 +118,7 @@ def test_an_array_is_saved_bit_for_bit_and_a_table_keeps_every_digit_and_letter(
     assert figure.csv_text(table, raw=True).splitlines()[1] == "=1+1,-0.5"
 
 
-def test_a_long_caption_is_complete_and_an_oversized_picture_refused(qapp, made):
+def test_a_long_caption_is_complete_and_an_oversized_picture_refused(qapp, sample):
     long = Figure("x", "t", "word " * 400, QSize(100, 50), paint)
     assert figure.sheet_size(long).height() > 400
     drawing = figure.svg(long).decode("utf-8")
@@ -129,17 +129,17 @@ def test_a_long_caption_is_complete_and_an_oversized_picture_refused(qapp, made)
 
 
 @pytest.mark.parametrize("key", FORMATS)
-def test_every_format_is_saved_with_a_notice(qtbot, button, notices, made, tmp_path, key):
+def test_every_format_is_saved_with_a_notice(qtbot, button, notices, sample, tmp_path, key):
     path = tmp_path / f"kept.{FORMATS[key][0]}"
-    button.save(key, path, made)
+    button.save(key, path, sample)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
-    assert path.read_bytes() == FORMATS[key][1](made) or key == "pdf"  # which holds the time
+    assert path.read_bytes() == FORMATS[key][1](sample) or key == "pdf"  # which holds the time
     assert path.stat().st_size > 0
     assert str(path) in notices.shown[0].problem
 
 
-def test_a_write_error_is_shown_with_advice(qtbot, button, notices, made, tmp_path):
-    button.save("png", tmp_path / "no folder" / "x.png", made)
+def test_a_write_error_is_shown_with_advice(qtbot, button, notices, sample, tmp_path):
+    button.save("png", tmp_path / "no folder" / "x.png", sample)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
     assert notices.shown[0].is_error
     assert "x.png could not be written" in notices.shown[0].problem

@@ -29,7 +29,7 @@ def curve(qtbot) -> LiveChart:
     return chart
 
 
-def drawn(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
+def drawn_points(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The points that the plot was given."""
     curve.draw_now()
     x, y = curve.plot.item(name).getOriginalDataset()
@@ -39,7 +39,7 @@ def drawn(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
 def test_points_are_drawn_added_and_replaced_after_a_resume(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 1, 2], [3.0, None, 1.0])
     curve.append("loss", [3], [0.5])
-    x, y = drawn(curve, "loss")
+    x, y = drawn_points(curve, "loss")
     assert x.tolist() == [0, 1, 2, 3]
     assert math.isnan(y[1]) and y[3] == 0.5, "a value that is not finite is a gap"
     curve.set_series("loss", [0, 10, 20, 30], [4.0, 3.0, 2.0, 1.0])

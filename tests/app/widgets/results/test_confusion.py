@@ -29,7 +29,7 @@ from engine.results.conditions import Conditions
 from engine.results.intervals import UNKNOWN, Interval
 from tests.engine.results.made import classified
 
-MADE = classified(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"), text=[""] * 4)
+EXAMPLES = classified(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"), text=[""] * 4)
 
 
 def picture(qtbot: QtBot) -> ConfusionPicture:
@@ -37,7 +37,7 @@ def picture(qtbot: QtBot) -> ConfusionPicture:
     qtbot.addWidget(picture)
     picture.resize(400, 400)
     picture.show()
-    picture.show_measured(ConfusionPicture.measure(MADE))
+    picture.show_measured(ConfusionPicture.measure(EXAMPLES))
     return picture
 
 
@@ -48,13 +48,13 @@ def middle(matrix: Matrix, row: int, column: int) -> QPoint:
     return QPoint(round(x), round(y))
 
 
-def said(conditions: Conditions) -> list[str]:
+def sentences(conditions: Conditions) -> list[str]:
     return [str(condition.sentence) for condition in conditions]
 
 
 def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
     widget, chosen = picture(qtbot), []
-    widget.chosen.connect(lambda some: chosen.append(said(some)))
+    widget.chosen.connect(lambda some: chosen.append(sentences(some)))
     for row, column in ((0, 1), (1, -1), (-1, 1)):
         QTest.mouseClick(
             widget.matrix, Qt.MouseButton.LeftButton, pos=middle(widget.matrix, row, column)
@@ -116,8 +116,8 @@ def test_the_labels_with_most_mistakes_are_shown() -> None:
 def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot) -> None:
     picture, chosen = LabelTablePicture(), []
     qtbot.addWidget(picture)
-    picture.show_measured(LabelTablePicture.measure(MADE))
-    picture.chosen.connect(lambda some: chosen.append(said(some)))
+    picture.show_measured(LabelTablePicture.measure(EXAMPLES))
+    picture.chosen.connect(lambda some: chosen.append(sentences(some)))
     cells = [picture.model.index(0, column).data() for column in range(5)]
     assert cells[0] == "a"
     assert cells[2].startswith("50.0 (") and " to " in cells[2]
@@ -152,7 +152,7 @@ def test_label_columns_fit_a_small_window(qtbot) -> None:
     qtbot.addWidget(picture)
     picture.resize(384, 300)  # as the pictures in a window of 1100 px
     picture.show()
-    picture.show_measured(LabelTablePicture.measure(MADE))
+    picture.show_measured(LabelTablePicture.measure(EXAMPLES))
     header = picture.table.horizontalHeader()
     qtbot.waitUntil(lambda: header.length() <= picture.table.viewport().width())
     assert not picture.table.horizontalScrollBar().isVisible()
@@ -168,10 +168,10 @@ def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot) -> No
     qtbot.addWidget(picture)
     picture.resize(500, 300)
     picture.show()
-    picture.show_measured(LabelTablePicture.measure(MADE))
+    picture.show_measured(LabelTablePicture.measure(EXAMPLES))
     picture.chosen.connect(chosen.append)
     point = picture.table.visualRect(picture.model.index(1, 4)).center()
     QTest.mouseClick(picture.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    assert [said(condition) for condition in chosen] == [["gold is “b”"]]
+    assert [sentences(condition) for condition in chosen] == [["gold is “b”"]]
     QTest.keyClick(picture.table, Qt.Key.Key_Return)
     assert len(chosen) == 2

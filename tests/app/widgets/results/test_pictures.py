@@ -1,4 +1,4 @@
-"""Every picture of every task: measured, shown, clicked, kept."""
+"""Every picture of every task: measured, shown, clicked, saved."""
 
 import json
 from typing import Any
@@ -76,7 +76,7 @@ def answers() -> Predictions:
     return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
 
 
-MADE: dict[str, Predictions] = {
+EXAMPLES: dict[str, Predictions] = {
     "text_classification": classes("text_classification"),
     "pair_classification": classes("pair_classification"),
     "multi_label": labelled_sets(
@@ -98,7 +98,7 @@ MADE: dict[str, Predictions] = {
     "question_answering": answers(),
     "pretraining": masked_tokens(),
 }
-PICTURES = [(task, kind) for task in MADE for kind in task_part(task).pictures]
+PICTURES = [(task, kind) for task in EXAMPLES for kind in task_part(task).pictures]
 
 
 def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
@@ -107,14 +107,14 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
         qtbot.addWidget(picture)
         picture.resize(400, 400)
         picture.show()
-        picture.show_measured(kind.measure(MADE[task]))
+        picture.show_measured(kind.measure(EXAMPLES[task]))
         picture.grab()
         drawing = picture.figure()
         assert not figure.image(drawing).isNull()
         assert drawing.table().rows
         assert not {"Click", "Drag"} & set(drawing.caption.split()), "a figure cannot be clicked"
         assert_accessible(picture)
-    assert set(MADE) == set(TASKS)
+    assert set(EXAMPLES) == set(TASKS)
     assert all(task_part(task).pictures for task in TASKS)
     for task in TASKS:
         keys = [kind.key for kind in task_part(task).pictures]
@@ -122,19 +122,19 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
 
 
 def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot) -> None:
-    lines = FrequencyPicture.measure(MADE["pretraining"]).lines
+    lines = FrequencyPicture.measure(EXAMPLES["pretraining"]).lines
     assert [(line.group.count, line.group.score.value) for line in lines] == [(20, 0.0), (20, 1.0)]
     assert [line.name for line in lines] == ["1 – 9", "1,000 – 9,999"]
     assert [line.loss for line in lines] == pytest.approx([9.0, 0.7])
-    worst = WorstTokensPicture.measure(MADE["pretraining"]).lines
+    worst = WorstTokensPicture.measure(EXAMPLES["pretraining"]).lines
     assert [line.name for line in worst] == ["xylem", "the"]
     picture = WorstTokensPicture()
     qtbot.addWidget(picture)
-    picture.show_measured(WorstTokensPicture.measure(MADE["pretraining"]))
+    picture.show_measured(WorstTokensPicture.measure(EXAMPLES["pretraining"]))
     assert picture.model.index(0, LOSS).data() == "9.000"
     other = LengthPicture()
     qtbot.addWidget(other)
-    other.show_measured(LengthPicture.measure(MADE["text_classification"]))
+    other.show_measured(LengthPicture.measure(EXAMPLES["text_classification"]))
     assert other.table.isColumnHidden(LOSS), "no losses"
 
 
@@ -144,21 +144,26 @@ def test_a_line_selects_as_many_rows_as_it_names(qtbot) -> None:
             continue
         picture, chosen = kind(), []
         qtbot.addWidget(picture)
-        picture.show_measured(kind.measure(MADE[task]))
+        picture.show_measured(kind.measure(EXAMPLES[task]))
         picture.chosen.connect(chosen.append)
         for row, line in enumerate(picture.measured.lines):
             picture.table.chosen.emit(picture.model.index(row, 0))
-            count = int(mask(MADE[task], chosen[-1]).sum())
+            count = int(mask(EXAMPLES[task], chosen[-1]).sum())
             assert count == line.group.count or kind is SpanErrorsPicture
 
 
 def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot) -> None:
     picture, chosen = ReliabilityPicture(), []
     qtbot.addWidget(picture)
-    picture.show_measured(ReliabilityPicture.measure(MADE["text_classification"]))
+    picture.show_measured(ReliabilityPicture.measure(EXAMPLES["text_classification"]))
     picture.chosen.connect(chosen.append)
     QTest.keyClick(picture.view, Qt.Key.Key_Return)
-    assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, False, True, False]
+    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert "1 row(s), 0.0 % right" in picture.view.accessibleDescription()
     assert "ECE" in picture.note.text()
 
@@ -168,7 +173,7 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot) -> None:
     qtbot.addWidget(picture)
     picture.resize(400, 400)
     picture.show()
-    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
     assert picture.label.currentText() == "good"
     assert "precision 66.7 %, recall 100.0 %" in picture.note.text()
     QTest.keyClick(picture.view, Qt.Key.Key_Right)
@@ -177,7 +182,12 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot) -> None:
     assert "precision 100.0 %, recall 50.0 %" in picture.note.text()
     picture.chosen.connect(chosen.append)
     picture.above.click()
-    assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, True, False, False]
+    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
     picture.best.click()
     assert picture.threshold == pytest.approx(0.65)  # between the rows of 0.7 and of 0.6
 
@@ -185,7 +195,7 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot) -> None:
 def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
-    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
     picture.view.moved.emit(0.65)
     picture.form.group.button(1).click()
     assert picture.view.threshold == 1.0  # all with the label are at or above it
@@ -216,7 +226,7 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
-    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
     assert not picture.use.isEnabled() and picture.reset.isHidden() and picture.use_best.isHidden()
     picture.view.moved.emit(0.75)
     picture.use.click()
@@ -225,7 +235,7 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot) -> None:
     picture.view.moved.emit(0.75)
     picture.use.click()
     assert decisions[-1].threshold == pytest.approx(0.25)
-    at = MADE["text_classification"]
+    at = EXAMPLES["text_classification"]
     settings = {"temperature": 1.0, "threshold": 0.75}
     predictions = Predictions(at.info.model_copy(update={"settings": settings}), at.table)
     picture.show_measured(ThresholdPicture.measure(predictions))
@@ -239,9 +249,9 @@ def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
-    picture.show_measured(ThresholdPicture.measure(MADE["multi_label"]))
+    picture.show_measured(ThresholdPicture.measure(EXAMPLES["multi_label"]))
     picture.use_best.click()
-    assert decisions[-1].thresholds == best_thresholds(MADE["multi_label"])
+    assert decisions[-1].thresholds == best_thresholds(EXAMPLES["multi_label"])
     of_three = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
     picture.show_measured(ThresholdPicture.measure(of_three))
     assert picture.use.isHidden()  # the most likely of three is predicted
@@ -275,14 +285,14 @@ def test_the_no_answer_threshold_is_moved_and_applied(qtbot) -> None:
     qtbot.addWidget(picture)
     decisions = decided(picture)
     picture.chosen.connect(chosen.append)
-    picture.show_measured(NoAnswerPicture.measure(MADE["question_answering"]))
+    picture.show_measured(NoAnswerPicture.measure(EXAMPLES["question_answering"]))
     assert not picture.use.isEnabled() and "The model uses 0.00" in picture.note.text()
     picture.best.click()
     assert "F1 100.0 %" in picture.note.text()
     picture.use.click()
     assert 0.1 <= decisions[-1].no_answer_threshold < 0.2
     picture.withheld.click()
-    assert mask(MADE["question_answering"], chosen[-1]).tolist() == [False, True]
+    assert mask(EXAMPLES["question_answering"], chosen[-1]).tolist() == [False, True]
     QTest.keyClick(picture.view, Qt.Key.Key_Left)
     assert picture.threshold < 0.1
 
@@ -295,12 +305,12 @@ def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot) -> None:
     zones = tuple(Zone(low, low + 0.5, (), str(low)) for low in (0.0, 0.5))
     line = Line("", np.array([0.0, 1.0]), np.array([0.0, np.nan]))
     view.show_chart(Chart(Axis("x", (0, 1)), Axis("y", (0, 1)), (line,), zones=zones))
-    with qtbot.waitSignal(view.pressed) as heard:
+    with qtbot.waitSignal(view.pressed) as signal:
         QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.rect().center())
-    assert heard.args == [0]
+    assert signal.args == [0]
 
 
-class Noting(QPainter):
+class RecordingPainter(QPainter):
     """Paints, and notes each text with its place."""
 
     def __init__(self, device: QImage) -> None:
@@ -319,7 +329,7 @@ def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size) -> None:
     x, y = Axis("Predicted number", (0, 1)), Axis("Share of the rows", (0, 1))
     chart = Chart(x, y, (line,))
     image = QImage(*size, QImage.Format.Format_RGB32)
-    painter = Noting(image)
+    painter = RecordingPainter(image)
     font = figure.paper_font(12)
     paint(painter, Frame(QRectF(image.rect()), chart, font), print_color, font)
     painter.end()

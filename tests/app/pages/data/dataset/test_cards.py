@@ -71,7 +71,7 @@ def test_ten_labels_fit_on_their_buttons(qtbot) -> None:
         keys.show_labels(labels, "no label")
         qtbot.waitUntil(lambda: len(keys.findChildren(QPushButton)) == len(keys.labels) + 1)
         buttons = keys.findChildren(QPushButton)
-        qtbot.waitUntil(lambda found=buttons: all(b.width() >= b.sizeHint().width() for b in found))
+        qtbot.waitUntil(lambda items=buttons: all(b.width() >= b.sizeHint().width() for b in items))
         assert all(b.mapTo(keys, QPoint(b.width(), 0)).x() <= keys.width() for b in buttons)
 
 

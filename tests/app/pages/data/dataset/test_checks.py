@@ -11,19 +11,19 @@ from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view, row_texts
 
 
 @pytest.fixture
 def messy(write) -> Path:
-    """40 sentences, three of which are there twice, one of these with another label."""
+    """40 sentences: three are duplicated, one of them with another label."""
     rows = [f"the film {n} was very {'good' if n % 3 else 'bad'},{n % 2}" for n in range(40)]
     rows += [rows[3], rows[20], f"{rows[30][:-1]}1"]
     return write("messy.csv", "sentence,label\n" + "\n".join(rows) + "\n")
 
 
-def checked(qtbot, page: DataPage, file: Path) -> DatasetView:
-    view = opened(qtbot, page, file)
+def open_checked(qtbot, page: DataPage, file: Path) -> DatasetView:
+    view = open_view(qtbot, page, file)
     qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
     return view
 
@@ -34,7 +34,7 @@ def button(view: DatasetView, name: str) -> QPushButton:
 
 
 def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch) -> None:
-    view = checked(qtbot, page, messy)
+    view = open_checked(qtbot, page, messy)
     assert [finding.check for finding in view.checks_state.findings] == [
         "label_conflicts",
         "exact_duplicates",
@@ -59,7 +59,7 @@ def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch) 
 
 
 def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
-    view = checked(qtbot, page, messy)
+    view = open_checked(qtbot, page, messy)
     before = view.state.folder
     button(view, "Exact duplicates: Drop the copies").click()
     (question,) = page.findChildren(Question)
@@ -85,7 +85,7 @@ def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
 
 def test_many_rows_are_checked_when_asked_until_cancelled(qtbot, page, messy, monkeypatch) -> None:
     monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 42)
-    view = opened(qtbot, page, messy)
+    view = open_view(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
     assert view.checks_state.findings is None and view.checks.start.isVisibleTo(view)
     view.checks.start.click()

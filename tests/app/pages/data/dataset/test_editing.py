@@ -13,7 +13,7 @@ from engine.data.columns.words import split_words
 from engine.data.datasets.differences import differences
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
 
 FLAGS = QItemSelectionModel.SelectionFlag
 
@@ -21,7 +21,7 @@ FLAGS = QItemSelectionModel.SelectionFlag
 @pytest.fixture
 def view(qtbot, page: DataPage, reviews: Path) -> DatasetView:
     """120 reviews: label “0” for every third, “1” for the others; the table has the focus."""
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.table.selectionModel() is not None, timeout=PATIENCE)
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     view.table.setFocus()
@@ -108,7 +108,7 @@ def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
 
 
 def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
-    view = opened(qtbot, page, tagged)
+    view = open_view(qtbot, page, tagged)
     words = view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
     view.table.selectRow(0)
@@ -130,7 +130,7 @@ def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
 
 def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> None:
     rows = [f"text {n},{('a;b', 'b;c', 'a', 'c;a')[n % 4]}" for n in range(24)]
-    view = opened(qtbot, page, write("many.csv", "text,labels\n" + "\n".join(rows) + "\n"))
+    view = open_view(qtbot, page, write("many.csv", "text,labels\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     view.table.setFocus()
     choose(view, 0, 1)
@@ -142,7 +142,7 @@ def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> No
 
 def test_the_words_follow_the_selected_row(qtbot, page, tagged) -> None:
     """By mouse, by keys, and after a search, in which no row is highlighted."""
-    view = opened(qtbot, page, tagged)
+    view = open_view(qtbot, page, tagged)
     table, words = view.table, view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
     text = view.state.columns.index(view.state.spec.mapping.text) + LEAD_COLUMNS

@@ -2,7 +2,7 @@
 
 from app.pages.data.dataset.editing.learning_curve import read_scores
 from engine.config.dataset import StoredData
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
 from tests.app.pages.runs.conftest import make_run
 from tests.engine.runs import fake_worker
 
@@ -11,7 +11,7 @@ __all__ = ["make_run"]
 
 def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run) -> None:
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
-    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     view.editing.state.set_label([0, 3, 6], "good")
     view.editing.state.save()

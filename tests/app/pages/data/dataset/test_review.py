@@ -1,4 +1,4 @@
-"""Likely label errors and rows without a label are gone through with one key for each."""
+"""Likely label errors and rows without a label are reviewed with one key each."""
 
 from pathlib import Path
 
@@ -20,17 +20,19 @@ from engine.messages.question import Answer, Refused, Working
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
 from tests.app.conftest import AskedWorker
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
 
 
 @pytest.fixture
 def view(qtbot, page: DataPage, reviews: Path, one_time_workers: list[AskedWorker]) -> DatasetView:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     return view
 
 
-def listed(qtbot, view: DatasetView, one_time_workers: list[AskedWorker], answer: Answer) -> None:
+def list_errors(
+    qtbot, view: DatasetView, one_time_workers: list[AskedWorker], answer: Answer
+) -> None:
     one_time_workers[-1].done(answer)
     qtbot.waitUntil(lambda: "…" not in texts(view), timeout=PATIENCE)
 
@@ -64,7 +66,7 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_
     one_time_workers[-1].working(Working(stage="Reading the rows", done=3, total=10))
     assert card.progress.stage.text() == "Reading the rows"
     wide = view.table.columnWidth(2)
-    listed(qtbot, view, one_time_workers, FOUND)
+    list_errors(qtbot, view, one_time_workers, FOUND)
     narrow = max(wide - SUGGESTION_WIDTH, 80 * SPACE)
     qtbot.waitUntil(lambda: view.table.columnWidth(2) == narrow)
     assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
@@ -88,7 +90,7 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_
 
 def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_time_workers) -> None:
     qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
-    listed(qtbot, view, one_time_workers, FOUND)
+    list_errors(qtbot, view, one_time_workers, FOUND)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_Up)
     qtbot.keyClick(view.table, Qt.Key.Key_Space)
@@ -120,7 +122,7 @@ def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_w
 
 def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_workers, write) -> None:
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
-    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card
     qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
     qtbot.mouseClick(card.orders.group.button(1), Qt.MouseButton.LeftButton)
@@ -128,16 +130,16 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     question = one_time_workers[-1].question
     assert isinstance(question, SuggestLabels) and question.order == "diverse"
     named = (Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))
-    listed(qtbot, view, one_time_workers, LabelsSuggested(suggestions=tuple(named), rows=10))
+    list_errors(qtbot, view, one_time_workers, LabelsSuggested(suggestions=tuple(named), rows=10))
     assert texts(view) == ["film 9", "film 0", "film 21"]
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
     assert card.decisions.text() == "2 labelled, 50.0 % as suggested"
-    went: list[tuple[str, object]] = []
-    page._studio.go.connect(lambda *where: went.append(where))
+    requests: list[tuple[str, object]] = []
+    page._studio.go.connect(lambda *where: requests.append(where))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(went), timeout=PATIENCE)
-    assert went == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
+    qtbot.waitUntil(lambda: bool(requests), timeout=PATIENCE)
+    assert requests == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
 
 
 def test_changes_since_the_previous_version_are_listed(qtbot, page, view) -> None:
@@ -184,7 +186,7 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view) -> Non
 
 
 def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> None:
-    """At once with the edits as they were, or later on the page of the version."""
+    """Immediately, with the previous edits, or later on the page of the version."""
     first = view.state.folder
     view.editing.state.set_label([4], "0")
     view.editing.state.save()

@@ -1,4 +1,4 @@
-"""Rows are sorted by the column whose header is clicked, with what is sought kept."""
+"""Rows are sorted by the column whose header is clicked, and the search is kept."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ from app.pages.data.dataset import state as dataset_state
 from app.pages.data.dataset.view import DatasetView
 from engine.data.datasets.store import Dataset
 from engine.progress import ProgressCallback
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view, row_texts
 from tests.often import times
 
 LINE, SPLIT, TEXT, LABEL = range(4)
@@ -41,7 +41,7 @@ def films(write) -> Path:
 
 
 def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     before, header = shown(qtbot, view), view.table.horizontalHeader()
     click(qtbot, view, TEXT)
     assert shown(qtbot, view) == sorted(before)
@@ -61,7 +61,7 @@ def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, revie
 
 
 def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, films) -> None:
-    view = opened(qtbot, page, films)
+    view = open_view(qtbot, page, films)
     click(qtbot, view, TEXT)
     shown(qtbot, view)
     assert "Ctrl+Shift+S" in view.table.accessibleDescription()
@@ -76,7 +76,7 @@ def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, f
 
 
 def test_search_results_and_listed_rows_are_sorted(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     click(qtbot, view, LINE)
     click(qtbot, view, LINE)
     shown(qtbot, view)
@@ -104,13 +104,13 @@ def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, mon
     go_on, ends = threading.Event(), list[bool]()
 
     def slow(dataset: Dataset, column: str, progress: ProgressCallback, cancelled):
-        """The real one, once the test has seen how far it is."""
+        """The real function, after the test has seen its progress."""
         progress(1, 4)
         assert go_on.wait(20)
         ends.append(cancelled())
         return column_ranks(dataset, column, progress, cancelled)
 
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     before = shown(qtbot, view)
     monkeypatch.setattr(dataset_state, "column_ranks", slow)
     click(qtbot, view, TEXT)
@@ -126,7 +126,7 @@ def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, mon
 
 
 def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     before = shown(qtbot, view)
     qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
@@ -144,7 +144,7 @@ def test_many_rows_are_sorted(qtbot, page, tmp_path, count) -> None:
     with file.open("w", encoding="utf-8") as lines:
         lines.write("text,label\n")
         lines.writelines(f"film {n * 7919 % count},{n % 5}\n" for n in range(count))
-    view = opened(qtbot, page, file)
+    view = open_view(qtbot, page, file)
     click(qtbot, view, TEXT)
     qtbot.waitUntil(lambda: not view.state.is_searching, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.model.index(1, TEXT).data() == "film 1", timeout=PATIENCE)

@@ -6,7 +6,7 @@ from app.pages.train.choices import Step
 from app.pages.train.view import TrainPage
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
-from tests.app.pages.data.dataset.test_view import opened
+from tests.app.pages.data.dataset.test_view import open_view
 from tests.app.pages.train.chosen import SENTENCE
 
 PATIENCE = 90_000  # ms; a worker loads torch first
@@ -14,7 +14,7 @@ PATIENCE = 90_000  # ms; a worker loads torch first
 
 def test_rows_are_labelled_with_the_default_model(qtbot, page, write) -> None:
     rows = [f"{('lovely', 'dull')[n % 2]} film {n},{'' if n % 3 else n % 2}" for n in range(60)]
-    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card
     qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
     assert card.model.chosen().path in (minilm(), page._studio.home.models / "little")

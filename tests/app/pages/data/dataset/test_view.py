@@ -31,7 +31,7 @@ from tests.often import times
 PATIENCE = 20_000  # ms
 
 
-def stored(page: DataPage, file: Path) -> Path:
+def store(page: DataPage, file: Path) -> Path:
     """Import a file as the engine does."""
     recognised = recognise(file)
     into = page._studio.home.datasets / file.stem / "1"
@@ -39,9 +39,9 @@ def stored(page: DataPage, file: Path) -> Path:
     return into
 
 
-def opened(qtbot, page: DataPage, file: Path) -> DatasetView:
-    """The page of a data set, its rows there."""
-    page.arrive(stored(page, file))
+def open_view(qtbot, page: DataPage, file: Path) -> DatasetView:
+    """The page of a data set, with its rows loaded."""
+    page.arrive(store(page, file))
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     view = page.dataset
     qtbot.waitUntil(lambda: view.state.dataset is not None, timeout=PATIENCE)
@@ -54,7 +54,7 @@ def row_texts(view: DatasetView) -> list[str]:
 
 
 def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodeltester) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     assert view.train.text() == "Fine-&tune on this…"
     first = [view.model.index(0, column).data() for column in range(4)]
     assert first[0] == "2"
@@ -83,7 +83,7 @@ def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodelte
 
 
 def test_lengths_are_counted_and_cached(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     lengths = view.state.lengths
     assert lengths.rows == 120
@@ -104,7 +104,9 @@ def test_lengths_are_counted_and_cached(qtbot, page, reviews) -> None:
 
 def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write) -> None:
     long = "very " * 300
-    view = opened(qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n"))
+    view = open_view(
+        qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n")
+    )
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert view.lengths.truncated.text().startswith("25.0 % of the rows (1)")
     view.table.selectRow(0)
@@ -112,11 +114,11 @@ def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write
 
 
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
-    view = opened(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
+    view = open_view(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
     assert view.train.text() == "Pre-&train on this…"
-    with qtbot.waitSignal(studio.go) as went:
+    with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
-    assert went.args == ["train", {"data": view.state.folder}]
+    assert signal.args == ["train", {"data": view.state.folder}]
     assert not view.labels.bars.isVisible()
 
 
@@ -128,7 +130,7 @@ def test_questions_are_shown_to_have_answers(qtbot, page, write) -> None:
     ]
     paragraph = {"context": "Paris is a city.", "qas": questions}
     squad = {"version": "v2.0", "data": [{"title": "Paris", "paragraphs": [paragraph]}]}
-    view = opened(qtbot, page, write("squad.json", json.dumps(squad)))
+    view = open_view(qtbot, page, write("squad.json", json.dumps(squad)))
     assert view.labels.title.text() == "Answers"
     assert view.labels.balance.text() == "1 question(s) without an answer in the passage."
     assert view.train.text() == "Fine-&tune on this…"
@@ -136,14 +138,14 @@ def test_questions_are_shown_to_have_answers(qtbot, page, write) -> None:
 
 def test_labels_in_several_spellings_are_reported(qtbot, page, write) -> None:
     rows = ["text,label", *(f"a film {n},{('Good', 'good', 'bad', '')[n % 4]}" for n in range(40))]
-    view = opened(qtbot, page, write("films.csv", "\n".join(rows)))
+    view = open_view(qtbot, page, write("films.csv", "\n".join(rows)))
     assert view.labels.title.text() == "3 label(s)", "an empty cell is no label"
     assert "“good” and “Good” may be one" in view.labels.spellings.text()
     assert view.labels.spellings.isVisible()
 
 
 def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, trash) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     folder = view.state.folder
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     question(qtbot).reject()
@@ -164,7 +166,7 @@ def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, t
 
 
 def test_a_damaged_data_set_is_reported(qtbot, page, reviews) -> None:
-    folder = stored(page, reviews)
+    folder = store(page, reviews)
     (folder / "data.parquet").write_bytes(b"PAR1 nothing")
     page.open_dataset(folder)
     qtbot.waitUntil(page.dataset.problem.isVisible, timeout=PATIENCE)
@@ -177,7 +179,7 @@ def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
     with file.open("w", encoding="utf-8") as lines:
         lines.write("text,label\n")
         lines.writelines(f"film number {n} was fine,{n % 5}\n" for n in range(count))
-    view = opened(qtbot, page, file)
+    view = open_view(qtbot, page, file)
     view.table.scrollToBottom()
     last = view.model.index(count - 1, 2)
     qtbot.waitUntil(lambda: last.data() == f"film number {count - 1} was fine", timeout=PATIENCE)
@@ -188,9 +190,9 @@ def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
 
 
 def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch) -> None:
-    """A page at a time, first the one that was wanted last; who comes back gets the others."""
+    """One page at a time, the most recently requested first; others when scrolling back."""
     rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
-    view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
+    view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     read: list[int] = []
     under_way, most = 0, 0
     may_read, cells = threading.Event(), state._cells
@@ -220,7 +222,7 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch) -> Non
 
 def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch) -> None:
     rows = [f"film number {n},{n % 2}" for n in range(3 * state.PAGE_ROWS)]
-    view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
+    view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     cells = state._cells
 
     def broken(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
@@ -239,7 +241,7 @@ def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeyp
 
 
 def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews) -> None:
-    view = opened(qtbot, page, reviews)
+    view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
     assert "Half of the rows" in view.lengths.histogram.accessibleDescription()
@@ -253,7 +255,7 @@ def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, revie
 
 
 def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
-    view = opened(qtbot, page, tagged)
+    view = open_view(qtbot, page, tagged)
     assert row_texts(view)[0] == "Ada Lovelace saw Paris"
     assert view.model.index(0, 3).data() == "B-person I-person O B-place"
     assert "2 type(s) of tags" in view.labels.title.text()
@@ -268,7 +270,7 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
 
 def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     rows = "".join(f"a film that is {n},{(n * n % 101) / 10}\n" for n in range(101))
-    view = opened(qtbot, page, write("scores.csv", "text,score\n" + rows))
+    view = open_view(qtbot, page, write("scores.csv", "text,score\n" + rows))
     assert view.labels.title.text() == "Numbers"
     assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
     assert view.labels.balance.text().startswith("Numbers from 0 to 10; the median is")
@@ -282,7 +284,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
 def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, write) -> None:
     cells = ("good|long", "good", "long", "", "odd|good")
     rows = "".join(f"a film that is {n},{cells[n % 5]}\n" for n in range(50))
-    view = opened(qtbot, page, write("topics.csv", "text,label\n" + rows))
+    view = open_view(qtbot, page, write("topics.csv", "text,label\n" + rows))
     assert view.labels.title.text() == "3 label(s)"
     assert "1.2 on average" in view.labels.balance.text()
     model = view.labels.bars.model()

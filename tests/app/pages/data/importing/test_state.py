@@ -24,8 +24,8 @@ class Import:
     def __init__(self, qtbot, studio: Studio) -> None:
         self._qtbot = qtbot
         self.state = ImportState(studio, studio.datasets)
-        self.made: list[Path] = []
-        self.state.imported.connect(self.made.append)
+        self.folders: list[Path] = []
+        self.state.imported.connect(self.folders.append)
 
     def open(self, *paths: Path) -> ImportState:
         """Choose files and wait until the first rows are there."""
@@ -43,9 +43,9 @@ class Import:
         self.state.start_import()
         assert self.state.is_importing
         self.wait(lambda s: not s.is_importing)
-        return self.made[-1]
+        return self.folders[-1]
 
-    def said(self) -> list[str]:
+    def messages(self) -> list[str]:
         return [problem.text for problem in self.state.problems()]
 
 
@@ -78,7 +78,7 @@ def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, stu
         importing.state.set_name(name)
         importing.finish()
     assert sorted(entry.name for entry in studio.datasets()) == ["a/b", "a:b"]
-    assert len({folder.parent for folder in importing.made}) == 2
+    assert len({folder.parent for folder in importing.folders}) == 2
     importing.open(reviews)
     importing.finish()
     state = importing.open(reviews)
@@ -144,7 +144,7 @@ def test_a_single_class_can_be_imported_with_a_remark(importing, write) -> None:
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
     importing.count()
-    assert any("Every label is “1”" in text for text in importing.said())
+    assert any("Every label is “1”" in text for text in importing.messages())
     assert not state.obstacle()
 
 
@@ -217,9 +217,9 @@ def test_columns_chosen_twice_are_reported(importing, write) -> None:
     assert not state.columns_note
 
 
-def fix_of(state: ImportState, said: str) -> Cleaning:
+def find_fix(state: ImportState, text: str) -> Cleaning:
     """Fix of the button for this sentence."""
-    (problem,) = [p for p in state.problems() if said in p.text and p.cleaning_title]
+    (problem,) = [p for p in state.problems() if text in p.text and p.cleaning_title]
     return problem.cleaning
 
 
@@ -227,15 +227,15 @@ def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, wri
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
     importing.count()
-    assert "2 of 20 rows have no label." in importing.said()
+    assert "2 of 20 rows have no label." in importing.messages()
     for _ in range(2):
-        state.set_cleaning(fix_of(state, "have no label"))
+        state.set_cleaning(find_fix(state, "have no label"))
         importing.count()
-        assert importing.said() == ["Rows in which “label” is empty are skipped."]
-        state.set_cleaning(fix_of(state, "are skipped"))
+        assert importing.messages() == ["Rows in which “label” is empty are skipped."]
+        state.set_cleaning(find_fix(state, "are skipped"))
         importing.count()
-        assert "2 of 20 rows have no label." in importing.said()
-    state.set_cleaning(fix_of(state, "have no label"))
+        assert "2 of 20 rows have no label." in importing.messages()
+    state.set_cleaning(find_fix(state, "have no label"))
     importing.count()
     dataset = open_dataset(importing.finish())
     assert sum(dataset.spec.rows.values()) == 18 and dataset.spec.labels == {"0": 9, "1": 9}
@@ -248,13 +248,13 @@ def test_each_kind_of_incomplete_row_has_its_own_button(importing, write) -> Non
     )
     state = importing.open(write("holes.csv", "text,label\n" + rows))
     importing.count()
-    assert fix_of(state, "have no text").skip_empty == ("text",)
-    assert fix_of(state, "have no label").skip_empty == ("label",)
-    state.set_cleaning(fix_of(state, "have no label"))
+    assert find_fix(state, "have no text").skip_empty == ("text",)
+    assert find_fix(state, "have no label").skip_empty == ("label",)
+    state.set_cleaning(find_fix(state, "have no label"))
     importing.count()
-    state.set_cleaning(fix_of(state, "have no text"))
+    state.set_cleaning(find_fix(state, "have no text"))
     importing.count()
-    assert importing.said() == ["Rows in which one of “label”, “text” is empty are skipped."]
+    assert importing.messages() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
 def test_only_the_checks_report_answers_not_in_their_passage(importing, write) -> None:
@@ -264,7 +264,7 @@ def test_only_the_checks_report_answers_not_in_their_passage(importing, write) -
     importing.wait(lambda s: s.findings.problems())
     (problem,) = state.findings.problems()
     assert "10 rows whose passage spells the answer in another way" in problem.advice
-    assert not any("answer" in event for event in importing.said())
+    assert not any("answer" in message for message in importing.messages())
 
 
 def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importing, write) -> None:
@@ -273,11 +273,11 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
     importing.count()
     text = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
-    assert importing.said() == [text + "different labels."]
+    assert importing.messages() == [text + "different labels."]
     assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
-    state.set_cleaning(fix_of(state, "may be one"))
+    state.set_cleaning(find_fix(state, "may be one"))
     importing.count()
-    assert importing.said() == ["Other spellings are read as “positive”."]
+    assert importing.messages() == ["Other spellings are read as “positive”."]
     dataset = open_dataset(importing.finish())
     assert dataset.spec.labels == {"negative": 29, "positive": 31}
     assert dataset.spec.cleaning.spellings == {"Positive": "positive", "postive": "positive"}
@@ -319,7 +319,7 @@ def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
     assert QThreadPool.globalInstance().waitForDone(PATIENCE)
     left = [path for path in studio.home.datasets.rglob("*") if path.is_file()]
     assert not left
-    assert not importing.made
+    assert not importing.folders
 
 
 def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, write) -> None:
@@ -333,9 +333,9 @@ def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, wri
     reviews.unlink()
     state.start_import()
     importing.wait(lambda s: not s.is_importing)
-    assert any("reviews.csv" in text for text in importing.said())
+    assert any("reviews.csv" in text for text in importing.messages())
     assert state.roles == Roles("sentence", None, "label")
-    assert not importing.made
+    assert not importing.folders
 
 
 def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice) -> None:
@@ -373,7 +373,7 @@ def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, st
     state.findings.choose(problem.check, problem.fixes[-1])
     state.start_import()
     importing.wait(lambda s: not s.is_importing)
-    assert "No training row is left." in importing.said() and not importing.made
+    assert "No training row is left." in importing.messages() and not importing.folders
     assert not list(studio.home.datasets.iterdir())
 
 

@@ -352,7 +352,7 @@ def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page
 
 
 def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> None:
-    """The page offers it, shows how far it is, and takes a cancel."""
+    """The page offers checking, shows its progress, and can cancel it."""
     monkeypatch.setattr("app.pages.data.importing.findings.AUTOMATIC_ROWS", 100)
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)

@@ -294,7 +294,7 @@ def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer,
         if number:
             question = explorer.asked[-1]
             assert question.measure == texts.measure
-            answer = explorer.truly(question)
+            answer = explorer.compute(question)
             exact = np.load(answer.weights.path)
             assert np.array_equal(state.map, exact[0, 0])
             shown = levels(exact, answer.largest)
@@ -350,7 +350,7 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
     view.show_form(2)
     question = explorer.of_kind("show_query_key")[-1]
     assert (question.layer, question.head, question.query_token, question.key_token) == (0, 0, 2, 3)
-    shown = explorer.truly(question)
+    shown = explorer.compute(question)
     assert f"score {decimal(shown.score)}" in view.pair.sum.text()
     assert decimal(shown.weight) in view.pair.sum.text()
     assert "“cat” attends to “sat”" in view.pair.title.text()

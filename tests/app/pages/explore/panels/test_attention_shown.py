@@ -14,7 +14,7 @@ from app.theme import print_color, shade
 from app.widgets.charts import figure as figures
 
 
-def rows_of(view):
+def table_rows(view):
     """The table as it is on the screen."""
     model = view.table.rows
     return [
@@ -29,7 +29,7 @@ def headings(view):
     return [model.headerData(column, across) for column in range(model.columnCount())]
 
 
-def saved(view):
+def csv_rows(view):
     """The CSV file of the figure."""
     shown = view.figure()
     return list(csv.DictReader(io.StringIO(figures.csv_text(shown.table()))))
@@ -40,7 +40,7 @@ def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weight
         state.exclude_special(excludes)
         wait(lambda: len(state.drawn) and len(state.links.weights))
         array = view.figure().array
-        for line, row in zip(saved(view), rows_of(view), strict=True):
+        for line, row in zip(csv_rows(view), table_rows(view), strict=True):
             a, b = int(line["query number"]), int(line["key number"])
             assert float(line["attention weight"]) == pytest.approx(array[0, 0, a - 1, b - 1])
             assert row[0].split() == [str(a), line["query token"]]
@@ -59,7 +59,7 @@ def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weig
     state.hover(2, -1)
     shown = view.figure()
     drawn = figures.svg(shown).decode().replace("“cat”", "").replace("the cat sat", "")
-    for text in (view.readout.full_text(), str(rows_of(view)), str(saved(view)), drawn):
+    for text in (view.readout.full_text(), str(table_rows(view)), str(csv_rows(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
 
@@ -71,7 +71,7 @@ def test_the_heads_are_shown_again_with_their_maps(view, state, explorer, weight
     for number in (2, 0):
         view.overview.measure.setCurrentIndex(number)
         question = explorer.asked[-1]
-        explorer.truly(question)
+        explorer.compute(question)
         assert state.maps.has_heads == (number == 0)
     assert state.heads == heads
     state.selection.fit((3, 1))
@@ -83,14 +83,14 @@ def test_the_heads_are_shown_again_with_their_maps(view, state, explorer, weight
 def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weights, wait):
     view.show_form(1)
     drawn = figures.svg(view.figure()).decode()
-    first = rows_of(view)[0]
+    first = table_rows(view)[0]
     assert all(cell.split()[-1] in drawn for cell in first)
     assert "Table" not in view.figure().caption
     explore.pick(2)
     explore.pick_target(3)
     view.show_form(2)
     assert view.figure() is None, "nothing is known of the pair yet"
-    answer = explorer.truly(explorer.of_kind("show_query_key")[-1])
+    answer = explorer.compute(explorer.of_kind("show_query_key")[-1])
     shown = view.figure()
     assert np.allclose(shown.array, [answer.query, answer.key, answer.products])
     assert "“cat” (token 3) and the key of “sat” (token 4)" in shown.caption
@@ -122,12 +122,12 @@ def test_several_heads_are_told_apart_in_picture_table_and_readout(view, state, 
     drawn = figures.svg(view.figure()).decode()
     assert "stroke-dasharray" in drawn
     assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
-    shown = rows_of(view)
+    shown = table_rows(view)
     assert headings(view)[0] == "Head"
     assert {row[0] for row in shown} == {"layer 1, head 1", "layer 3, head 2"}
     assert len(shown) == sum(len(links.weights) for links in state.drawn)
-    assert [line["head"] for line in saved(view)] == [row[0] for row in shown]
-    values = [float(line["attention weight"]) for line in saved(view)]
+    assert [line["head"] for line in csv_rows(view)] == [row[0] for row in shown]
+    values = [float(line["attention weight"]) for line in csv_rows(view)]
     assert values == sorted(values, reverse=True)
     state.hover(1, 2)
     assert view.readout.full_text().startswith("layer 3, head 2: From “the” to “cat”")

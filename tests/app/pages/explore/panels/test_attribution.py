@@ -40,7 +40,7 @@ def serve(explorer, wait, done) -> None:
             if question.number not in known:
                 known.add(question.number)
                 try:
-                    explorer.truly(question)
+                    explorer.compute(question)
                 except StudioError as error:
                     explorer.refuse(question, error.problem)
         return bool(done())

@@ -88,7 +88,7 @@ def page(make_page, model):
     return make_page(model, "the cat sat on the mat")
 
 
-def planted(count: int) -> np.ndarray:
+def made_weights(count: int) -> np.ndarray:
     """Three layers of two heads; layer 2, head 2 attends to the token before, 5 to 1."""
     rng = np.random.default_rng(5)
     weights = rng.dirichlet(np.full(count, 5.0), (3, 2, count))
@@ -104,7 +104,7 @@ def open_heads(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
-    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
+    explorer.attend(explorer.of_kind("attend")[-1], made_weights(len(page.state.first.tokens)))
     view.show_form(HEADS)
     wait(lambda: view.heads_table.rows.rowCount() == 6)
     return view
@@ -115,7 +115,7 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     view = page.bench.docks["attention"].panel
     page.bench.show_panel("attention")  # 1
     wait(lambda: bool(explorer.of_kind("attend")))
-    weights = planted(len(page.state.first.tokens))
+    weights = made_weights(len(page.state.first.tokens))
     explorer.attend(explorer.of_kind("attend")[-1], weights)
     qtbot.mouseClick(view.overview.list, Qt.MouseButton.LeftButton)  # 2
     assert view.forms.currentIndex() == HEADS and view.form.choice() == -1
@@ -190,7 +190,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks):
     """Size as of Qt's own delegate, below their headings; truncated if there is no space."""
     width, texts = 90, ["12.12", "previous token (98 %)", "0.123"]
 
-    def painted(own: bool) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def paint(own: bool) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Cells with and without text, int [columns, height, width, 4]; selected and plain."""
         table, model = QTableView(), Cells(texts)
         qtbot.addWidget(table)
@@ -216,7 +216,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks):
 
     for theme in ("light", "dark"):
         looks(theme)
-        own, by_qt = painted(True), painted(False)
+        own, by_qt = paint(True), paint(False)
         for kind in own:
             background = own[kind][1][:, 8, 8]
             assert (background == by_qt[kind][1][:, 8, 8]).all(), (theme, kind)
@@ -227,7 +227,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks):
 
 
 def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
-    """Letters of the same size in the same place, bool [columns, height, width]."""
+    """Text of the same size in the same position, bool [columns, height, width]."""
     for column in (HEAD, FIRST):
         for axis in (0, 1):
             first, other = (np.flatnonzero(of[column].any(axis)) for of in (ours, theirs))
@@ -242,7 +242,7 @@ def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
 
 
 def test_columns_keep_the_width_set_by_the_user(page, explorer, wait):
-    """Also when another text is typed, and there is nothing for a moment."""
+    """Also while another text is typed and the table is briefly empty."""
     view = open_heads(page, explorer, wait)
     header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
     header.resizeSection(4, 170)

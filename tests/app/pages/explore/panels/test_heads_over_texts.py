@@ -103,7 +103,7 @@ def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wai
 
 
 @pytest.fixture
-def needed(make_page, choose_texts, classifier):
+def measured_view(make_page, choose_texts, classifier):
     """The Heads panel with four labelled texts."""
     page = make_page(classifier)
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
@@ -114,9 +114,9 @@ def needed(make_page, choose_texts, classifier):
     return view
 
 
-def test_heads_are_pruned_and_the_model_is_saved_without_them(needed, wait, qtbot, home):
-    """Four actions: a method, how far it may fall, Count, and Save."""
-    view, state = needed, needed._state
+def test_heads_are_pruned_and_the_model_is_saved_without_them(measured_view, wait, qtbot, home):
+    """Four actions: a method, the allowed loss, Count, and Save."""
+    view, state = measured_view, measured_view._state
     assert not view.fall.isVisible() and not view.save.isVisible()
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_End)  # 1
@@ -142,8 +142,8 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(needed, wait, qtbo
     assert not state.work.is_interrupted and state.max_fall == 0
 
 
-def test_a_failed_save_is_reported(needed, wait, classifier, qtbot):
-    state = needed._state
+def test_a_failed_save_is_reported(measured_view, wait, classifier, qtbot):
+    state = measured_view._state
     state.choose_method("prune")
     state.allow_fall(1)
     state.count()
@@ -154,8 +154,8 @@ def test_a_failed_save_is_reported(needed, wait, classifier, qtbot):
     assert signal.args[0].problem and not state.is_saving
 
 
-def test_heads_are_replaced_by_their_mean(needed, wait, qtbot):
-    view, state = needed, needed._state
+def test_heads_are_replaced_by_their_mean(measured_view, wait, qtbot):
+    view, state = measured_view, measured_view._state
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_Up)
     for _ in range(2):

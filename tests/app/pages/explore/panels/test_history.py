@@ -23,12 +23,12 @@ def file(tmp_path):
 def make(explore, file, workshop, wait):
     """`make()` reads the history as a new window does."""
 
-    def opened() -> History:
+    def open_history() -> History:
         history = History(explore, file, workshop.notices)
         wait(lambda: history._is_read)
         return history
 
-    return opened
+    return open_history
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def show(view, state, explorer, count):
 
 
 def test_every_cell_or_none_has_its_token(view, state, explorer):
-    """One place decides on the margin and on the names."""
+    """The margin and the names depend on the same condition."""
     view.resize(1100, 420)
     named = set()
     for count in (2, 17, *range(20, 26), 120):

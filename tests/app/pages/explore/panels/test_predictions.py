@@ -237,10 +237,10 @@ def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, 
     wait(lambda: bool(explorer.of_kind("attribute")))
     question = explorer.of_kind("attribute")[-1]
     assert (question.label, question.text) == ("label 1", "the cat sat")
-    explorer.truly(explorer.of_kind("predict")[-1])
+    explorer.compute(explorer.of_kind("predict")[-1])
     shown = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
     assert shown.choice.currentText() == "label 1"
-    last = explorer.truly(question)
+    last = explorer.compute(question)
     assert shown.words.shown == tuple(tint_effects(last.words)) != ()
     assert "the logit of “label 1” falls" in shown.note.text()
     assert_accessible(page)
@@ -267,16 +267,16 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
         WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
     ]
 
-    def tell(*some: WordEffect, left: int | None) -> None:
+    def send(*some: WordEffect, left: int | None) -> None:
         to = explorer.of_kind("attribute")[-1].number
         fields = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
         explorer.answered.emit(Attributed(to=to, words=some, done=len(some), next=left, **fields))
 
-    tell(*words[:2], left=2)
+    send(*words[:2], left=2)
     assert state.words == tuple(words[:2])
     question = explorer.of_kind("attribute")[-1]
     assert (question.start, question.so_far) == (2, (0, 1))
-    tell(*words, left=None)
+    send(*words, left=None)
     assert state.words == tuple(words) and state.is_complete
     page.text.set_text("a dog")
     wait(lambda: explorer.of_kind("attribute")[-1].text == "a dog")
@@ -310,8 +310,8 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     question = explorer.of_kind("attribute")[-1]
     assert (question.checkpoint, question.label) == (folder, "label 2")
     assert (question.text, question.pair) == ("the cat sat", "a dog sat")
-    explorer.truly(explorer.of_kind("predict")[-1])
-    explorer.truly(question)
+    explorer.compute(explorer.of_kind("predict")[-1])
+    explorer.compute(question)
     shown = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
     assert shown.choice.currentText() == "label 2"
     assert [word.text for word in shown.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]

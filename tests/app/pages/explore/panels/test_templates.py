@@ -24,16 +24,16 @@ def answered(explorer, wait):
 
     def answered(state) -> list:
         questions = explorer.of_kind("score_templates")[-1:]
-        explorer.truly(questions[-1])
+        explorer.compute(questions[-1])
         while not state.is_complete:
             questions.append(explorer.of_kind("score_templates")[-1])
-            explorer.truly(questions[-1])
+            explorer.compute(questions[-1])
         return questions
 
     return answered
 
 
-def typed(qtbot, field, text: str) -> None:
+def type_text(qtbot, field, text: str) -> None:
     field.setFocus()
     field.selectAll()
     qtbot.keyClicks(field, text)
@@ -44,11 +44,11 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")  # 1
     wait(lambda: bool(explorer.of_kind("score_templates")))
-    typed(qtbot, view.templates, "[TARGET] sat on a [FILLER] .")  # 2
+    type_text(qtbot, view.templates, "[TARGET] sat on a [FILLER] .")  # 2
     QTest.keyClick(view.templates, Qt.Key.Key_Return)
     qtbot.keyClicks(view.templates, "the [FILLER] sat . [TARGET]")
-    typed(qtbot, view.fillers, "mat, unhappy, dog")  # 3
-    typed(qtbot, view.targets, "cat, dogs")  # 4
+    type_text(qtbot, view.fillers, "mat, unhappy, dog")  # 3
+    type_text(qtbot, view.targets, "cat, dogs")  # 4
     QTest.keyClick(view.targets, Qt.Key.Key_Return)
     wait(lambda: explorer.of_kind("score_templates")[-1].targets == ("cat", "dogs"))
     questions = answered(state)
@@ -96,7 +96,7 @@ def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
     first = explorer.of_kind("score_templates")[-1]
     view.targets.setText("cat")
     view.targets.returnPressed.emit()
-    explorer.truly(first)
+    explorer.compute(first)
     assert not state.rows
     answered(state)
     assert len(state.rows[0].targets) == 1

@@ -50,7 +50,7 @@ def answer(explorer, model, settle):
     """`answer()` answers the newest question; `tables`: the embeddings that the network has."""
     loaded = {}
 
-    def tell(number: int = -1, tables=("token", "position", "segment")):
+    def send(number: int = -1, tables=("token", "position", "segment")):
         question = explorer.of_kind("embed")[number]
         checkpoint = loaded.setdefault(question.checkpoint, load(question.checkpoint))
         answer = embed(checkpoint, question)
@@ -60,7 +60,7 @@ def answer(explorer, model, settle):
         settle()
         return answer
 
-    return tell
+    return send
 
 
 def cells(view, row, side=0):

@@ -30,7 +30,7 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     wait(lambda: any(len(q.texts) == 4 for q in explorer.of_kind("compare_word")))
     question = explorer.of_kind("compare_word")[-1]
     assert (question.word, question.texts[0]) == ("cat", "the cat sat on the mat")
-    answer = explorer.truly(question)
+    answer = explorer.compute(question)
     assert [row[0][3:] for row in view.matrix.rows.rows] == [
         "the [cat] sat on the mat", "a [cat] sat", "a dog . [Cat]",
     ]  # fmt: skip
@@ -53,13 +53,13 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     assert "No text contains the word “bird”." in view.note.text()
 
 
-def compared(page, explorer, wait):
+def compare_words(page, explorer, wait):
     """The panel with the cosines of “cat”."""
     view = page.bench.docks["vectors"].panel
     page.bench.show_panel("vectors")
     page.state.pick(2)
     wait(lambda: explorer.of_kind("compare_word"))
-    explorer.truly(explorer.of_kind("compare_word")[-1])
+    explorer.compute(explorer.of_kind("compare_word")[-1])
     return view
 
 
@@ -71,12 +71,12 @@ def choose(view, what: str) -> None:
 
 def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     """Three actions: the word, Nearest tokens, a layer."""
-    view = compared(page, explorer, wait)
+    view = compare_words(page, explorer, wait)
     choose(view, "tokens")
     wait(lambda: explorer.of_kind("find_tokens"))
     question = explorer.of_kind("find_tokens")[-1]
     assert (question.text[question.start : question.end], question.layer) == ("cat", 3)
-    answer = explorer.truly(question)
+    answer = explorer.compute(question)
     assert view.near_tokens.isVisible()
     assert view.near_tokens.rows.rows[0] == (
         answer.tokens[0].token,
@@ -87,7 +87,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     view.layers.setFocus()
     view.layers.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
-    answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
+    answer = explorer.compute(explorer.of_kind("find_tokens")[-1])
     figure = make_figure(view._state)
     assert figure.array.tolist() == pytest.approx([token.cosine for token in answer.tokens])
     assert figure.table().rows[0][:2] == (1, answer.tokens[0].token)
@@ -99,7 +99,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
 def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, workers, wait, qtbot):
     """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
     choose_texts(page, "a dog sat", "the mat", "the cat sat on the mat")
-    view = compared(page, explorer, wait)
+    view = compare_words(page, explorer, wait)
     choose(view, "words")
     wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
@@ -124,10 +124,10 @@ def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, work
 
 
 def test_neighbours_belong_to_the_selected_occurrence(page, explorer, wait, qtbot):
-    view = compared(page, explorer, wait)
+    view = compare_words(page, explorer, wait)
     qtbot.keyClicks(view.texts, "a cat sat")
     wait(lambda: any(len(q.texts) == 2 for q in explorer.of_kind("compare_word")))
-    explorer.truly(explorer.of_kind("compare_word")[-1])
+    explorer.compute(explorer.of_kind("compare_word")[-1])
     view.matrix.setFocus()
     view.matrix.selectRow(1)
     choose(view, "tokens")

@@ -255,7 +255,7 @@ def rows(table) -> list[list[str]]:
     ]
 
 
-def saved(figure) -> list[list[str]]:
+def csv_rows(figure) -> list[list[str]]:
     """Rows of a figure's table, after drawing it as PNG and SVG."""
     assert figures.png(figure).startswith(b"\x89PNG") and b"<svg" in figures.svg(figure)
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
@@ -271,7 +271,7 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explor
     question = explorer.of_kind("score_candidates")[-1]
     assert (question.first, question.last) == (2, 3)
     assert question.candidates == ("dog", "cats", "unhappys", "qqq")
-    known = {candidate.text: candidate for candidate in explorer.truly(question).candidates}
+    known = {candidate.text: candidate for candidate in explorer.compute(question).candidates}
     shown = rows(view.candidates.own)
     order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].log_probability)
     assert [row[0].split(" ")[0] for row in shown] == [*order, "qqq:"]
@@ -279,7 +279,7 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explor
     for row, word in zip(shown, order, strict=False):
         assert row[2] == decimal(known[word].log_probability, 2)
     assert "Not in the vocabulary" in shown[-1][0]
-    assert len(saved(view.figure())) == 4
+    assert len(csv_rows(view.figure())) == 4
 
 
 def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait):
@@ -289,7 +289,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     assert explorer.of_kind("find_candidates") == []
     view.candidates.run.click()
     (question,) = explorer.of_kind("find_candidates")
-    answer = explorer.truly(question)
+    answer = explorer.compute(question)
     shown = rows(view.candidates.best)
     assert [row[0] for row in shown[:-1]] == [" ".join(c.tokens) for c in answer.candidates]
     assert shown[-1][0] == "typed: un ##happy"
@@ -317,7 +317,7 @@ def test_every_layer_has_a_prediction_and_a_click_selects_a_token(qtbot, view, e
     explore.pick(3)
     question = explorer.of_kind("apply_lens")[-1]
     assert question.positions == (2, 3)
-    applied = explorer.truly(question)
+    applied = explorer.compute(question)
     grid = view.lens.grids[0]
     assert grid.applied == applied
     assert len(applied.layers) == 4
@@ -331,7 +331,7 @@ def test_every_layer_has_a_prediction_and_a_click_selects_a_token(qtbot, view, e
     )
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=point)
     assert explore.picked == 2
-    table = saved(view.figure())
+    table = csv_rows(view.figure())
     assert len(table) == 1 + 4 * 2 * 5
     best = applied.layers[0].predictions[0].ranked[0]
     assert float(table[1][4]) == pytest.approx(best.probability, rel=1e-8)
@@ -343,15 +343,15 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.run.click()
-    answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
+    answers = [explorer.compute(explorer.of_kind("score_tokens")[-1])]
     assert "1 of 4 tokens so far" in view.pseudo_perplexity.summary.text()
     assert len(rows(view.pseudo_perplexity.table)) == 1
-    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
+    answers.append(explorer.compute(explorer.of_kind("score_tokens")[-1]))
     view.pseudo_perplexity.run.click()
-    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
+    answers.append(explorer.compute(explorer.of_kind("score_tokens")[-1]))
     assert len(explorer.of_kind("score_tokens")) == 3, "nothing is asked after a stop"
     view.pseudo_perplexity.run.click()
-    answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
+    answers.append(explorer.compute(explorer.of_kind("score_tokens")[-1]))
     scores = [score for answer in answers for score in answer.scores]
     assert [question.start for question in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
     assert [score.position for score in scores] == [1, 2, 3, 4]
@@ -366,14 +366,14 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
     assert not view.pseudo_perplexity.run.isEnabled()
     explore.toggle_mask(2)
     assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
-    written = [float(row[2]) for row in saved(view.figure())[1:]]
+    written = [float(row[2]) for row in csv_rows(view.figure())[1:]]
     assert written == pytest.approx([score.log_probability for score in scores], rel=1e-8)
 
 
 def test_a_click_selects_a_token_while_others_wait(qtbot, view, explore, explorer, wait):
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.run.click()
-    explorer.truly(explorer.of_kind("score_tokens")[-1])
+    explorer.compute(explorer.of_kind("score_tokens")[-1])
     strip = view.pseudo_perplexity.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip._boxes[2].center().toPoint())
     assert explore.picked == 2
@@ -383,7 +383,7 @@ def test_a_click_selects_a_token_while_others_wait(qtbot, view, explore, explore
     assert view.pseudo_perplexity.summary.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
     view.pseudo_perplexity.automatic.setChecked(True)
-    explorer.truly(explorer.of_kind("score_tokens")[-1])
+    explorer.compute(explorer.of_kind("score_tokens")[-1])
     read(explore, wait, "the cat")
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(PREDICTIONS)
@@ -398,7 +398,7 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, o
     assert explorer.of_kind("predict_next_sentence") == []
     explore.choose_model(other)
     wait(lambda: explore.is_settled)
-    answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
+    answer = explorer.compute(explorer.of_kind("predict_next_sentence")[-1])
     assert percentage(answer.probability) in view.next_sentences.labels[0].text()
     assert view.next_sentences.gauges[0].value() == round(1_000 * answer.probability)
 
@@ -409,12 +409,12 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     explore.toggle_mask(2)
     done = 0
     while done < len(explorer.of_kind("fill_mask")):  # each is asked about the other's predictions
-        explorer.truly(explorer.of_kind("fill_mask")[done])
+        explorer.compute(explorer.of_kind("fill_mask")[done])
         done += 1
     assert done <= 5
     whole = {"top": 100, "number": 9_999}
     first, second = (
-        explorer.truly(q.model_copy(update=whole)) for q in explorer.of_kind("fill_mask")[:2]
+        explorer.compute(q.model_copy(update=whole)) for q in explorer.of_kind("fill_mask")[:2]
     )
     card = view.predictions.cards[0]
     assert card.bars.accessibleName() == "Predictions of two models"
@@ -429,7 +429,7 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     assert first.difference in card.bars.accessibleDescription()
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.run.click()
-    ours, theirs = (explorer.truly(q) for q in explorer.of_kind("score_tokens")[-2:])
+    ours, theirs = (explorer.compute(q) for q in explorer.of_kind("score_tokens")[-2:])
     shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
@@ -437,13 +437,13 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     view.show_part(LENS)
     assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
     for one in explorer.of_kind("apply_lens")[-2:]:
-        explorer.truly(one)
+        explorer.compute(one)
     assert view.lens.grids[1].applied.positions == (2,)
     view.show_part(CANDIDATES)
     view.candidates.typed.setText("dog")
     view.candidates._on_typed()
     questions = explorer.of_kind("score_candidates")[-2:]
-    both = [explorer.truly(q).candidates[0].log_probability for q in questions]
+    both = [explorer.compute(q).candidates[0].log_probability for q in questions]
     assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 

@@ -1,4 +1,4 @@
-"""The shelf opens no connection by itself; a model of the hub becomes one of the home."""
+"""The catalogue opens no connection unasked; a model of the hub is imported."""
 
 import shutil
 from pathlib import Path
@@ -96,9 +96,9 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     assert folder == studio.home.models / "tiny"
     assert source is not None and source.revision == hub.repos[NAME].sha
     qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
-    with qtbot.waitSignal(studio.go) as went:
+    with qtbot.waitSignal(studio.go) as signal:
         page.importing.tune_requested.emit(folder)
-    assert went.args == ["train", {"model": folder}]
+    assert signal.args == ["train", {"model": folder}]
 
 
 def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio) -> None:

@@ -21,7 +21,7 @@ def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot) -> None:
 
 
 def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot) -> None:
-    """Advice, alerts and machine load above them take their room."""
+    """Advice, alerts and machine load above them take their space."""
     shown = page()
     view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
     view.tabs.setCurrentWidget(view.charts)

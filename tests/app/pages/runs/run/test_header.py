@@ -28,9 +28,9 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_
         (view.header.explore, ["explore", best]),
         (view.header.fine_tune, ["train", {"model": best}]),
     ):
-        with qtbot.waitSignal(studio.go) as gone:
+        with qtbot.waitSignal(studio.go) as signal:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-        assert gone.args == target
+        assert signal.args == target
     plain, branch = make_run("plain"), make_run("other")
     branched = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
     change_run(studio, branch, remarks=["One text was cut.", branched.sentence()])
@@ -81,9 +81,9 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_r
     again = open_run(shown, make_run("second", job=job), qtbot)
     assert again.header.newer.isVisible()
     assert again.header.newer.accessibleName() == "Train again on version 3…"
-    with qtbot.waitSignal(studio.go) as gone:
+    with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(again.header.newer, Qt.MouseButton.LeftButton)
-    key, argument = gone.args
+    key, argument = signal.args
     assert key == "train" and argument["job"].data == StoredData(folder=films / "3")
     assert argument["job"].training == job.training
 

@@ -58,12 +58,12 @@ def test_a_run_is_repeated_and_compared_with_others_of_its_job(page, studio, mak
     view.tabs.setCurrentWidget(view.reproducibility)
     tab = view.reproducibility.widget
 
-    def told() -> list[str]:
+    def table_rows() -> list[str]:
         labels = [label for label in tab.findChildren(QLabel) if "the same job" in label.text()]
         return sorted(label.text() for label in labels)
 
-    qtbot.waitUntil(lambda: len(told()) == 2)
-    assert told() == [
+    qtbot.waitUntil(lambda: len(table_rows()) == 2)
+    assert table_rows() == [
         "“another”, the same job: other weights at step 20. Different in the environment: Threads.",
         "“same”, the same job: identical weights at step 20.",
     ]

@@ -160,17 +160,17 @@ def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbo
     rows = {row.id: row for row in read_rows(studio.record)}
     table.show_rows(list(rows.values()))
 
-    def told(run_id: str) -> str:
+    def cell_text(run_id: str) -> str:
         index = table.index(table.find_row(run_id), table.column(Column.SEEDS))
         return str(index.data(Qt.ItemDataRole.AccessibleTextRole))
 
     assert [table.is_best(rows[run_id]) for run_id in ids] == [False, False, True, True, False]
-    assert told(ids[2]) == "Mean ± SD (seeds): 95.0 % ± 0.0 % (best)"
-    assert told(ids[0]) == "Mean ± SD (seeds): 85.0 % ± 7.1 %"
+    assert cell_text(ids[2]) == "Mean ± SD (seeds): 95.0 % ± 0.0 % (best)"
+    assert cell_text(ids[0]) == "Mean ± SD (seeds): 85.0 % ± 7.1 %"
     with qtbot.waitSignal(table.dataChanged):
         table.show_row(replace(rows[ids[0]], best_score=1.0))
     table.show_row(replace(rows[ids[1]], best_score=1.0))
-    assert told(ids[0]).endswith("(best)") and not told(ids[2]).endswith("(best)")
+    assert cell_text(ids[0]).endswith("(best)") and not cell_text(ids[2]).endswith("(best)")
 
 
 def test_the_importance_of_a_field_has_an_interval() -> None:

@@ -16,7 +16,7 @@ def runs(studio) -> RunsState:
     return RunsState(studio, studio)
 
 
-def opened(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunState:
+def open_run(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunState:
     state = RunState(studio, runs, run_id, studio)
     with qtbot.waitSignals([state.changed, state.curves_read]):
         state.open()
@@ -47,23 +47,23 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
 def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine", upto=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
-    heard: list[str] = []
-    state.curves_read.connect(lambda _: heard.append("read"))
-    state.measured.connect(lambda new: heard.append(f"new {new['loss'].steps.tolist()}"))
+    calls: list[str] = []
+    state.curves_read.connect(lambda _: calls.append("read"))
+    state.measured.connect(lambda new: calls.append(f"new {new['loss'].steps.tolist()}"))
     state.open()
     studio.dispatcher.measured.emit(run_id, [measured("loss", 5, 1.0), measured("loss", 6, 0.5)])
     studio.dispatcher.measured.emit("somebody", [measured("loss", 7, 1.0)])
-    qtbot.waitUntil(lambda: len(heard) == 2)
-    assert heard == ["read", "new [5, 6]"]
+    qtbot.waitUntil(lambda: len(calls) == 2)
+    assert calls == ["read", "new [5, 6]"]
     studio.dispatcher.measured.emit(run_id, [measured("loss", 7, 1.0)])
-    assert heard[2] == "new [7]"
+    assert calls[2] == "new [7]"
     points = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
     assert list(points["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
 def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine")
-    state = opened(runs, studio, run_id, qtbot)
+    state = open_run(runs, studio, run_id, qtbot)
     (studio.home.runs / run_id / "worker.log").write_text("x" * 1_000_000 + "\nend")
     state.read_log()
     qtbot.waitUntil(lambda: state.log.endswith("end"))
@@ -77,14 +77,14 @@ def test_a_removed_run_is_announced(runs, studio, make_run, qtbot) -> None:
     run_id = make_run("mine")
     with qtbot.waitSignal(runs.listed):
         runs.read()
-    there = opened(runs, studio, run_id, qtbot)
+    there = open_run(runs, studio, run_id, qtbot)
     with qtbot.waitSignal(there.removed):
         studio.dispatcher.run_removed.emit(run_id)
     assert run_id not in runs.rows
 
 
 def test_an_export_of_a_checkpoint_is_named_after_its_run(runs, studio, make_run, qtbot, tmp_path):
-    state = opened(runs, studio, make_run("mine/..\\x"), qtbot)
+    state = open_run(runs, studio, make_run("mine/..\\x"), qtbot)
     assert state.row is not None and state.row.checkpoint is not None
     export = CheckpointsState(studio, state).create_export(state.row.checkpoint)
     export.set_folder(tmp_path)
